@@ -30,7 +30,7 @@ from mb2fmu.compiler.program.program import Block, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
 from mb2fmu.compiler.program.result_dependencies import block_operations, operation_count
-from mb2fmu.model.operations import select_operations
+from mb2fmu.model.scalar_operations import select_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 JOINTS = 6

@@ -24,7 +24,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import mechanism
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.pipeline.display.video import film
 from mb2fmu.pipeline.run_and_report.notebook_displays import HEARS, telling
 from mb2fmu.validation.reference import reference_files

@@ -8,7 +8,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.model.model import Model, OutputRequest
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 

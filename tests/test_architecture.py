@@ -52,7 +52,7 @@ WORLDLY = (
     "systems/exports/libcosim_master.py",
     "systems/master/master_process.py",
     "robots/robot_loading.py",
-    "robots/file_formats/package_paths.py",
+    "robots/file_formats/mesh_file_search.py",
 )
 # What runs inside of a unit is shipped, not run here.
 SHIPPED = ("fmu/emit_python/runtime",)

@@ -26,8 +26,8 @@ from mb2fmu.compiler.program import operation_count
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]
 

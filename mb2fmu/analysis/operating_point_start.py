@@ -13,8 +13,8 @@ from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.checks.bound_checks import bound_faults
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 
 Floats = npt.NDArray[np.float64]
 

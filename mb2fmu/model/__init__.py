@@ -1,6 +1,7 @@
 """Model: the user's declarations of a mechanism, and their checks.
 
-Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check_model``), a frozen record.
+Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check_model``), a frozen
+record.
 
 Promises: every fault that can be told without forming equations is raised at once, in one ``ModelError``, in plain
 words, with the line of the declaration and a remedy; a ``ModelDefinition`` has every symbol declared once, names that
@@ -18,9 +19,9 @@ from mb2fmu.model.model import Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
 from mb2fmu.model.model_template import write_model_template
-from mb2fmu.model.sources.free_rotation import orient_by_quaternion
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
+from mb2fmu.model.sources.quaternion_orientation import orient_by_quaternion
 
 __all__ = [
     "Box",

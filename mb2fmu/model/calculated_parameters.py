@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_contents import collect_contents
-from mb2fmu.model.variables import Parameter
+from mb2fmu.model.quantity_declarations import Parameter
 
 
 def order_parameters(parameters: Sequence[Parameter]) -> tuple[tuple[Parameter, ...], list[Fault]]:

@@ -15,7 +15,7 @@ import sympy as sm
 from sympy.physics.mechanics import JointsMethod
 
 from mb2fmu.model.declarations.added_loads import AddedLoadDeclarations
-from mb2fmu.model.declarations.appearance import AppearanceDeclarations
+from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_arrays import DeclaredArray
 from mb2fmu.model.declarations.declared_events import EventDeclarations
 from mb2fmu.model.declarations.declared_loops import LoopDeclarations
@@ -23,12 +23,7 @@ from mb2fmu.model.declarations.declared_outputs import OutputDeclarations
 from mb2fmu.model.declarations.declared_terminals import ConnectionDeclarations, DeclaredTerminal
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
 from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
-from mb2fmu.model.naming import strip_latex
-from mb2fmu.model.source_location import find_user_line
-from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.sources.parts import Parts, extract_joints_method
-from mb2fmu.model.value_overrides import OverrideValue, override_values
-from mb2fmu.model.variables import (
+from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
     Constraint,
     ConstraintForce,
@@ -41,6 +36,11 @@ from mb2fmu.model.variables import (
     StartKind,
     symbol_word,
 )
+from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.sources.mechanics_source import Mechanics
+from mb2fmu.model.sources.parts import Parts, extract_joints_method
+from mb2fmu.model.value_overrides import OverrideValue, override_values
+from mb2fmu.model.variable_naming import strip_latex
 from mb2fmu.units import modelica_notation
 
 __all__ = [
@@ -65,8 +65,8 @@ class Model(
 ):
     """A mechanism and the declarations of its quantities; docs/models.md shows how.
 
-    Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check_model``. Numbers
-    are in the declared unit; units are written as Modelica does.
+    Declarations are collected, each with the line it stands in, and judged together by ``mb2fmu.model.check_model``.
+    Numbers are in the declared unit; units are written as Modelica does.
 
     Args:
         name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
@@ -333,8 +333,8 @@ class Model(
     ) -> None:
         """Set the default experiment (see :class:`Experiment`), which the proof runs too.
 
-        Without ``step`` it is 0.01 s, or what suits a very short or long experiment (:func:`choose_communication_step`); not
-        more than 0.01 s where it is the integration's step, too.
+        Without ``step`` it is 0.01 s, or what suits a very short or long experiment
+        (:func:`choose_communication_step`); not more than 0.01 s where it is the integration's step, too.
         """
         if step is None:
             step = choose_communication_step(float(stop))

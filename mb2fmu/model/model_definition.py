@@ -17,12 +17,12 @@ from mb2fmu.model.declarations.declared_loops import DeclaredLoop
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.declarations.shapes import AppearanceItem
-from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.variables import (
+from mb2fmu.model.quantity_declarations import (
     Constraint,
     ConstraintForce,
     Output,
 )
+from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,16 +14,16 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.appearance_records import (
+    AppearanceRecords,
     DrawnJoint,
     DrawnShape,
     JointKind,
     MeshPlacement,
-    AppearanceRecords,
     ShapeKind,
 )
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components
 from mb2fmu.robots.description.robot_description import Array, LinkGeometry, LinkRecord, Pose, RobotDescription
-from mb2fmu.robots.file_formats.package_paths import MeshNotFoundError, find_mesh_file
+from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
 from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 

@@ -13,7 +13,7 @@ from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
 from mb2fmu.robots.robot_model import make_robot_model
-from mb2fmu.robots.robot_settings import RobotSettings, read_settings_file, parse_settings
+from mb2fmu.robots.robot_settings import RobotSettings, parse_settings, read_settings_file
 from mb2fmu.robots.tree.articulated_tree import SETTINGS_HEADLINE, build_articulated_tree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 

@@ -12,28 +12,28 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.model import Model
-from mb2fmu.model.naming import suggest_identifier
-from mb2fmu.model.variables import Coordinate, Input, Output, Parameter, Speed, StartKind
+from mb2fmu.model.quantity_declarations import Coordinate, Input, Output, Parameter, Speed, StartKind
+from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.ignored_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import JointRecord, RobotDescription
 from mb2fmu.robots.display_names import spell_out_name
 from mb2fmu.robots.experiment_length import choose_experiment_length, note_stiffness
 from mb2fmu.robots.joints.inverse_dynamics import (
-    select_prescribed_joints,
-    request_joint_efforts,
     excitation_rate,
     excite_joint_motions,
+    request_joint_efforts,
+    select_prescribed_joints,
 )
 from mb2fmu.robots.joints.joint_effort_laws import JointEffortLaws, tendon_efforts
 from mb2fmu.robots.joints.joint_elements import (
     JointPassiveEffort,
     find_joint_passive_efforts,
-    make_joint_friction,
     make_hard_stops,
+    make_joint_friction,
     select_bounded_joints,
 )
 from mb2fmu.robots.joints.link_loads import add_requested_loads, declare_load_inputs, excite_link_loads
-from mb2fmu.robots.outputs.joint_reactions import request_reactions, reaction_faults
+from mb2fmu.robots.outputs.joint_reactions import reaction_faults, request_reactions
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
 from mb2fmu.robots.outputs.link_outputs import request_frame_outputs
 from mb2fmu.robots.outputs.robot_arrays import ARRAY_NAMES, declare_arrays
@@ -44,12 +44,12 @@ from mb2fmu.robots.tree.loop_list import list_loops
 from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import (
     TreeInertia,
+    check_singular_joints,
     compute_braking_rate,
-    joint_damping_matrix,
-    motion_directions,
     compute_falling_rate,
     compute_inertia_and_weight,
-    check_singular_joints,
+    joint_damping_matrix,
+    motion_directions,
 )
 
 STANDARD_GRAVITY = 9.81

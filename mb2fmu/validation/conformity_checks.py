@@ -24,7 +24,7 @@ from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.variables import Coordinate, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation.reference.reference_run import describe
 from mb2fmu.validation.runs import fmu_description

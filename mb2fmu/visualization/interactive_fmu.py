@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mb2fmu.compiler.program.program import Block, Program, first_memory
-from mb2fmu.model.operations import Op
+from mb2fmu.model.scalar_operations import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene import Scene
 

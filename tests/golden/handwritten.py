@@ -37,7 +37,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 )
 from mb2fmu.model.model import Experiment
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 STATES = ("q", "u")
 PARAMETERS = ("m", "l", "g", "d")

@@ -23,7 +23,7 @@ from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUP, ProgramCopy
 from mb2fmu.compiler.program.result_dependencies import Group
-from mb2fmu.model.operations import select_operations
+from mb2fmu.model.scalar_operations import select_operations
 
 _EDGES = frozenset(map(int, select_operations(lambda row: row.hazard == "edge")))
 """Operations that have a finite value, but no finite slope, at the end of where they are defined."""

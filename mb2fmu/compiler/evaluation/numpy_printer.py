@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
-from mb2fmu.model.operations import OPERATIONS
+from mb2fmu.model.scalar_operations import OPERATIONS
 
 CHUNK = 5_000
 """Largest number of statements of one function."""

@@ -15,7 +15,7 @@ import numpy as np
 from mb2fmu.compiler.arithmetic.python_newton import newton
 from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
 from mb2fmu.compiler.program.program import Block, Op, Program
-from mb2fmu.model.operations import OPERATIONS
+from mb2fmu.model.scalar_operations import OPERATIONS
 
 _FADING = 1e-14  # of the largest eigenvalue, as in python_least_norm
 _REFINEMENTS = 40

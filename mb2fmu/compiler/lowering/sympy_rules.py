@@ -12,7 +12,7 @@ from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 from mb2fmu.compiler.program.program import Op, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.functions import NoEvent, Pre, StickingSign, TableValue
-from mb2fmu.model.operations import OPERATIONS, Operation
+from mb2fmu.model.scalar_operations import OPERATIONS, Operation
 
 Nodes = Sequence[int]
 

@@ -19,7 +19,7 @@ from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO
-from mb2fmu.model.variables import RestitutionLaw
+from mb2fmu.model.quantity_declarations import RestitutionLaw
 
 
 @dataclass(frozen=True, slots=True)

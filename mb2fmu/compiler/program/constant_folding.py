@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_runtime import IEEE
-from mb2fmu.model.operations import OPERATIONS, Op
+from mb2fmu.model.scalar_operations import OPERATIONS, Op
 
 
 def evaluate(op: Op, *values: float) -> float:

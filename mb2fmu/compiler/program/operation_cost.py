@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.compiler.program.result_dependencies import block_operations
-from mb2fmu.model.operations import OPERATIONS
+from mb2fmu.model.scalar_operations import OPERATIONS
 
 WEIGHTS = {**{op: row.cost for op, row in OPERATIONS.items()}, Op.TABLE: 25.0}
 """In operations of a chain's x', of which nearly all are products, sums and differences: what an operation adds to it,

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.operations import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
+from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
 
 __all__ = [
     "BINARY", "LEAF_OPERATIONS", "TERNARY", "UNARY", "Block", "Entry", "Layout", "Op", "Program", "System", "Table",

@@ -26,7 +26,7 @@ from mb2fmu.compiler.program.constant_folding import evaluate
 from mb2fmu.compiler.program.factoring import factored_sum
 from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
 from mb2fmu.compiler.program.switch_nodes import MarkedNodes
-from mb2fmu.model.operations import select_operations
+from mb2fmu.model.scalar_operations import select_operations
 
 _ODD, _EVEN = select_operations(lambda row: row.parity == "odd"), select_operations(lambda row: row.parity == "even")
 _COMMUTATIVE = select_operations(lambda row: row.symmetric)

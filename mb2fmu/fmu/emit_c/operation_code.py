@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.model.operations import OPERATIONS, Op, Operation
+from mb2fmu.model.scalar_operations import OPERATIONS, Op, Operation
 
 
 def _used(program: Program) -> list[Operation]:

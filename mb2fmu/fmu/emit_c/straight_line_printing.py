@@ -12,7 +12,7 @@ from mb2fmu.compiler.program.program import Op
 from mb2fmu.fmu.emit_c.c_literals import comment, number
 from mb2fmu.fmu.emit_c.function_signatures import Names, Signature, body_name, factor_size
 from mb2fmu.fmu.emit_c.statement_schedule import Angles, Factor, Graph, Iterate, Operation, Solve, Statement
-from mb2fmu.model.operations import OPERATIONS
+from mb2fmu.model.scalar_operations import OPERATIONS
 
 
 def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[Body]) -> str:

@@ -1,7 +1,7 @@
 """FMI 2.0's view of the interface: variables are numbered from 1 in their order, parameters are no knowns.
 
-What 2.0.5 (section 2.2.8) wants of ``OutputDeclarations`` and ``Derivatives``: dependencies on inputs and time; on states in Model
-Exchange, and in Co-Simulation where directional derivatives are provided; on parameters never.
+What 2.0.5 (section 2.2.8) wants of ``OutputDeclarations`` and ``Derivatives``: dependencies on inputs and time; on
+states in Model Exchange, and in Co-Simulation where directional derivatives are provided; on parameters never.
 """
 
 from __future__ import annotations

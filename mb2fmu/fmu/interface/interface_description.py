@@ -56,7 +56,7 @@ from mb2fmu.fmu.interface.variable_groups import TypeDefinition
 from mb2fmu.fmu.solvers import solver_called, solver_of_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
 

@@ -23,7 +23,7 @@ from mb2fmu.fmu.interface.variable_groups import MemberKind, Terminal, TerminalM
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.variables import Coordinate, Input, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, Input, Speed
 from mb2fmu.units import parse_unit
 
 _EXACT = 1e-9

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.model.functions import no_event
-from mb2fmu.model.variables import ImpactOrder, RestitutionLaw
+from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 
 REIMPACT_SPEED_RATIO = sm.Rational(1, 1000)
 """Part of the speed below which a contact rests, by which a resting one must approach before it is struck again."""
@@ -33,9 +33,9 @@ OPENING_STATE = sm.Rational(1, 4)
 LIFT_OFF_SPEED_RATIO = 2 * REIMPACT_SPEED_RATIO
 """Part B of the speed below which a contact rests: a resting one is open where s g or g' + s g is larger than that.
 
-From there its stabilization would draw it back faster than :data:`REIMPACT_SPEED_RATIO` and strike it on its way. What is within
-these bounds stays there by g'' = -2 s g' - s^2 g: with y = g' + s g that is y' = -s y, (s g)' = s (y - s g). So it does
-not matter when one looks.
+From there its stabilization would draw it back faster than :data:`REIMPACT_SPEED_RATIO` and strike it on its way. What
+is within these bounds stays there by g'' = -2 s g' - s^2 g: with y = g' + s g that is y' = -s y, (s g)' = s (y - s g).
+So it does not matter when one looks.
 """
 
 ZERO_SLIP_RATIO = REIMPACT_SPEED_RATIO**2
@@ -153,8 +153,8 @@ class UnilateralContact:
         rests: What ``resting`` is after an impact at this instant.
         friction: None where there is none.
         resting_after_change: With friction in the model: what ``resting`` is after a change of modes at this instant.
-        held_by_latches: 1 where closed latches hold the gap as it is, whatever the contact's force, which is zero then; else 0.
-            None where there are no latches.
+        held_by_latches: 1 where closed latches hold the gap as it is, whatever the contact's force, which is zero
+            then; else 0. None where there are no latches.
     """
 
     name: str

@@ -33,7 +33,7 @@ from mb2fmu.mechanics.equations.observable_quantities import (
     MotionObservables,
     OutputExpression,
 )
-from mb2fmu.model.variables import StartKind
+from mb2fmu.model.quantity_declarations import StartKind
 
 __all__ = [
     "DIAGNOSTIC_SYMBOLS",
@@ -43,6 +43,7 @@ __all__ = [
     "ConstraintDiagnosticSymbols",
     "EnergyBalance",
     "EquationsOfMotion",
+    "EventRecord",
     "Intermediate",
     "KinematicEquations",
     "LinearSolve",
@@ -53,7 +54,6 @@ __all__ = [
     "MotionObservables",
     "MotionVariables",
     "OutputExpression",
-    "EventRecord",
     "StartValue",
     "Treatment",
     "VelocityConstraints",

@@ -237,8 +237,8 @@ class RecursiveDynamics:
 
     Attributes:
         joints: Per link the speeds that move it; no speed moves two of them.
-        geared_links: Links on the ground that one speed each moves, which moves a joint too (motors, flywheels): inertia and
-            force along that joint, and nothing else.
+        geared_links: Links on the ground that one speed each moves, which moves a joint too (motors, flywheels):
+            inertia and force along that joint, and nothing else.
     """
 
     joints: tuple[tuple[int, ...], ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import sympy as sm
 
-from mb2fmu.model.variables import OutputLevel
+from mb2fmu.model.quantity_declarations import OutputLevel
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,26 +15,26 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Me
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
 from mb2fmu.mechanics.formulations.applicability import Applicability
 from mb2fmu.mechanics.formulations.constraint_treatment import (
-    TreatmentOption,
     ConstraintTreatmentPlan,
+    TreatmentOption,
+    add_stabilization_rate,
     plan_constraint_treatment,
     treat_constraints,
-    add_stabilization_rate,
 )
 from mb2fmu.mechanics.formulations.tmt import formulate_given_acceleration
 from mb2fmu.mechanics.mechanism import Mechanism
 
 __all__ = [
     "Applicability",
-    "TreatmentOption",
     "ConstraintTreatmentPlan",
+    "TreatmentOption",
+    "add_stabilization_rate",
     "check_all_formulations",
     "choose_formulation",
     "formulate",
     "formulate_given_acceleration",
     "plan_constraint_treatment",
     "treat_constraints",
-    "add_stabilization_rate",
 ]
 
 

@@ -29,8 +29,8 @@ from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
     find_redundant_constraints,
     typical_row_lengths,
 )
+from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
-from mb2fmu.model.variables import Parameter
 
 TreatmentOption = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
 _TREATMENT_HEADLINE = "the constraints cannot be treated so:"
@@ -149,7 +149,8 @@ def plan_constraint_treatment(
         mechanism: As read, its loops closed.
         asked: ``auto``, or one treatment.
         baumgarte: Of ``multipliers``: rate a in 1/s of A u' + γ + 2 a (A u + b) + a² φ = 0; None: γ alone.
-        independent: Of ``partition_coordinates`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
+        independent: Of ``partition_coordinates`` and ``explicit``: all independent coordinates' names; (): as the
+            mechanics say.
 
     Raises:
         FormulationError: If there are no such constraints and one treatment was asked for; if Baumgarte's terms do not

@@ -22,8 +22,8 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     Partials,
     add_components,
     dot_product,
-    scale_components,
     multiply_matrix,
+    scale_components,
 )
 
 

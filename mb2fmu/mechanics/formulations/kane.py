@@ -20,7 +20,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applicability import Applicability, projection_applicability, declare_inapplicable
+from mb2fmu.mechanics.formulations.applicability import Applicability, declare_inapplicable, projection_applicability
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.sympy_bodies import build_sympy_bodies
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism

@@ -22,15 +22,15 @@ from mb2fmu.mechanics.equations.link_recursion import (
     LinkForce,
     LinkLoad,
     LinkPathway,
-    LinkTorque,
     LinkRecursion,
+    LinkTorque,
     RecursiveDynamics,
 )
 from mb2fmu.mechanics.formulations.applicability import (
     Applicability,
     declare_applicable,
-    projection_applicability,
     declare_inapplicable,
+    projection_applicability,
 )
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics

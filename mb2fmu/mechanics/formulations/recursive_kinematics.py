@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.link_recursion import RecursionQuantity, QuantityKind
+from mb2fmu.mechanics.equations.link_recursion import QuantityKind, RecursionQuantity
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     NamedKinematics,
     add_components,
     dot_product,
-    vector_length,
     scale_components,
+    vector_length,
 )
 
 _AXES = ("x", "y", "z")

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import sympy as sm
 
 from mb2fmu.mechanics.equations.link_recursion import (
-    LinkAttachment,
     Components,
     Displacement,
     FrameRelation,
     LinearVector,
     Link,
+    LinkAttachment,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import total_time_derivative, partial_derivative, time_derivative
+from mb2fmu.mechanics.mechanism.records.plain_symbols import partial_derivative, time_derivative, total_time_derivative
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 PossibleAttachments = dict[int, LinkAttachment]

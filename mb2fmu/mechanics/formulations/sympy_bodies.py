@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import total_time_derivative, replace_symbols
+from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
 

@@ -21,13 +21,13 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.named_quantities import QuantityLetter, NamedQuantities, NamedQuantity, QuantitySection
+from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantityLetter, QuantitySection
 from mb2fmu.mechanics.formulations import lagrange
 from mb2fmu.mechanics.formulations.applicability import projection_applicability
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
 from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeTerms
 from mb2fmu.mechanics.formulations.generalized_forces import AppliedLoad, applied_loads
-from mb2fmu.mechanics.formulations.substitution import substitute_intermediates
+from mb2fmu.mechanics.formulations.intermediate_substitution import substitute_intermediates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
@@ -37,8 +37,8 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     add_components,
     cross_product,
     dot_product,
-    scale_components,
     multiply_matrix,
+    scale_components,
 )
 
 SECTION_TITLES = {
@@ -61,7 +61,7 @@ def form_named_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contrac
     Args:
         mechanism: As read.
         kinds: Some of :data:`SECTION_TITLES`.
-        contracted: See :func:`mb2fmu.mechanics.formulations.substitution.substitute_intermediates`.
+        contracted: See :func:`mb2fmu.mechanics.formulations.intermediate_substitution.substitute_intermediates`.
 
     Returns:
         A section per kind, and the intermediates that stand in them.

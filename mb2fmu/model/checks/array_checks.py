@@ -12,8 +12,8 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_arrays import DeclaredArray
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
-from mb2fmu.model.naming import is_variable_name, output_variable_names
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Output, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Output, Speed
+from mb2fmu.model.variable_naming import is_variable_name, output_variable_names
 
 _DERIVATIVE_PREFIX = "der("
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.variables import (
+from mb2fmu.model.quantity_declarations import (
     Quantity,
 )
 

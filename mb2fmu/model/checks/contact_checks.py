@@ -11,8 +11,8 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
+from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.variables import Parameter
 
 MAX_SIMULTANEOUS_CONTACTS = 3
 """Contacts whose modes are enumerated."""

@@ -18,7 +18,6 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.calculated_parameters import order_parameters
 from mb2fmu.model.checks.array_checks import array_faults, resolve_arrays
 from mb2fmu.model.checks.bound_checks import bound_faults
-from mb2fmu.model.checks.completeness import mechanics_faults
 from mb2fmu.model.checks.contact_checks import contact_faults
 from mb2fmu.model.checks.event_checks import event_faults
 from mb2fmu.model.checks.experiment_checks import experiment_faults
@@ -26,24 +25,16 @@ from mb2fmu.model.checks.expression_contents import collect_contents
 from mb2fmu.model.checks.latch_checks import latch_faults
 from mb2fmu.model.checks.load_checks import added_load_faults, complete_mechanics
 from mb2fmu.model.checks.loop_checks import loop_faults
+from mb2fmu.model.checks.mechanics_completeness import mechanics_faults
+from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import symbol_faults
-from mb2fmu.model.checks.symbol_usage import collect_mechanics_expressions
 from mb2fmu.model.checks.terminal_checks import resolve_terminals, terminal_faults
 from mb2fmu.model.checks.text_checks import MAX_NAME_LENGTH, text_faults
 from mb2fmu.model.declarations.shapes import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.shared_clock import share_clocks
 from mb2fmu.model.model import Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
-from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.record_mechanics import (
-    RecordedBody,
-    RecordedFrame,
-    RecordedJoint,
-    RecordedMechanics,
-    RecordedPoint,
-)
-from mb2fmu.model.variables import (
+from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
     Constraint,
     ConstraintForce,
@@ -55,6 +46,15 @@ from mb2fmu.model.variables import (
     Speed,
     symbol_word,
 )
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.record_mechanics import (
+    RecordedBody,
+    RecordedFrame,
+    RecordedJoint,
+    RecordedMechanics,
+    RecordedPoint,
+)
+from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
 from mb2fmu.units import base_text, compatible, parse_unit
 
 DeclaredKind = TypeVar("DeclaredKind", bound=Quantity)

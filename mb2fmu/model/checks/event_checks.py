@@ -14,13 +14,13 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
-    find_first_common_instant,
     event_instants,
+    find_first_common_instant,
     has_valid_instants,
 )
 from mb2fmu.model.model import Model
+from mb2fmu.model.quantity_declarations import AuxiliaryState
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.variables import AuxiliaryState
 
 
 def event_faults(model: Model) -> Iterator[Fault]:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.completeness import format_symbol
 from mb2fmu.model.checks.expression_contents import collect_contents
+from mb2fmu.model.checks.mechanics_completeness import format_symbol
 from mb2fmu.model.declarations.model_declarations import choose_communication_step
 from mb2fmu.model.model import Experiment, Model
-from mb2fmu.model.variables import Input
+from mb2fmu.model.quantity_declarations import Input
 
 MAX_STEPS = 1_000_000
 """Communication steps of a default experiment: the proof keeps what every variable is at each of them."""

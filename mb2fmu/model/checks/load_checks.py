@@ -10,8 +10,8 @@ import sympy as sm
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.added_loads import can_add_load, extend_bodies, extend_loads
 from mb2fmu.model.model import Model
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
-from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
 from mb2fmu.units import compatible
 
 

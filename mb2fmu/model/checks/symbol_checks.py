@@ -12,15 +12,13 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.completeness import format_symbol
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
 from mb2fmu.model.checks.latch_checks import latch_expressions
-from mb2fmu.model.checks.symbol_usage import ExpressionRole, MechanicsExpression
+from mb2fmu.model.checks.mechanics_completeness import format_symbol
+from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
 from mb2fmu.model.declarations.declared_events import event_expressions
 from mb2fmu.model.model import Model
-from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.variables import (
+from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
     Constraint,
     ConstraintForce,
@@ -31,6 +29,8 @@ from mb2fmu.model.variables import (
     Speed,
     symbol_word,
 )
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.record_mechanics import RecordedMechanics
 
 DeclarationRole = Literal["output", "state", "value", "potential"]
 GEOMETRIC_ROLES: tuple[ExpressionRole, ...] = ("position", "velocity")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.model.variables import ImpactOrder, RestitutionLaw
+from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 
 
 @dataclass(frozen=True, slots=True)

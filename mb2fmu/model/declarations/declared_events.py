@@ -14,8 +14,8 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact
 from mb2fmu.model.declarations.declared_latches import DeclaredLatch
 from mb2fmu.model.functions import no_event
+from mb2fmu.model.quantity_declarations import AuxiliaryState, symbol_word
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.model.variables import AuxiliaryState, symbol_word
 
 
 @dataclass(frozen=True, slots=True)

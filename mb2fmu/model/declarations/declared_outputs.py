@@ -9,8 +9,8 @@ import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 
 from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
+from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.model.variables import Quantity
 
 PointAndFrame: TypeAlias = tuple[Point, ReferenceFrame]
 """A point and a frame of one body."""

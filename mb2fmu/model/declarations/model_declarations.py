@@ -12,7 +12,7 @@ import sympy as sm
 
 from mb2fmu.model.declarations.declared_arrays import DeclaredArray
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 Number: TypeAlias = float | int | sm.Expr
 Signal: TypeAlias = float | sm.Expr

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sympy.physics.mechanics import ReferenceFrame
 
-from mb2fmu.model.variables import Quantity
+from mb2fmu.model.quantity_declarations import Quantity
 
 OutputKind = Literal[
     "position",

@@ -24,8 +24,8 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
-    find_first_common_instant,
     event_instants,
+    find_first_common_instant,
     has_valid_instants,
 )
 

@@ -12,18 +12,18 @@ Must not: form equations, or know of programs and units.
 
 from mb2fmu.model.elements.bushing import Bushing
 from mb2fmu.model.elements.clutches import Brake, Clutch, OneWayClutch
-from mb2fmu.model.elements.contact import Contact
-from mb2fmu.model.elements.friction import CoulombFriction
+from mb2fmu.model.elements.compliant_contact import Contact
+from mb2fmu.model.elements.contact_surfaces import CylinderSurface, HeightSurface, PlaneSurface, SphereSurface
+from mb2fmu.model.elements.coulomb_friction import CoulombFriction
+from mb2fmu.model.elements.environment_loads import Drag, GravityGradient
+from mb2fmu.model.elements.gear_motor import GearMotor
+from mb2fmu.model.elements.hard_stops_and_backlash import Backlash, HardStop
 from mb2fmu.model.elements.hydraulics import HydraulicCylinder, Valve
-from mb2fmu.model.elements.impact import Impact
 from mb2fmu.model.elements.latch import Latch
-from mb2fmu.model.elements.motor import GearMotor
-from mb2fmu.model.elements.springs import SpringDamper
-from mb2fmu.model.elements.stops import Backlash, HardStop
-from mb2fmu.model.elements.surfaces import CylinderSurface, HeightSurface, PlaneSurface, SphereSurface
-from mb2fmu.model.elements.surroundings import Drag, GravityGradient
+from mb2fmu.model.elements.load_work import Work
+from mb2fmu.model.elements.rigid_impact import Impact
+from mb2fmu.model.elements.spring_damper import SpringDamper
 from mb2fmu.model.elements.tyre import Brush, MagicFormula, Tyre
-from mb2fmu.model.elements.work import Work
 
 __all__ = [
     "Backlash",

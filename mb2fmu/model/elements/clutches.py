@@ -10,9 +10,9 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import AttachmentPlace, make_attachment, attachment_faults
+from mb2fmu.model.elements.coulomb_friction import declare_friction
 from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.friction import declare_friction
+from mb2fmu.model.elements.element_attachment import AttachmentPlace, attachment_faults, make_attachment
 from mb2fmu.model.functions import sticking_sign
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.naming import is_variable_name
 from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.variable_naming import is_variable_name
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -40,8 +40,8 @@ class Latch(NamedElement):
         >>> model.add(Latch("hook", rows, open=t >= 2, starts_engaged=True, within=None))        # doctest: +SKIP
 
     Attributes:
-        rows: Expressions of coordinates, parameters and time, or what ``point``, ``hinge_rows`` and ``weld_rows`` give; at most
-            twelve.
+        rows: Expressions of coordinates, parameters and time, or what ``point``, ``hinge_rows`` and ``weld_rows``
+            give; at most twelve.
         close: The latch closes where this is true; comparisons and logic of coordinates, speeds, states, inputs,
             parameters and time.
         open: It opens where this is true, which goes before ``close``.
@@ -61,8 +61,8 @@ class Latch(NamedElement):
     stabilization: float | sm.Expr = 10.0
 
     point = staticmethod(point_on_point_rows)
-    hinge = staticmethod(hinge)
-    weld = staticmethod(weld)
+    hinge = staticmethod(hinge_rows)
+    weld = staticmethod(weld_rows)
 
     @property
     def each(self) -> tuple[LatchRow, ...]:

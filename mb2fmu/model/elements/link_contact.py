@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
-from mb2fmu.model.elements.surfaces import CylinderSurface, HeightSurface, PlaneSurface, Surface
+from mb2fmu.model.elements.contact_surfaces import CylinderSurface, HeightSurface, PlaneSurface, Surface
 from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedLoad, RecordedMechanics, RecordedPoint
 
 _GROUND = ReferenceFrame("ground")

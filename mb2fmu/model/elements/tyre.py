@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.model import Model
     from mb2fmu.model.declarations.model_declarations import Number
 
-__all__ = ["Brush", "MagicFormula", "TyreSlips", "Tyre"]
+__all__ = ["Brush", "MagicFormula", "Tyre", "TyreSlips"]
 
 ParameterDeclarer: TypeAlias = "Callable[[str, Number, str, str], sm.Expr]"
 

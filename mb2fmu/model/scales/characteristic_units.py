@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Quantity, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Quantity, Speed
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 Floats = npt.NDArray[np.float64]

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
-from mb2fmu.model.variables import Quantity
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 Floats = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ import mb2fmu.model
 from mb2fmu import robots
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_records import PrebuiltMechanism
+from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation import method_choice
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions

@@ -15,7 +15,7 @@ import numpy as np
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.mechanics.mechanism.records.appearance_records import MeshPlacement, AppearanceRecords
+from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, MeshPlacement
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

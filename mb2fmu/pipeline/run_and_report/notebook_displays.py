@@ -14,7 +14,7 @@ from mb2fmu.pipeline.run_and_report import report_pages
 from mb2fmu.pipeline.simulation.trajectories import MotionPage, Simulated, SimulatedUnit, Trajectories
 
 if TYPE_CHECKING:
-    from mb2fmu.model.variables import Quantity
+    from mb2fmu.model.quantity_declarations import Quantity
 
 _TALL, _HIGH = 760, 640
 _TELLS = """const tell = () => {

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package.publishing import write_whole
 from mb2fmu.mechanics.equations import notebook_display
-from mb2fmu.model.variables import Output, Quantity
+from mb2fmu.model.quantity_declarations import Output, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

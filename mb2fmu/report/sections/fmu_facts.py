@@ -11,7 +11,7 @@ from mb2fmu.fmu.solvers import solver_of_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.equation_display.mathml import identifier
 from mb2fmu.report.number_format import plain
 from mb2fmu.report.pages.report_content import Fact, VariableRow

@@ -10,23 +10,23 @@ import numpy as np
 from mb2fmu.robots.description.robot_description import (
     UNBOUNDED_RANGE,
     ActuatorRecord,
+    JointMimic,
     JointRecord,
     LoopConnection,
     LoopRecord,
-    JointMimic,
     Pose,
     TendonRecord,
     clean_rotation,
 )
 from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_active_range
-from mb2fmu.robots.file_formats.mjcf_frames import (
+from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     CompilerSettings,
-    describe_element_name,
     check_attributes,
-    rotation_from_quaternion,
+    describe_element_name,
     read_word,
+    rotation_from_quaternion,
 )
-from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector
+from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
 from mb2fmu.robots.tree.articulated_tree import lock_joint
 
 TransmissionTerms = tuple[tuple[str, float], ...]

@@ -16,24 +16,24 @@ from mb2fmu.robots.description.rigid_inertias import combine_inertias
 from mb2fmu.robots.description.robot_description import (
     UNBOUNDED_RANGE,
     Array,
-    LinkInertia,
-    RobotJointKind,
-    JointRecord,
     JointLimits,
+    JointRecord,
+    LinkInertia,
     LinkRecord,
     Pose,
+    RobotJointKind,
     massless_link_name,
 )
-from mb2fmu.robots.file_formats.mjcf_frames import (
+from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     ORIENTATION_ATTRIBUTES,
     CompilerSettings,
-    describe_element_name,
     check_attributes,
+    describe_element_name,
     read_element_pose,
     read_word,
 )
-from mb2fmu.robots.file_formats.mjcf_geoms import MeshAndMaterialAssets, MassiveGeom, apply_minimum_inertia, read_geom
-from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector
+from mb2fmu.robots.file_formats.mjcf_geoms import MassiveGeom, MeshAndMaterialAssets, apply_minimum_inertia, read_geom
+from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
 from mb2fmu.robots.tree.articulated_tree import rotation_about_axis
 
 WORLD_LINK = "world"

@@ -10,7 +10,7 @@ import numpy as np
 from mb2fmu.robots.description.robot_description import ActuatorRecord, Array, JointRecord, RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
-from mb2fmu.robots.tree.tree_inertia import motion_directions, compute_inertia_and_weight
+from mb2fmu.robots.tree.tree_inertia import compute_inertia_and_weight, motion_directions
 
 
 def resolve_damping_ratios(

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mb2fmu.robots.description.robot_description import Array, LinkGeometry, GeometryKind, LinkInertia, Pose
-from mb2fmu.robots.file_formats.mjcf_frames import (
+from mb2fmu.robots.description.robot_description import Array, GeometryKind, LinkGeometry, LinkInertia, Pose
+from mb2fmu.robots.file_formats.mjcf_compiler_settings import (
     ORIENTATION_ATTRIBUTES,
     CompilerSettings,
-    describe_element_name,
     check_attributes,
+    describe_element_name,
     read_element_pose,
     read_word,
     rotation_aligning_z,

@@ -13,11 +13,11 @@ from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.description.tree_checks import check_tree
 from mb2fmu.robots.file_formats.mjcf_actuation import ActuationReader
 from mb2fmu.robots.file_formats.mjcf_bodies import BodyReader
+from mb2fmu.robots.file_formats.mjcf_compiler_settings import describe_element_name, read_compiler
 from mb2fmu.robots.file_formats.mjcf_damping import resolve_damping_ratios
-from mb2fmu.robots.file_formats.mjcf_frames import describe_element_name, read_compiler
+from mb2fmu.robots.file_formats.mjcf_defaults_and_includes import FileContentReader, expand_mjcf
 from mb2fmu.robots.file_formats.mjcf_geoms import read_assets
-from mb2fmu.robots.file_formats.mjcf_tree import FileContentReader, expand_mjcf
-from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector
+from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
 
 _HONOURED_SECTIONS = {"compiler", "option", "asset", "worldbody", "tendon", "equality", "actuator", "default"}
 _IGNORED_SECTIONS = {"size", "statistic", "visual", "sensor", "custom"}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import Pose, clean_rotation, rotation_from_roll_pitch_yaw
-from mb2fmu.robots.file_formats.mjcf_frames import rotation_from_quaternion
-from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector
+from mb2fmu.robots.file_formats.mjcf_compiler_settings import rotation_from_quaternion
+from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
 
 MODEL, WORLD = "__model__", "world"
 _UNIT_LENGTH_TOLERANCE = 1e-12

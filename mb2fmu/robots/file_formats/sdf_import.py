@@ -14,23 +14,23 @@ import numpy as np
 
 from mb2fmu.robots.description.robot_description import (
     Array,
-    LinkGeometry,
     GeometryKind,
-    LinkInertia,
-    RobotJointKind,
-    JointRecord,
     JointLimits,
+    JointMimic,
+    JointRecord,
+    LinkGeometry,
+    LinkInertia,
     LinkRecord,
     LoopConnection,
     LoopRecord,
-    JointMimic,
     Pose,
     RobotDescription,
+    RobotJointKind,
     massless_link_name,
 )
 from mb2fmu.robots.description.tree_checks import check_tree
 from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
-from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector, parse_xml
+from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement, parse_xml
 from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
 _JOINT_KINDS: dict[str, tuple[RobotJointKind, ...]] = {

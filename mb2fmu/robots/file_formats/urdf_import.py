@@ -13,20 +13,20 @@ from pathlib import Path
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import (
-    LinkGeometry,
     GeometryKind,
-    LinkInertia,
-    RobotJointKind,
-    JointRecord,
     JointLimits,
-    LinkRecord,
     JointMimic,
+    JointRecord,
+    LinkGeometry,
+    LinkInertia,
+    LinkRecord,
     Pose,
     RobotDescription,
+    RobotJointKind,
     clean_rotation,
     rotation_from_roll_pitch_yaw,
 )
-from mb2fmu.robots.file_formats.strict_xml import XmlElement, FaultCollector, parse_xml
+from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement, parse_xml
 
 _JOINT_KINDS: dict[str, RobotJointKind] = {
     "revolute": "revolute",

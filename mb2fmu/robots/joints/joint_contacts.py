@@ -14,9 +14,9 @@ from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
     SymbolRates,
     constrained_contact_faults,
-    read_contacts,
-    duplicate_contact_faults,
     coupled_slip_faults,
+    duplicate_contact_faults,
+    read_contacts,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.latch_import import (
     constrained_latch_faults,

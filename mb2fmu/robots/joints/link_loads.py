@@ -9,9 +9,9 @@ import numpy as np
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.naming import suggest_identifier
+from mb2fmu.model.quantity_declarations import Input
 from mb2fmu.model.sources.record_mechanics import RecordedPoint
-from mb2fmu.model.variables import Input
+from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import Array
 from mb2fmu.robots.joints.inverse_dynamics import excitation_rate
 from mb2fmu.robots.robot_settings import LoadSetting, LoadWord

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
-from mb2fmu.model.naming import output_variable_names
-from mb2fmu.model.variables import Coordinate, Input, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, Input, Speed
+from mb2fmu.model.variable_naming import output_variable_names
 
 ARRAY_NAMES = frozenset({"q", "v", "acceleration", "tau", "control", "desired_acceleration", "prescribed"})
 """What no joint is called where there are arrays."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.robots.description.rigid_inertias import INERTIA_REMEDY, inertial_faults, repair_inertia, combine_inertias
+from mb2fmu.robots.description.rigid_inertias import INERTIA_REMEDY, combine_inertias, inertial_faults, repair_inertia
 from mb2fmu.robots.description.robot_description import (
     Array,
-    LinkInertia,
-    JointRecord,
-    LinkRecord,
     JointMimic,
+    JointRecord,
+    LinkInertia,
+    LinkRecord,
     Pose,
     RobotDescription,
     clean_rotation,

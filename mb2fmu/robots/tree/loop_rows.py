@@ -18,7 +18,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Frame, KinematicPoint
-from mb2fmu.mechanics.mechanism.records.plain_symbols import directional_derivative, coordinate_rates
+from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, directional_derivative
 from mb2fmu.robots.description.robot_description import Array, LoopRecord, Pose
 from mb2fmu.robots.tree.articulated_tree import ArticulatedTree
 

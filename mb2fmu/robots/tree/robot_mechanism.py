@@ -21,11 +21,11 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, plain_symbols, coordinate_rates
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, coordinate_rates, plain_symbols
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    stabilize_unit_length,
     normalize_frames,
+    stabilize_unit_length,
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events

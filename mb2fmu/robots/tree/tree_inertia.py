@@ -23,8 +23,9 @@ _INERTIA_ROUND_OFF = 1e-12
 class TreeInertia:
     """Values at the start: mass matrix, weight along each speed, first row of each part.
 
-    ``compute_falling_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest exponential, 1/s; 0 where
-    it hangs. ``compute_braking_rate`` is how fast its dampers stop it, likewise. ``D`` is what joint dampers make of the speeds.
+    ``compute_falling_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest
+    exponential, 1/s; 0 where it hangs. ``compute_braking_rate`` is how fast its dampers stop it, likewise. ``D`` is
+    what joint dampers make of the speeds.
     """
 
     M: Array

@@ -37,12 +37,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    stabilize_unit_length,
     normalize_frames,
+    stabilize_unit_length,
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.variables import Coordinate, Parameter, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.systems.splitting.exchanged_forces import AXES, free_axes, identifier
 from mb2fmu.systems.splitting.joint_cut_records import Opened, Renumbered, Wave, turn, turn_about
 from mb2fmu.systems.splitting.moving_states import Movement, frames_of, points_of, turned_frames

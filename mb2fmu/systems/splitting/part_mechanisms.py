@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.mechanics.mechanism.sympy_import.given_records import PrebuiltMechanism
+from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.systems.splitting.cut_records import Cut
 from mb2fmu.systems.splitting.exchanged_forces import exchanged

@@ -10,9 +10,9 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.requested_quantities import OutputRecord, RequestedOutput, ExpressionOutput
-from mb2fmu.model.declarations.declared_terminals import DeclaredTerminalMember, DeclaredTerminal
-from mb2fmu.model.variables import AuxiliaryState, Input, Parameter
+from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, OutputRecord, RequestedOutput
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, Draft
 from mb2fmu.systems.splitting.record_selection import Selection

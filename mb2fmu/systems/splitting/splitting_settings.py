@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Speed
 from mb2fmu.systems.wired_system import CouplingError
 
 

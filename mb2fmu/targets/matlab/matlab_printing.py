@@ -9,7 +9,7 @@ import numpy as np
 
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
 from mb2fmu.compiler.program.reachable_nodes import needed
-from mb2fmu.model.operations import OPERATIONS
+from mb2fmu.model.scalar_operations import OPERATIONS
 
 _LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
 

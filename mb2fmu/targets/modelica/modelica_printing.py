@@ -12,7 +12,7 @@ import numpy as np
 from mb2fmu.compiler.program.program import Block, Program, Table
 from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.model.operations import LEAF_OPERATIONS, OPERATIONS, Op
+from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op
 
 _LINEAR = ("lu_factor", "ldlt_factor")
 _RELATIONS: Mapping[Op, str] = MappingProxyType(

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.quantity_declarations import Input, Parameter, Quantity
 from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
-from mb2fmu.model.variables import Input, Parameter, Quantity
 from mb2fmu.validation.reference.reference_run import Reference
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 

@@ -18,8 +18,8 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
-    PathwayLoad,
     MotionVectorKind,
+    PathwayLoad,
     TorqueActuatorLoad,
     TorqueLoad,
     VectorTerms,

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.variables import Quantity
+from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.bounds.perturbation_sizes import Gauge, Signal, parameter_moves, rounded, signals, start_moves
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.experiment_numbers import Conditions, calculated_values

@@ -24,10 +24,10 @@ from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
+    EventRecord,
     LinearSolve,
     MassMatrixDynamics,
     OutputExpression,
-    EventRecord,
 )
 from mb2fmu.mechanics.equations.event_records import mode_change_indicator
 from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latches

@@ -18,7 +18,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, append_auxiliary_speeds
+from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sights

@@ -17,12 +17,12 @@ from mb2fmu.mechanics.equations.equations_of_motion import Assignment, Equations
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
-    PathwayLoad,
     MotionVectorKind,
+    PathwayLoad,
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import Kind, Sights
 from mb2fmu.validation.reference_equations.joint_wrenches import Cuts
 from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion

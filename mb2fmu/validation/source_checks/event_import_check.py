@@ -16,11 +16,11 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput, ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import Constraint, Output
+from mb2fmu.model.quantity_declarations import Constraint, Output
 from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
 from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols, stand_in

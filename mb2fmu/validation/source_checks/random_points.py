@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import Coordinate, Input, Quantity, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, Input, Quantity, Speed
 from mb2fmu.validation.source_checks.source_constraints import OwnConstraints, independence
 from mb2fmu.validation.source_checks.source_objects import Handed
 from mb2fmu.validation.source_checks.source_symbols import Floats, OwnSymbols

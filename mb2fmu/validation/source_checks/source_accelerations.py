@@ -15,8 +15,8 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.source_checks.event_import_check import EventsRead
 from mb2fmu.validation.source_checks.random_points import Admissible, Point
 from mb2fmu.validation.source_checks.source_constraints import OwnConstraints

@@ -15,7 +15,7 @@ import sympy as sm
 
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import Output
+from mb2fmu.model.quantity_declarations import Output
 from mb2fmu.validation.source_checks.source_kinematics import AskedMotion, OwnKinematics, OwnMotion
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols, stand_in
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import Parameter, Speed
+from mb2fmu.model.quantity_declarations import Parameter, Speed
 
 _LIMITS = ("unit", "minimum", "maximum", "nominal")
 _OF_EXPERIMENT = ("stop", "step", "tolerance", "stiff", "solver", "internal_step", "signals")

@@ -13,13 +13,13 @@ from mb2fmu.compiler.lowering import Beside
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
-from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, decompose_load
-from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnLoad, AppearanceRecords
+from mb2fmu.mechanics.formulations.generalized_forces import decompose_load, express_in_inertial_frame
+from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnLoad
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.visualization.scene.mesh_files import Triangles
 from mb2fmu.visualization.scene.scene import (
     Scene,

@@ -20,7 +20,7 @@ from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import operation_files
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
-from mb2fmu.model.operations import OPERATIONS, Op
+from mb2fmu.model.scalar_operations import OPERATIONS, Op
 from mb2fmu.report.equation_display.mathml import MathML
 from mb2fmu.targets.matlab import matlab_files
 from mb2fmu.targets.matlab.matlab_printing import FunctionPrinter

@@ -9,8 +9,8 @@ import sympy.physics.mechanics as me
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Model, check_model
-from mb2fmu.model.checks.rate_units import speed_unit_faults
-from mb2fmu.model.variables import Coordinate, Speed
+from mb2fmu.model.checks.speed_unit_checks import speed_unit_faults
+from mb2fmu.model.quantity_declarations import Coordinate, Speed
 
 TIME = me.dynamicsymbols._t
 THIS = "test_bad_models.py:"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
-from mb2fmu.model.variables import symbol_word
+from mb2fmu.model.quantity_declarations import symbol_word
+from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
 
 identifiers = st.from_regex(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,5}", re.ASCII), fullmatch=True)
 indices = st.lists(st.integers(0, 99), max_size=2).map(lambda i: f"[{','.join(map(str, i))}]" if i else "")

@@ -29,7 +29,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 )
 from mb2fmu.model.model import Experiment, Parts
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import Coordinate, Input, Parameter, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Speed
 from mb2fmu.validation.reference.experiment_numbers import Conditions
 from mb2fmu.validation.reference.reference_run import Balance, Reference, Variable
 from mb2fmu.validation.reference.trajectory_records import Trajectory

@@ -18,9 +18,9 @@ from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
 from mb2fmu.robots.tree.tree_inertia import (
     compute_braking_rate,
-    joint_damping_matrix,
     compute_falling_rate,
     compute_inertia_and_weight,
+    joint_damping_matrix,
 )
 
 LINK = """<link name="{0}"><inertial><origin xyz="0 0 {2}"/><mass value="{1}"/>

@@ -12,7 +12,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline, visualization
 from mb2fmu.pipeline.fmu_build import model_scene
 from mb2fmu.pipeline.fmu_build.model_scene import turned_meshes
-from mb2fmu.robots.file_formats.package_paths import MeshNotFoundError, find_mesh_file
+from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
 
 TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 )
 from mb2fmu.model.model import Experiment
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Input, Parameter, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 t, q, u, q1, q2, u1, u2, a, a1, a2, g, w, tau, z = sm.symbols("t q u q1 q2 u1 u2 a a1 a2 g w tau z")
 

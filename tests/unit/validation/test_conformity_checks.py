@@ -18,7 +18,7 @@ from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.variables import Parameter
+from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.validation.conformity_checks import _compared, _terminals, _with_elements, conformity
 from mb2fmu.validation.runs import fmu_description
 

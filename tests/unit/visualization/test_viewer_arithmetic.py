@@ -17,7 +17,7 @@ from mb2fmu import visualization
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.program.program import Block, Layout, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.operations import OPERATIONS, Op
+from mb2fmu.model.scalar_operations import OPERATIONS, Op
 from mb2fmu.visualization.interactive_fmu import live_json, scene_tables
 
 SCRIPT = (Path(visualization.__file__).parent / "templates" / "viewer_arithmetic.js").read_text()

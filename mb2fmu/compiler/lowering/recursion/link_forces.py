@@ -10,8 +10,8 @@ from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import Spatial
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
 from mb2fmu.mechanics.equations.link_recursion import (
-    LinkAttachment,
     Components,
+    LinkAttachment,
     LinkForce,
     LinkLoad,
     LinkPathway,

@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Algebra, Matrix, Vector
 from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.link_recursion import LinkAttachment, LinearVector, LinkRecursion
+from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkAttachment, LinkRecursion
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import (
     LinkAttachment,
-    RecursionQuantity,
     LinkRecursion,
+    RecursionQuantity,
     RecursiveDynamics,
 )
 

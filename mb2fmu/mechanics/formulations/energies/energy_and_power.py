@@ -8,8 +8,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import EnergyBalance
 from mb2fmu.mechanics.formulations.energies.load_potentials import (
     LoadPotential,
     find_load_potential,
-    is_load_potential,
     integrate_generalized_forces,
+    is_load_potential,
 )
 from mb2fmu.mechanics.formulations.generalized_forces import load_power
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Lagrangian, Mechanism

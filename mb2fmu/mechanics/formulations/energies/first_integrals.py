@@ -21,8 +21,8 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantity
+from mb2fmu.mechanics.formulations.intermediate_substitution import multiply_out
 from mb2fmu.mechanics.formulations.outputs.multi_body_outputs import angular_momentum, linear_momentum
-from mb2fmu.mechanics.formulations.substitution import multiply_out
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantities,
@@ -30,7 +30,7 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     find_worked_coordinates,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import set_random_state, draw_random_states
+from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_state
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics

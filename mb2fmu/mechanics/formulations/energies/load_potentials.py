@@ -25,10 +25,10 @@ import sympy as sm
 from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     MAX_OPERATIONS,
     GeneralizedForces,
+    exceeds_operations,
+    find_potential_energy,
     integrate_expression,
     is_conservative,
-    find_potential_energy,
-    exceeds_operations,
 )
 from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism

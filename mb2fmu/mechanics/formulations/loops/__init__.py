@@ -9,8 +9,8 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 """
 
 from mb2fmu.mechanics.formulations.loops.loop_kind import (
-    LoopKind,
     LoopEquations,
+    LoopKind,
     LoopMismatch,
     LoopStart,
     make_closed_form,
@@ -20,8 +20,8 @@ from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLo
 
 __all__ = [
     "ExplicitLoops",
-    "LoopKind",
     "LoopEquations",
+    "LoopKind",
     "LoopMismatch",
     "LoopStart",
     "TransmissionLoop",

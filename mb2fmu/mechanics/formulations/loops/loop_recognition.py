@@ -13,8 +13,8 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm, VelocityConstraints
 from mb2fmu.mechanics.formulations.loops.given_closed_forms import GivenClosedForm, read_given_closed_forms
-from mb2fmu.mechanics.formulations.loops.leg_loop import HexapodLegLoop
-from mb2fmu.mechanics.formulations.loops.loop_kind import LoopKind, LoopEquations, LoopMismatch, LoopStart
+from mb2fmu.mechanics.formulations.loops.hexapod_leg_loop import HexapodLegLoop
+from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopKind, LoopMismatch, LoopStart
 from mb2fmu.mechanics.formulations.loops.loop_relations import form_reduced_constraints
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
 from mb2fmu.mechanics.formulations.loops.rod_loop import RodLoop

@@ -31,9 +31,9 @@ from mb2fmu.mechanics.formulations.loops.loop_kind import (
     make_closed_form,
 )
 from mb2fmu.mechanics.formulations.loops.planar_phasors import (
+    LoopPolygon,
     PhasorSum,
     PolarForm,
-    LoopPolygon,
     decompose_harmonics,
     form_polar,
     form_polygon,

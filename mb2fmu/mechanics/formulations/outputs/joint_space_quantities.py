@@ -23,8 +23,8 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     add_components,
     cross_product,
     dot_product,
-    scale_components,
     multiply_matrix,
+    scale_components,
 )
 
 JOINT_SPACE_KINDS = frozenset(

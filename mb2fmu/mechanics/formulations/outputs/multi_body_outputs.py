@@ -20,8 +20,8 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     NamedKinematics,
     add_components,
     cross_product,
-    scale_components,
     multiply_matrix,
+    scale_components,
 )
 
 MULTI_BODY_KINDS = frozenset(

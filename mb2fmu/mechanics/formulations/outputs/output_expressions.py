@@ -8,23 +8,23 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
-from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy, load_potential
+from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, load_potential, potential_energy
 from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, load_magnitude, load_power
 from mb2fmu.mechanics.formulations.outputs.joint_space_quantities import JOINT_SPACE_KINDS, JointSpaceQuantities
 from mb2fmu.mechanics.formulations.outputs.multi_body_outputs import MULTI_BODY_KINDS, form_vector_output
-from mb2fmu.mechanics.formulations.outputs.reactions import ReactionWrenches
+from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
 from mb2fmu.mechanics.formulations.rotation_conversions import euler_angles_from_matrix, quaternion_from_matrix
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks
-from mb2fmu.mechanics.mechanism.records.requested_quantities import UnavailableOutput, RequestedOutput, ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput, UnavailableOutput
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     NamedKinematics,
     add_components,
     dot_product,
-    scale_components,
     multiply_matrix,
+    scale_components,
 )
-from mb2fmu.model.variables import OutputLevel, Quantity
+from mb2fmu.model.quantity_declarations import OutputLevel, Quantity
 
 AXIS_SUFFIXES = (".x", ".y", ".z")
 _DIAGNOSTIC_KINDS = {

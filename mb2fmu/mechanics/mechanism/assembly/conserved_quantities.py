@@ -23,9 +23,9 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     StateSample,
-    set_random_state,
-    draw_random_states,
     append_auxiliary_speeds,
+    draw_random_states,
+    set_random_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import find_nonintegrable_velocities

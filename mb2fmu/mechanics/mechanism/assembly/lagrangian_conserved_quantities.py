@@ -18,11 +18,11 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantity,
     constraints_do_work,
-    momentum_unit,
     find_worked_coordinates,
+    momentum_unit,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, set_random_state, draw_random_states
+from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, draw_random_states, set_random_state
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
 Floats = npt.NDArray[np.float64]

@@ -14,8 +14,8 @@ from mb2fmu.mechanics.mechanism.assembly.assembly_branches import (
     LoopResidual,
     NewtonPathEnd,
     find_contradictory_rows,
-    follow_newton_path,
     find_other_branches,
+    follow_newton_path,
 )
 from mb2fmu.mechanics.mechanism.assembly.initial_speeds import solve_start_speeds
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints

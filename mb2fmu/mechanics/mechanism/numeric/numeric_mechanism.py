@@ -28,15 +28,15 @@ from mb2fmu.mechanics.mechanism.numeric.load_evaluation import AppliedVectors, L
 from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
 from mb2fmu.mechanics.mechanism.numeric.vector_terms import (
     PathSums,
-    TermLocation,
     TermGroups,
-    cross_rows,
+    TermLocation,
     cross_product_matrices,
+    cross_rows,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import (
-    directional_derivative,
     coordinate_rates,
+    directional_derivative,
     partial_derivative,
 )
 

@@ -49,8 +49,8 @@ class KinematicPoint:
         velocity: In N, m/s, linear in u, where it is taken as the user gave it; None: it is the derivative of
             ``position`` added to the velocity of ``parent``.
         located: True if a chain of positions leads to the origin.
-        is_instantaneous: True: ``position`` says where a particle of a body is now (as the one of a ball that touches the
-            ground), and ``velocity`` is that particle's, or one of auxiliary speeds only: not the position's rate.
+        is_instantaneous: True: ``position`` says where a particle of a body is now (as the one of a ball that touches
+            the ground), and ``velocity`` is that particle's, or one of auxiliary speeds only: not the position's rate.
     """
 
     name: str

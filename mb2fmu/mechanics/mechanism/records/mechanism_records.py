@@ -17,8 +17,8 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
-    KinematicEquations,
     EventRecord,
+    KinematicEquations,
     VelocityConstraints,
 )
 from mb2fmu.mechanics.equations.latch_records import Latches
@@ -27,8 +27,8 @@ from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, Fra
 from mb2fmu.mechanics.mechanism.records.requested_quantities import (
     InverseDynamicsRequest,
     Joint,
-    OutputRecord,
     LoopClosedForm,
+    OutputRecord,
 )
 from mb2fmu.model.declarations.model_declarations import Declarations
 
@@ -42,8 +42,8 @@ __all__ = [
     "Lagrangian",
     "Load",
     "Mechanism",
-    "PathwayLoad",
     "MotionVector",
+    "PathwayLoad",
     "TorqueActuatorLoad",
     "TorqueLoad",
     "VectorTerms",

@@ -11,16 +11,16 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.appearance_records import (
+    AppearanceRecords,
     DrawnJoint,
     DrawnLoad,
     DrawnShape,
     JointKind,
-    AppearanceRecords,
     TracedPoint,
 )
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
-from mb2fmu.model.declarations.shapes import LoadArrow, AppearanceItem, Mesh, PointTrace, VisualShape
+from mb2fmu.model.declarations.shapes import AppearanceItem, LoadArrow, Mesh, PointTrace, VisualShape
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 

@@ -24,9 +24,9 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     vanishes_at_unit_length,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.model.quantity_declarations import Constraint
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.variables import Constraint
 
 CONSTRAINT_HEADLINE = "the constraints cannot be used:"
 

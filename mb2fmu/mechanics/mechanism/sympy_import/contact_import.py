@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact, DeclaredFriction
-from mb2fmu.model.variables import symbol_word
+from mb2fmu.model.quantity_declarations import symbol_word
 
 _RANK_TOLERANCE = 1e-9  # what is smaller than this part counts as none
 

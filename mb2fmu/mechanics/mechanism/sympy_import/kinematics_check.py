@@ -20,13 +20,13 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     COMPARISON_TOLERANCE,
     StateSample,
-    vectors_differ,
-    max_angular_velocity,
-    format_vector,
-    set_random_state,
-    free_parameter_values,
-    draw_random_states,
     append_auxiliary_speeds,
+    draw_random_states,
+    format_vector,
+    free_parameter_values,
+    max_angular_velocity,
+    set_random_state,
+    vectors_differ,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceApplication,
@@ -40,7 +40,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.sympy_import.point_velocities import choose_point_velocities
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
-__all__ = ["kinetic_energy_matches", "free_parameter_values", "check_kinematics", "find_nonintegrable_velocities"]
+__all__ = ["check_kinematics", "find_nonintegrable_velocities", "free_parameter_values", "kinetic_energy_matches"]
 
 Array = npt.NDArray[np.float64]
 

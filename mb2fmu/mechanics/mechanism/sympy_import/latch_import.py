@@ -9,19 +9,19 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latch, Latches
+from mb2fmu.mechanics.equations.latch_records import Latch, LatchedRow, Latches
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
     SymbolRates,
+    differentiate_position_twice,
     evaluate_matrix,
     free_motion_directions,
-    make_fresh_symbol,
     is_constrained,
+    make_fresh_symbol,
     sample_near_start,
-    differentiate_position_twice,
 )
 from mb2fmu.model.declarations.declared_latches import DeclaredLatch
-from mb2fmu.model.variables import symbol_word
+from mb2fmu.model.quantity_declarations import symbol_word
 
 _RANK_TOLERANCE = 1e-9  # part of a row
 

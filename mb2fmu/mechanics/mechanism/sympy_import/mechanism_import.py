@@ -27,52 +27,52 @@ from mb2fmu.mechanics.mechanism.records.inertia_components import dyadic_compone
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, ForceApplication, Frame, Lagrangian, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import (
     SymbolMap,
-    make_unique_symbol,
-    plain_symbols,
     coordinate_rates,
+    make_unique_symbol,
     partial_derivative,
+    plain_symbols,
     solve_kinematic_equations,
     time_derivative,
 )
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    stabilize_unit_length,
-    normalize_frames,
     find_quaternions,
+    normalize_frames,
+    stabilize_unit_length,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points, read_appearance
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
-    ImportedConstraints,
     ConstraintSymbols,
-    list_application_places,
+    ImportedConstraints,
     choose_dependent_speeds,
+    list_application_places,
     read_constraints,
     read_force_applications,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
     constrained_contact_faults,
-    read_contacts,
-    duplicate_contact_faults,
     coupled_slip_faults,
+    duplicate_contact_faults,
+    read_contacts,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
-from mb2fmu.mechanics.mechanism.sympy_import.independent_rows import remove_redundant_rows
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_energy_matches, check_kinematics
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import check_kinematics, kinetic_energy_matches
 from mb2fmu.mechanics.mechanism.sympy_import.latch_import import (
     constrained_latch_faults,
     dependent_latch_faults,
     read_latches,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads, list_wrapping_loads
+from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_wrapping_loads, read_loads
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers, read_closed_forms, read_outputs
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_row_removal import remove_redundant_rows
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.variables import Coordinate, Speed
 
 
 def read_mechanism(definition: ModelDefinition) -> Mechanism:

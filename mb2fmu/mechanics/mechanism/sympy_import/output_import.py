@@ -13,18 +13,18 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
 from mb2fmu.mechanics.mechanism.records.requested_quantities import (
-    Joint,
-    OutputRecord,
-    UnavailableOutput,
-    RequestedOutput,
-    LoopClosedForm,
     ExpressionOutput,
+    Joint,
+    LoopClosedForm,
+    OutputRecord,
+    RequestedOutput,
+    UnavailableOutput,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
 from mb2fmu.model.declarations.output_requests import OutputKind
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import Output, Quantity
+from mb2fmu.model.quantity_declarations import Output, Quantity
 
 _LAGRANGIAN_OUTPUT_KINDS = frozenset(
     {

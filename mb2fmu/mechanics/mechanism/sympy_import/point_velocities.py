@@ -12,10 +12,10 @@ from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     StateSample,
-    vectors_differ,
-    max_point_speed,
     format_vector,
+    max_point_speed,
     set_random_state,
+    vectors_differ,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,

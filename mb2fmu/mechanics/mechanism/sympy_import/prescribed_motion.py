@@ -20,11 +20,11 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import collect_direction_cosines
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
-from mb2fmu.model.checks.symbol_usage import collect_mechanics_expressions
+from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Output
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.variables import AuxiliaryState, Coordinate, Output
 
 _QUANTITY_FIELDS = ("name", "unit", "display_unit", "minimum", "maximum", "nominal", "description", "where")
 

@@ -40,8 +40,8 @@ class RedundantConstraints:
 
     Attributes:
         redundant_rows: Names of those that follow from the others wherever the constraints hold.
-        undetermined_rows: Names of all rows whose forces are not determined for that reason: the redundant ones, and those that
-            they follow from.
+        undetermined_rows: Names of all rows whose forces are not determined for that reason: the redundant ones, and
+            those that they follow from.
         at_start: Names of further ones that follow from the others at the start only.
     """
 

@@ -15,7 +15,7 @@ from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
-from mb2fmu.model.declarations.declared_terminals import DeclaredTerminalMember, DeclaredTerminal
+from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 
 
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):

@@ -16,7 +16,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch import widest
 from mb2fmu.fmu.toolchain.compilers import Variant
-from mb2fmu.model.operations import select_operations
+from mb2fmu.model.scalar_operations import select_operations
 
 _KNOWN: tuple[Variant, ...] = ("any", "avx2", "avx512")
 VARIANTS = _KNOWN[: _KNOWN.index(widest()) + 1]

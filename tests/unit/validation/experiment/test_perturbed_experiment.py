@@ -25,7 +25,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.mechanism import close_loops
 from mb2fmu.model.model import Experiment
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.variables import Coordinate, Parameter, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation import conditions, make_reference, make_yardstick
 from mb2fmu.validation.bounds.perturbation_sizes import LEAST, MOST, fraction, within

@@ -12,9 +12,9 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
+    find_potential_energy,
     integrate_expression,
     is_conservative,
-    find_potential_energy,
 )
 
 METHODS = ("kane", "tmt", "recursive-composite")

@@ -16,7 +16,7 @@ from mb2fmu.errors import FormulationError, MechanismError, ModelError
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import OutputRequest, check_model, load
-from mb2fmu.model.variables import Output
+from mb2fmu.model.quantity_declarations import Output
 
 MODELS = Path(__file__).parents[5] / "models"
 m, l, g = sm.symbols("m l g")

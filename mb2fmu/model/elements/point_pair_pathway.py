@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import sympy as sm
 from sympy.physics.mechanics import Point
 
-from mb2fmu.model.elements.attachment import attachment_faults
+from mb2fmu.model.elements.element_attachment import attachment_faults
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics, RecordedPoint
 

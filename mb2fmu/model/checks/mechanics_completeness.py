@@ -11,12 +11,12 @@ from sympy.physics.mechanics import LagrangesMethod, Point, System
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
-from mb2fmu.model.checks.rate_units import speed_unit_faults
+from mb2fmu.model.checks.speed_unit_checks import speed_unit_faults
 from mb2fmu.model.model import Model
+from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, Coordinate, Speed, symbol_word
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.variables import AuxiliaryState, ConstraintForce, Coordinate, Speed, symbol_word
 
 
 def mechanics_faults(model: Model) -> list[Fault]:

@@ -13,8 +13,8 @@ from mb2fmu.robots.file_formats.strict_xml import (
     FILE_ATTRIBUTE,
     FaultCollector,
     element_line,
-    parse_xml,
     local_tag_name,
+    parse_xml,
 )
 
 ACTUATOR_TAGS = ("general", "motor", "position", "velocity", "damper", "intvelocity", "cylinder", "muscle", "adhesion",

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, decompose_load
+from mb2fmu.mechanics.formulations.generalized_forces import decompose_load, express_in_inertial_frame
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import Joint
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
@@ -29,8 +29,8 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     NamedKinematics,
     add_components,
     cross_product,
-    scale_components,
     multiply_matrix,
+    scale_components,
 )
 
 

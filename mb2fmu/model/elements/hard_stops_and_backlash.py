@@ -10,9 +10,9 @@ import sympy as sm
 from sympy.physics.mechanics import ReferenceFrame
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import Attachment, AttachmentPlace, make_attachment, attachment_faults
 from mb2fmu.model.elements.element import NamedElement
-from mb2fmu.model.elements.impact import Impact
+from mb2fmu.model.elements.element_attachment import Attachment, AttachmentPlace, attachment_faults, make_attachment
+from mb2fmu.model.elements.rigid_impact import Impact
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

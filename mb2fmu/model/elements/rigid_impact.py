@@ -14,8 +14,8 @@ from mb2fmu.model.checks.contact_checks import ONE_TANGENT_REMEDY
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact, DeclaredFriction
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.link_contact import link_position_faults
+from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.variables import ImpactOrder, RestitutionLaw
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -8,12 +8,12 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.declarations.shapes import (
-    LoadArrow,
-    Cylinder,
     AppearanceItem,
+    Cylinder,
+    LoadArrow,
+    PointTrace,
     Shape,
     ShapeSize,
-    PointTrace,
     VisualShape,
 )
 from mb2fmu.model.source_location import find_user_line

@@ -10,9 +10,9 @@ import sympy as sm
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model import Model
+from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics
-from mb2fmu.model.variables import Coordinate, Speed
 from mb2fmu.units import BASE_UNITS, derivative_unit, parse_unit
 
 _ANGLE_INDEX = BASE_UNITS.index("rad")

@@ -11,15 +11,15 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
+from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ParameterNamer, Surface, SurfaceSize
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.link_contact import (
     express_surface_in_ground,
     link_contact_faults,
-    make_link_load,
     list_contact_points,
+    make_link_load,
     relative_motion,
 )
-from mb2fmu.model.elements.surfaces import MIN_SQUARED_LENGTH, ParameterNamer, SurfaceSize, Surface
 from mb2fmu.model.functions import no_event, sticking_sign
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts import Parts

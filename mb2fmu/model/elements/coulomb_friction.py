@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.attachment import Attachment, AttachmentPlace, make_attachment, attachment_faults
 from mb2fmu.model.elements.element import NamedElement
+from mb2fmu.model.elements.element_attachment import Attachment, AttachmentPlace, attachment_faults, make_attachment
 from mb2fmu.model.functions import sticking_sign
 
 if TYPE_CHECKING:
