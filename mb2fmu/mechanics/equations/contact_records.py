@@ -295,9 +295,9 @@ class Contacts:
     @property
     def impact_unknowns(self) -> tuple[sm.Symbol, ...]:
         """Symbols of the results of impacts and mode changes at this instant: impulses, new modes, jumps."""
-        found = [getattr(c, part) for part in ("blow", "rests") for c in self.each]
+        found = [getattr(c, part) for part in ("impact_impulse", "rests") for c in self.each]
         if self.frictions:
-            found += [getattr(f, part) for part in ("blow", "slides") for f in self.frictions]
+            found += [getattr(f, part) for part in ("impact_impulse", "slides") for f in self.frictions]
             found += [c.resting_after_change for c in self.each if c.resting_after_change is not None]
             found += [f.turns for f in self.frictions]
         return (*found, *self.jumps, *self.shifts)

@@ -233,7 +233,7 @@ def _names(contacts: Contacts) -> str:
 def rough_events(
     contacts: Contacts, pushes: tuple[Floats, Floats], look: tuple[Touch, Rub], t: float, *, hit: bool, change: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """Return contact results at this instant, as ``Contacts.struck`` before jumps; then both jumps of x.
+    """Return contact results at this instant, as ``Contacts.impact_unknowns`` before jumps; then both jumps of x.
 
     Args:
         contacts: Their laws.

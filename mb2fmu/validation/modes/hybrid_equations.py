@@ -325,7 +325,7 @@ class HybridEquations(HoldingEquations):
     def _blows(
         self, held: SwitchedMotion, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
     ) -> Floats:
-        """Return the results of contacts at this instant, in the order of ``Contacts.struck``."""
+        """Return the results of contacts at this instant, in the order of ``Contacts.impact_unknowns``."""
         contacts = self.frozen.contacts
         if contacts is None:
             return np.empty(0)

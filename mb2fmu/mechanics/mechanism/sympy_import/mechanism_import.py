@@ -314,7 +314,7 @@ class _MechanismReader:
             "contacts": self._contacts(constraints),
             "latches": self._latches(constraints),
             "acts": acts,
-            "asks_for_multipliers": self._asks_for_multipliers(constraints, acts),
+            "needs_multipliers": self._asks_for_multipliers(constraints, acts),
             "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
             "declared_potential": sm.Add(
                 *(
