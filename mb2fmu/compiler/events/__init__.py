@@ -6,7 +6,7 @@ what the model's own events are. Output: a program without jumps: every switch r
 Entries that it adds: ``indicators`` (one margin per switch: positive as long as its mode is right), ``surfaces`` (what
 each switch looks at, then the factor by which each that sticks is held), ``event`` (states after the event, then
 whether each condition holds now), and where switches look at time alone ``next_time_event`` (when each of them changes
-next; ``instants``). ``docs/decisions/0036-events.md`` has the reasons.
+next; ``instants``). ``docs/decisions/0035-events-modes-and-event-indicators.md`` has the reasons.
 
 Promises: a program without switches and events is handed back as it is, the same object.
 

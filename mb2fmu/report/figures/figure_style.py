@@ -1,7 +1,7 @@
 """Common style of all figures in files: colours, letters, axes; equal figures give equal bytes.
 
 Charts within pages are drawn by ``chart``: they follow the page's light and dark, and are read off with the pointer
-(docs/decisions/0041).
+(docs/decisions/0059).
 """
 
 from __future__ import annotations

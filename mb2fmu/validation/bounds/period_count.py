@@ -3,7 +3,7 @@
 Step size control keeps the error of a step at about the tolerance times what the step covers, so the error of a method
 grows with the way that the motion makes, whatever the tolerance: by Dormand and Prince's method of order 5 it is 0.16
 of tolerance · N · range for a spring and a mass, and 0.63 for the nutation of a fast top, N the ranges gone through
-(1,400 periods, the same for tolerances from 1e-5 to 1e-9; ``docs/decisions/0088``).
+(1,400 periods, the same for tolerances from 1e-5 to 1e-9; ``docs/decisions/0051``).
 
 Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 1993, sections II.3 and II.4.
 """
