@@ -14,7 +14,7 @@ that come before them. Sizes: n_q coordinates, n_u speeds (independent ones and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import sympy as sm
@@ -406,63 +406,85 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
             (d.forcing.shape == (rows, 1), f"forcing has shape {d.forcing.shape}"),
         ]
 
-    def _symbol_faults(self) -> list[Fault]:  # noqa: C901, PLR0912 (one place after the other)
-        """Return a fault for each part that uses a symbol which nothing before it defines."""
-        known = {self.t, *self.q, *self.u, *self.z, *self.p, *self.r}
-        faults: list[Fault] = []
+    def _symbol_faults(self) -> list[Fault]:
+        """Return one fault per expression with an undefined symbol."""
+        symbols = _DefinedSymbols({self.t, *self.q, *self.u, *self.z, *self.p, *self.r})
+        self._use_intermediate_symbols(symbols)
+        self._use_dynamics_symbols(symbols)
+        self._use_acceleration_level_symbols(symbols)
+        return symbols.faults
 
-        def look(where: str, known_here: set[sm.Symbol], *expressions: sm.Basic) -> None:
-            unknown = set().union(*(e.free_symbols for e in expressions)) - known_here if expressions else set()
-            if unknown:
-                faults.append(Fault(f"uses {', '.join(sorted(map(str, unknown)))}, which nothing defines", where))
-
+    def _use_intermediate_symbols(self, symbols: _DefinedSymbols) -> None:
+        """Check and define calculated parameters, closed forms of loops and intermediates, in order of evaluation."""
         for calculated in self.calculated_parameters:
-            look(str(calculated.symbol), known, calculated.expression)
-            known.add(calculated.symbol)
-        placed = known - set(self.u) - set(self.z) - {self.q[i] for i in self.q_dependent}
+            symbols.define(calculated.symbol, calculated.expression)
+        placed = _DefinedSymbols(symbols.known - {*self.u, *self.z, *(self.q[i] for i in self.q_dependent)})
         for form in self.closed_forms:
             for assignment in form.assignments:
-                look(str(assignment.symbol), placed, assignment.expression)
-                placed.add(assignment.symbol)
-            look(form.name, placed, *form.conditions)
-        known |= placed
+                placed.define(assignment.symbol, assignment.expression)
+            placed.use(form.name, *form.conditions)
+        symbols.known |= placed.known
+        symbols.faults += placed.faults
         if self.recursion:
-            known |= {symbol for quantity in self.recursion.quantities for symbol in quantity.symbols}
+            symbols.known |= {symbol for quantity in self.recursion.quantities for symbol in quantity.symbols}
         for item in self.intermediates:
             if isinstance(item, Assignment):
-                look(str(item.symbol), known, item.expression)
-                known.add(item.symbol)
+                symbols.define(item.symbol, item.expression)
             else:
-                look(item.name, known, item.matrix, item.right_hand_side)
-                known.update(item.unknowns)
-        look("kinematics", known, self.kinematics.matrix, self.kinematics.offset)
+                symbols.use(item.name, item.matrix, item.right_hand_side)
+                symbols.known.update(item.unknowns)
+
+    def _use_dynamics_symbols(self, symbols: _DefinedSymbols) -> None:
+        """Check everything that accelerations and multipliers are solved from."""
+        symbols.use("kinematics", self.kinematics.matrix, self.kinematics.offset)
         if isinstance(self.dynamics, MassMatrixDynamics):
-            look("dynamics", known, self.dynamics.mass_matrix, self.dynamics.forcing)
+            symbols.use("dynamics", self.dynamics.mass_matrix, self.dynamics.forcing)
         for c in (self.velocity_constraints, self.reduction):
             if c is not None:
-                look("velocity constraints", known, c.jacobian, c.offset, c.bias)
-        if self.contacts:
-            for contact in self.contacts.each:
-                look(contact.name, known, contact.gap, contact.jacobian, contact.offset, contact.bias)
-        if self.latches:
-            for row in self.latches.rows:
-                look(row.name, known, row.position, row.jacobian, row.offset, row.bias)
-        late = known | set(self.u_dot) | set(self.multipliers) | set(self.contacts.symbols if self.contacts else ())
-        late |= {*self.latches.forces, *self.latches.impact_unknowns} if self.latches else set()
-        if self.constraint_forces:
-            look("constraint forces", late, self.constraint_forces.matrix, self.constraint_forces.right_hand_side)
-            late |= set(self.constraint_forces.unknowns)
-        look("holonomic constraints", known, *(phi for _, phi in self.holonomic))
+                symbols.use("velocity constraints", c.jacobian, c.offset, c.bias)
+        for contact in self.contacts.each if self.contacts else ():
+            symbols.use(contact.name, contact.gap, contact.jacobian, contact.offset, contact.bias)
+        for row in self.latches.rows if self.latches else ():
+            symbols.use(row.name, row.position, row.jacobian, row.offset, row.bias)
+        symbols.use("holonomic constraints", *(phi for _, phi in self.holonomic))
         rates = [self.attractor_rate] if self.attractor_rate is not None else []
-        look("rates of the treatment", known, *rates, *(self.baumgarte or ()))
-        look("z'", late, *self.z_dot)
+        symbols.use("rates of the treatment", *rates, *(self.baumgarte or ()))
+
+    def _use_acceleration_level_symbols(self, symbols: _DefinedSymbols) -> None:
+        """Check and define, in the order of evaluation, everything that may contain accelerations and multipliers."""
+        symbols.known |= {*self.u_dot, *self.multipliers, *(self.contacts.symbols if self.contacts else ())}
+        if self.latches:
+            symbols.known |= {*self.latches.forces, *self.latches.impact_unknowns}
+        if self.constraint_forces:
+            unknowns = self.constraint_forces
+            symbols.use("constraint forces", unknowns.matrix, unknowns.right_hand_side)
+            symbols.known |= set(unknowns.unknowns)
+        symbols.use("z'", *self.z_dot)
         for item in self.late_intermediates:
-            look(str(item.symbol), late, item.expression)
-            late.add(item.symbol)
+            symbols.define(item.symbol, item.expression)
         for event in self.all_events:
-            look(event.name, late, event.condition, *(value for _, value in event.settings))
+            symbols.use(event.name, event.condition, *(value for _, value in event.settings))
+        if self.velocity_constraints:
+            symbols.known |= DIAGNOSTIC_SYMBOLS.all
         for output in self.outputs:
-            look(
-                output.name, late | (DIAGNOSTIC_SYMBOLS.all if self.velocity_constraints else set()), output.expression
-            )
-        return faults
+            symbols.use(output.name, output.expression)
+
+
+@dataclass
+class _DefinedSymbols:
+    """The symbols that are defined at one point of the evaluation, and a fault for each use of another one."""
+
+    known: set[sm.Symbol]
+    faults: list[Fault] = field(default_factory=list)
+
+    def use(self, where: str, *expressions: sm.Basic) -> None:
+        """Note a fault if an expression contains an undefined symbol; ``where`` names its place."""
+        unknown = {symbol for expression in expressions for symbol in expression.free_symbols} - self.known
+        if unknown:
+            what = f"uses {', '.join(sorted(map(str, unknown)))}, which nothing defines"
+            self.faults.append(Fault(what, where))
+
+    def define(self, symbol: sm.Symbol, expression: sm.Basic) -> None:
+        """Define a symbol by an expression of those that are defined already."""
+        self.use(str(symbol), expression)
+        self.known.add(symbol)

@@ -107,7 +107,17 @@ class _RobotReader:
             self.robot, FrameAndPointNumbers(self._frame_at, self.own, self.origin, constant_components)
         )
         d = self.definition
-        records = Mechanism(
+        records = replace(self._records(kinematics, bodies, loads), sensed=sensed, scenery=scenery)
+        records = self._with_contacts(self._closed(records))
+        joints = [RecordedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
+        asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
+        numbers = RecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
+        return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
+
+    def _records(self, kinematics: KinematicEquations, bodies: Sequence[Body], loads: Sequence[Load]) -> Mechanism:
+        """Return the records of the tree alone, without loops, contacts and outputs."""
+        d = self.definition
+        return Mechanism(
             declared=d.declarations((), self.robot.kind),
             t=self.t,
             q=self.q,
@@ -126,22 +136,15 @@ class _RobotReader:
             points=tuple(self.points),
             bodies=tuple(bodies),
             loads=tuple(loads),
-            sensed=sensed,
             given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
             driven=self._driven(),
             prescribed=bool(self._driven()),
             potential_forces=tuple(self._efforts()),
             quaternions=tuple(self.quaternions),
             events=read_declared_events(d, self.plain, {*self.q, *self.u, *self.z}),
-            scenery=scenery,
             joints=self._joints() if self.inverse else (),
             inverse_dynamics=self._asked_dynamics(),
         )
-        records = self._with_contacts(self._closed(records))
-        joints = [RecordedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
-        asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
-        numbers = RecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
-        return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _closed(self, records: Mechanism) -> Mechanism:
         """Return the records with the rows of all loops."""
