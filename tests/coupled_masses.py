@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.systems.master.linear_component import LinearSlave
+from mb2fmu.systems.master.stability_forecast import LinearSlave
 from mb2fmu.systems.resolved_system import Bond, BondSide, Link, Port, Signal, Wiring
 
 K, K12 = 4.0 * np.pi**2, 16.0 * np.pi**2

@@ -12,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from mb2fmu.fmu.package.pythonfmu_patch import without_second_free
+from mb2fmu.fmu.package.python_fmu import without_second_free
 
 
 def built(folder: Path, name: str, source: str) -> Path:

@@ -10,11 +10,12 @@ import difflib
 import hashlib
 import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -45,7 +46,6 @@ from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
-from mb2fmu.cli.termination_signals import end_with_exceptions, exit_code
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict_output import json_option, show_verdict
 from mb2fmu.errors import Mb2FmuError, ToolError
@@ -393,3 +393,37 @@ commands.add_command(list_models)
 commands.add_command(new)
 commands.add_command(simulate)
 commands.add_command(validate)
+
+
+INTERRUPTED = 130
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was told to end.
+
+    Args:
+        number: The signal's.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.number = number
+
+
+def exit_code(error: KeyboardInterrupt) -> int:
+    """Return the exit code of a process that a signal ended: 128 and the signal's number."""
+    return 128 + error.number if isinstance(error, Terminated) else INTERRUPTED
+
+
+def end_with_exceptions() -> None:
+    """Raise ``Terminated`` in the main thread on the first request to end, so that cleaning up continues."""
+    for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _raise)
+
+
+def _raise(number: int, _frame: FrameType | None) -> None:
+    """Raise; ignore further such signals."""
+    signal.signal(number, signal.SIG_IGN)
+    raise Terminated(number)

@@ -15,7 +15,7 @@ from fmpy.fmi1 import FMICallException
 from judging import Judge
 
 from mb2fmu import Impact, Model, derive, export
-from mb2fmu.compiler.lowering import contact_laws
+from mb2fmu.compiler.lowering import contact_accelerations
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.event_records import contact_and_latch_events
@@ -204,13 +204,13 @@ def test_a_contact_that_pulls_is_caught(judge, tmp_path):
 
 def test_a_wrong_impulse_is_caught(judge, tmp_path):
     """Planted: an impulse that is larger by a hundred thousandth."""
-    right = contact_laws.impulses_in_turn
+    right = contact_accelerations.impulses_in_turn
 
     def wrong(b, blows):
         impulses, rests = right(b, blows)
         return [b.mul(b.constant(1.00001), impulse) for impulse in impulses], rests
 
-    with patch.object(contact_laws, "impulses_in_turn", wrong):
+    with patch.object(contact_accelerations, "impulses_in_turn", wrong):
         path = export(ball(), tmp_path).path
     assert not judge.passes(ball, path)
 

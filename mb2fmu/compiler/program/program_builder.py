@@ -20,13 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import mpmath
 import numpy as np
 
-from mb2fmu.compiler.program.constant_folding import evaluate
+from mb2fmu.compiler.arithmetic.python_runtime import IEEE
 from mb2fmu.compiler.program.factoring import factored_sum
 from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
-from mb2fmu.compiler.program.switch_nodes import MarkedNodes
-from mb2fmu.model.scalar_operations import select_operations
+from mb2fmu.compiler.program.scalar_graph import MarkedNodes
+from mb2fmu.model.scalar_operations import OPERATIONS, select_operations
 
 _ODD, _EVEN = select_operations(lambda row: row.parity == "odd"), select_operations(lambda row: row.parity == "even")
 _COMMUTATIVE = select_operations(lambda row: row.symmetric)
@@ -472,3 +473,16 @@ class ProgramBuilder(MarkedNodes):
 
 _B = ProgramBuilder
 _ARITHMETIC = {_ADD: _B.add, _SUB: _B.sub, _MUL: _B.mul, _DIV: _B.div, int(Op.POW): _B.power}
+
+
+def evaluate(op: Op, *values: float) -> float:
+    """Return the operation on numbers: inf and NaN as in IEEE 754, all else rounded to the nearest double."""
+    row = OPERATIONS[op]
+    with np.errstate(all="ignore"):
+        if op is Op.DIV:
+            return float(np.float64(values[0]) / np.float64(values[1]))
+        result = float(IEEE[row.python](*values))
+    if row.exact or not math.isfinite(result) or not all(map(math.isfinite, values)):
+        return result
+    with mpmath.workprec(160):
+        return float(row.digits(*values))

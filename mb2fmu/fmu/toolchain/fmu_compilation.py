@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import macho_universal
+from mb2fmu.fmu.toolchain import fmu_compilation
 from mb2fmu.fmu.toolchain.compile_and_link import UNIT, Order, Workshop, compiled_files, units
 from mb2fmu.fmu.toolchain.compile_cache import KEPT, Storage, folder
 from mb2fmu.fmu.toolchain.compiler_processes import Processes
@@ -222,5 +223,50 @@ class Compilation:
 def _content(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
     """Return the binary of a platform; FMI 2 on macOS has one file for both processors."""
     if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
-        return macho_universal.join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
+        return fmu_compilation.join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
     return built[platform]
+
+
+_FAT_MAGIC = 0xCAFEBABE
+_THIN_MAGIC = 0xFEEDFACF
+_X86_64 = 0x01000007
+_ALIGNMENT = {_X86_64: 12}
+"""Power of 2, the page size: 4 KiB for x86-64."""
+_LARGEST = 14
+"""That of all others: Arm Macs have pages of 16 KiB."""
+
+
+def join(slices: Sequence[bytes]) -> bytes:
+    """Make one universal file.
+
+    Args:
+        slices: Thin 64-bit files of different processors.
+
+    Raises:
+        ValueError: If one is not such a file, or two are of one processor.
+    """
+    processors = [_processor(content) for content in slices]
+    if len({kind for kind, _ in processors}) != len(slices):
+        raise ValueError("two slices are of one processor")
+    header = struct.pack(">2I", _FAT_MAGIC, len(slices))
+    used = len(header) + 20 * len(slices)
+    body = b""
+    for (kind, subtype), content in zip(processors, slices, strict=True):
+        alignment = _ALIGNMENT.get(kind, _LARGEST)
+        start = _aligned(used + len(body), alignment)
+        body += bytes(start - used - len(body)) + content
+        header += struct.pack(">5I", kind, subtype, start, len(content), alignment)
+    return header + body
+
+
+def _processor(content: bytes) -> tuple[int, int]:
+    """Return type and subtype of the processor."""
+    if len(content) < 32 or struct.unpack_from("<I", content)[0] != _THIN_MAGIC:
+        raise ValueError("not a thin 64-bit Mach-O file")
+    kind, subtype = struct.unpack_from("<2I", content, 4)
+    return kind, subtype
+
+
+def _aligned(size: int, alignment: int) -> int:
+    """Return a size rounded up to a multiple of 2^alignment."""
+    return -(-size >> alignment) << alignment

@@ -1,18 +1,23 @@
-"""From a model to its program: load, check, read, formulate, lower."""
+"""From a model to its program: load, check, import, choose the formulation, formulate, lower."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import mb2fmu.model
 from mb2fmu import robots
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.program.operation_cost import cost
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics import formulations, mechanism
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
-from mb2fmu.pipeline.derivation import method_choice
+from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
@@ -64,11 +69,11 @@ def derive(
             read, options.get("constraints", "auto"), baumgarte, options.get("independent", ())
         )
         read = formulations.add_stabilization_rate(read, plan.treatment, baumgarte)
-        tried = method_choice.candidates(read, method)
+        tried = model_derivation.candidates(read, method)
         treated = [plan.treated(one) for one in tried]
     with stage("lower"):
-        choice = method_choice.cheapest(treated)
-    why = choice.why if method in method_choice.OPEN else ""
+        choice = model_derivation.cheapest(treated)
+    why = choice.why if method in model_derivation.OPEN else ""
     program = CompilableProgram.of(choice.program)
     return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.reason)
 
@@ -93,3 +98,66 @@ def _read(definition: ModelDefinition) -> Mechanism:
         case PrebuiltMechanism() as handed:
             return handed.mechanism
     return mechanism.read_mechanism(definition)
+
+
+OPEN = ("auto", "recursive")
+"""What leaves a choice open."""
+_READABLE = 2.0  # what equations that people can read may cost, in multiples of a recursion's
+_WORTH = 500.0  # and at most, in additions: what is longer by more is not read
+_WRITTEN = 4  # bodies up to which TMT's equations are short enough to be tried
+_FULL = 20  # speeds up to which a full mass matrix is tried where articulated bodies apply
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Equations by the method that was picked.
+
+    Attributes:
+        equations: Of the method that was picked.
+        program: The same, lowered.
+        why: What was compared, a clause.
+    """
+
+    equations: EquationsOfMotion
+    program: Program
+    why: str
+
+
+def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
+    """Return the equations by every formulation that may be cheapest, or by the requested one.
+
+    Args:
+        mechanism: As read.
+        asked: ``auto`` leaves all open, ``recursive`` the choice between its variants only.
+
+    Raises:
+        FormulationError: If none applies, with every reason.
+    """
+    if asked not in OPEN:
+        return (formulations.formulate(mechanism, asked),)
+    answers = formulations.check_all_formulations(mechanism)
+    if not answers["recursive"].is_applicable:
+        return (formulations.formulate(mechanism, asked),)
+    methods: list[Method] = []
+    if asked == "auto" and len(mechanism.bodies) <= _WRITTEN:
+        methods.append(formulations.choose_formulation(mechanism)[0])
+    articulated = answers["recursive-articulated"].is_applicable
+    if not articulated or len(mechanism.u) <= _FULL:
+        methods.append("recursive-composite")
+    if articulated:
+        methods.append("recursive-articulated")
+    return tuple(formulations.formulate(mechanism, method, answers) for method in methods)
+
+
+def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
+    """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
+    programs = [lower(one) for one in equations]
+    if len(programs) == 1:
+        return Choice(equations[0], programs[0], "nothing else was worth trying")
+    costs = [cost(program, "rhs") or cost(program, "outputs") for program in programs]
+    judged = [c if one.recursion else max(c / _READABLE, c - _WORTH) for one, c in zip(equations, costs, strict=True)]
+    best = judged.index(min(judged))
+    others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
+    what = "x' costs" if equations[best].states else "without states, outputs cost"
+    why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
+    return Choice(equations[best], programs[best], why)

@@ -1,4 +1,4 @@
-"""From a program to a whole unit, in memory.
+"""From a program to a whole FMU in memory: in C (described, emitted, compiled) or hosted by Python.
 
 Program → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions
+from mb2fmu.compiler import derivatives
+from mb2fmu.errors import EmitError, Fault
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.pipeline.derivation.event_support import needs_events, with_modes
+from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, compiler_of, major_version
 from mb2fmu.pipeline.derivation.pipeline_results import Build, Derivation, Observer
-from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.fmu_build.native_build import build_native
-from mb2fmu.pipeline.fmu_build.python_build import build_python
+from mb2fmu.pipeline.derivation.stopwatch import Compiling, Stopwatch
+from mb2fmu.pipeline.fmu_build.model_scene import appearance
 
 BACKEND: Backend = "native"
 """What units are built with if nothing else is said."""
@@ -34,3 +37,113 @@ def build(derivation: Derivation, *, observer: Observer | None = None, **options
     if options.get("backend", BACKEND) == "python":
         return build_python(derivation, stage, options)
     return build_native(derivation, stage, options, observer)
+
+
+def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
+    """Describe, emit and compile the unit in C; compilers run while derivatives are formed and pictures drawn."""
+    from mb2fmu import analysis
+    from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
+
+    native_platforms, component = toolchain.split_component(options.get("platforms", "host"))
+    platforms = toolchain.parse(native_platforms) if native_platforms or not component else ()
+    if component:
+        _refuse_component(options)
+    fmi, compiler, fast = major_version(options), compiler_of(options), options.get("fast", False)
+    with stage("describe"):
+        target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
+        definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+        program = with_modes(derivation)
+        described = interface.describe(definition, derivation.equations, program, target)
+    adjoint = described.capabilities.adjoint_derivatives
+    order = toolchain.Order(described.model_identifier, compiler, fast)
+    with toolchain.Compilation(order, platforms, Compiling(observer) if observer else None) as compilation:
+        with stage("emit"):
+            motion = emit_c.emit_motion(program, described, adjoint=adjoint)
+            compilation.begin(motion.sources)
+        with stage("differentiate"):
+            native = derivatives.with_derivatives(program, adjoint=adjoint)
+        with stage("emit the derivatives"):
+            sources = motion.sources.joined(emit_c.emit_derivatives(native, described, motion))
+            compilation.begin(sources)
+            description = emit_xml.emit(described, emit_c.translation_units(sources))
+        with stage("draw"):
+            looks = appearance(derivation)
+            drawn = package.pictures(described, looks.diagram)
+        with stage("compile"):
+            binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
+        if component:
+            with stage(f"compile for {toolchain.COMPONENT}"):
+                binaries = binaries.joined(_component(sources, described.model_identifier))
+            description = description.joined(emit_c.component_manifest())
+    with stage("build"):
+        core = package.build_native(sources, binaries, description, described, drawn=drawn, compiler=compiler)
+        core = core.joined(looks.files)
+    return Build(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
+
+
+def _refuse_component(options: BuildOptions) -> None:
+    """Refuse options that a component of WebAssembly cannot have.
+
+    Raises:
+        EmitError: With every option that does not go together with it.
+        ToolError: If what wraps it is not installed.
+    """
+    from mb2fmu.fmu import toolchain
+
+    name, faults = f"--platform {toolchain.COMPONENT}", []
+    if major_version(options) == "2":
+        faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
+    if options.get("compiler") == "cc":
+        faults.append(Fault("the system's compiler does not make it", name, "leave --compiler out: zig does"))
+    elif compiler_of(options) != "zig":
+        faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
+    if faults:
+        raise EmitError("this unit cannot be built:", faults)
+    toolchain.wasm_tools()
+
+
+def _component(sources: FileTree, identifier: str) -> FileTree:
+    """Return the unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
+    from mb2fmu.fmu import emit_c, toolchain
+
+    tree, units = emit_c.emit_component(sources)
+    content = toolchain.compile_component(tree, units, emit_c.WORLD)
+    return FileTree({f"binaries/{toolchain.COMPONENT}/{identifier}.wasm": content})
+
+
+def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
+    """Describe, emit and pack the unit that runs in Python; refuse models with events."""
+    from mb2fmu import analysis
+    from mb2fmu.fmu import emit_python, emit_xml, interface, package
+
+    _refuse_native_options(options)
+    if needs_events(derivation):
+        what = f"{derivation.definition.name} has events or friction that sticks, which units of Python do not have"
+        raise EmitError("this unit cannot be built:", [Fault(what, "events", "take the native backend")])
+    with stage("describe"):
+        target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))
+        definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+        described = interface.describe(definition, derivation.equations, derivation.program, target)
+    with stage("emit"):
+        sources = emit_python.emit(derivation.program, described)
+        description = emit_xml.emit(described)
+    with stage("build"):
+        looks = appearance(derivation)
+        core = package.build_pythonfmu(sources, description, described).joined(looks.files)
+    return Build(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
+
+
+def _refuse_native_options(options: BuildOptions) -> None:
+    """Refuse options that a Python unit cannot have."""
+    given = {
+        "--platform": options.get("platforms", "host") != "host",
+        "--compiler": options.get("compiler") not in (None, "zig"),
+        "--fast": options.get("fast", False),
+    }
+    faults = [
+        Fault("has no meaning for a unit of Python", name, "leave it out")
+        for name, is_given in given.items()
+        if is_given
+    ]
+    if faults:
+        raise EmitError("this unit cannot be built:", faults)

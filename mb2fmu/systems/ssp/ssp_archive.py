@@ -12,6 +12,7 @@ Annotations say the fixed step to OMSimulator (``org.openmodelica``) and libcosi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
@@ -23,7 +24,6 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.systems.fmu_component import Component, UnitOfMeasure
 from mb2fmu.systems.resolved_system import stale_reads
-from mb2fmu.systems.ssp.ssp_terminals import TerminalType, terminal_types
 from mb2fmu.systems.system_layout import Box, boxes
 from mb2fmu.systems.wired_system import Joined, TerminalLink
 from mb2fmu.units import BASE_UNITS, parse_unit
@@ -318,3 +318,37 @@ def _printed(root: Element) -> bytes:
     """Return the XML as bytes."""
     text: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
     return text
+
+
+@dataclass(frozen=True)
+class TerminalType:
+    """Connected terminals with the same members.
+
+    Attributes:
+        name: Of the type.
+        rule: Which members must meet: FMI's ``bus`` connects those that both sides have.
+        members: (name, unit) of each.
+        used: (component, terminal) of those that have this type.
+    """
+
+    name: str
+    rule: str
+    members: tuple[tuple[str, str], ...]
+    used: tuple[tuple[int, str], ...]
+
+
+def terminal_types(joined: Joined) -> tuple[TerminalType, ...]:
+    """Return the types of all connected terminals, in the order of connections; named after their first one."""
+    found: dict[tuple[tuple[str, str], ...], dict[tuple[int, str], None]] = {}
+    for link in joined.terminals:
+        for k, terminal in link.ends:
+            component = joined.components[k]
+            units = ((each.name, component.unit(each.variable)) for each in component.terminals[terminal]
+                     if each.variable in component.variables)  # fmt: skip
+            members = tuple((name, unit.name if unit else "") for name, unit in units)
+            found.setdefault(members, {})[k, terminal] = None
+    made = []
+    for members, used in found.items():
+        k, terminal = next(iter(used))
+        made.append(TerminalType(f"{joined.components[k].name}.{terminal}", "bus", members, tuple(used)))
+    return tuple(made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -10,11 +12,12 @@ import jinja2
 import numpy as np
 
 from mb2fmu.compiler.derivatives import jacobian
-from mb2fmu.compiler.program.program import Program, first_memory
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program, first_memory
+from mb2fmu.compiler.program.reachable_nodes import needed
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.targets.matlab.matlab_printing import FunctionPrinter, number, text
+from mb2fmu.model.scalar_operations import OPERATIONS
 
 _ENTRIES = ("rhs", "outputs")
 _FIXED = ("arithmetic.m", "linear_solves.m", "newton.m")
@@ -107,3 +110,116 @@ def _environment() -> jinja2.Environment:
     environment = template_environment.environment("mb2fmu.targets.matlab")
     environment.filters |= {"number": number, "text": text}
     return environment
+
+
+_LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
+
+
+def number(value: float) -> str:
+    """Return a double as a MATLAB literal that reads back to the same bits; negative ones stand in parentheses."""
+    if math.isfinite(value):
+        return repr(float(value)) if math.copysign(1.0, value) > 0.0 else f"({float(value)!r})"
+    return {math.inf: "Inf", -math.inf: "(-Inf)"}.get(value, "NaN")
+
+
+def text(value: str) -> str:
+    """Return a character vector on one line."""
+    shown = "".join(c if c.isprintable() else " " for c in value)
+    return "'" + shown.replace("'", "''") + "'"
+
+
+class FunctionPrinter:
+    """Prints a function ``y = name(t, x, r, p, m)``, and those of the bodies of Newton's method that it needs.
+
+    Args:
+        program: Any.
+        name: Of the function; functions beside it begin with this name.
+    """
+
+    def __init__(self, program: Program, name: str) -> None:
+        self._program = program
+        self._name = name
+        self._operands = program.all_operands()
+        domains = program.entries.get("domains")
+        self._domains = dict(zip(domains.results, domains.labels, strict=True)) if domains else {}
+        self._bodies: dict[int, str] = {}
+        self._printed_blocks: set[int] = set()
+
+    def function(self, entries: str | Sequence[str], arguments: str = "t, x, r, p, m") -> str:
+        """Return the source of the function.
+
+        Args:
+            entries: One entry point, or several whose results follow one another.
+            arguments: Its formal arguments.
+        """
+        names = [entries] if isinstance(entries, str) else list(entries)
+        results = [node for entry in names for node in self._program.entries[entry].results]
+        nodes, _ = needed(self._program, results)
+        leaf = np.isin(self._program.op, [int(op) for op in LEAF_OPERATIONS])
+        self._printed_blocks.clear()
+        lines = [line for node in np.flatnonzero(nodes & ~leaf).tolist() for line in self._statements(node)]
+        lines.append(f"y = {self._vector(results)};" if results else "y = zeros(0, 1);")
+        head = f"function y = {self._name}({arguments})  %#ok<INUSD>"
+        bodies = [self._body(self._program.bodies[index], name) for index, name in sorted(self._bodies.items())]
+        return "\n".join([head, *(f"  {line}" for line in lines), "end", "", *bodies])
+
+    def _body(self, body: Program, name: str) -> str:
+        """Return the function of Newton's residuals, then steps, at y with theta held."""
+        return FunctionPrinter(body, name).function(("residual", "step"), "t, x, r, p, m")
+
+    def _statements(self, node: int) -> list[str]:
+        """Return the statement of a node, after the blocks that it reads."""
+        program, op = self._program, Op(int(self._program.op[node]))
+        if op is Op.BLOCK:
+            block = int(program.a[node])
+            return [*self._block(block), f"v{node} = b{block}({int(program.b[node]) + 1});"]
+        expression = self._expression(node, op)
+        if node in self._domains:
+            expression = f"inside({expression}, {text(self._domains[node])})"
+        return [f"v{node} = {expression};"]
+
+    def _block(self, index: int) -> list[str]:
+        """Return a solve with its factorization, or Newton's method; nothing if it has been printed."""
+        if index in self._printed_blocks:
+            return []
+        self._printed_blocks.add(index)
+        block = self._program.blocks[index]
+        if block.kind == "newton":
+            body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
+            theta, guess = block.operands[: -block.size], block.operands[-block.size :]
+            at = f"@(y) {body}(0, y, [], {self._vector(theta)}, [])"
+            rows = f"{{{', '.join(map(text, block.rows))}}}"
+            limits = self._vector(theta[len(theta) - 2 * len(block.rows) :])
+            return [f"b{index} = newton({text(block.name)}, {at}, {self._vector(guess)}, {rows}, {limits});"]
+        factor, lines = self._program.blocks[block.factor], []
+        kind = factor.kind.removesuffix("_factor")
+        if block.factor not in self._printed_blocks:
+            self._printed_blocks.add(block.factor)
+            rank = f", {factor.rank}" if factor.rank >= 0 else ""
+            entries = self._vector(factor.operands)
+            lines.append(f"b{block.factor} = {kind}_factor({factor.size}, {text(factor.name)}, {entries}{rank});")
+        return [*lines, f"b{index} = {kind}_solve(b{block.factor}, {self._vector(block.operands)});"]
+
+    def _expression(self, node: int, op: Op) -> str:
+        """Return the text of an operation."""
+        program = self._program
+        operands = [self._operand(each) for each in self._operands[node]]
+        if op is Op.TABLE:
+            table = program.tables[int(program.a[node])].derivative(int(program.b[node]))
+            breaks = ", ".join(map(number, table.breaks))
+            rows = "; ".join(", ".join(map(number, row)) for row in table.coefficients)
+            return f"table_value([{breaks}], [{rows}], {operands[-1]})"
+        return OPERATIONS[op].matlab.format(*operands)
+
+    def _operand(self, node: int) -> str:
+        """Return the text that reads a node."""
+        program, op = self._program, Op(int(self._program.op[node]))
+        if op is Op.CONSTANT:
+            return number(float(program.constants[program.a[node]]))
+        if op is Op.TIME:
+            return "t"
+        return f"{_LEAF[op]}({int(program.a[node]) + 1})" if op in _LEAF else f"v{node}"
+
+    def _vector(self, nodes: Sequence[int]) -> str:
+        """Return a column of nodes."""
+        return f"[{'; '.join(self._operand(node) for node in nodes)}]"

@@ -24,12 +24,10 @@ from mb2fmu.visualization.scene.drawing_records import (
     Solid,
     Trace,
 )
-from mb2fmu.visualization.scene.inertia_ellipsoid import ellipsoid
 from mb2fmu.visualization.scene.mesh_files import Triangles
 from mb2fmu.visualization.scene.poses import Motion, Places, places, start_of
 from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLink
-from mb2fmu.visualization.scene.unit_quaternions import continuous, quaternions, rotated, turn_of_y
-from mb2fmu.visualization.scene.viewpoint import viewpoint
+from mb2fmu.visualization.scene.unit_quaternions import Turn, continuous, quaternions, rotated, turn_of_y
 
 Floats = npt.NDArray[np.float64]
 
@@ -368,3 +366,90 @@ def _near(poses: Poses, solids: Sequence[Solid], meshes: Sequence[Triangles]) ->
 def _triple(values: Floats) -> tuple[float, float, float]:
     """Return the first three numbers of an array."""
     return (float(values[0]), float(values[1]), float(values[2]))
+
+
+_DIAGONAL = 1e-9
+
+
+def ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | None:
+    """Return half axes, and the rotation from the ellipsoid's axes to the body's frame.
+
+    I_a = m/5 (b² + c²) about half axis a, and so on; hence a² = 5/(2 m) (I_b + I_c - I_a). A thin rod has no thickness:
+    half axes may be 0, and one that no real body could have counts as 0.
+
+    Args:
+        mass: kg.
+        inertia: Central: xx, yy, zz, xy, yz, xz, kg·m².
+
+    Returns:
+        None where there is no inertia, or no mass.
+    """
+    xx, yy, zz, xy, yz, xz = (float(c) for c in inertia)
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    largest = float(np.abs(tensor).max(initial=0.0))
+    if not (np.isfinite(tensor).all() and mass > 0 and largest > 0):
+        return None
+    if max(abs(xy), abs(yz), abs(xz)) <= _DIAGONAL * largest:
+        values, axes = np.diag(tensor), np.eye(3)
+    else:
+        values, axes = np.linalg.eigh(tensor)
+        # the same signs whatever the library chose: the largest component of each axis is positive
+        axes = axes * np.sign(axes[np.argmax(np.abs(axes), axis=0), range(3)])
+        axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+    squares = 2.5 / mass * (values.sum() - 2 * values)
+    w, x, y, z = (float(c) for c in quaternions(axes[None])[0])
+    return np.sqrt(np.maximum(squares, 0.0)), (w, x, y, z)
+
+
+_FLAT = 1e-6
+_BEFORE = 0.6  # widths of what moves
+
+
+def viewpoint(where: Places, mechanism: Sequence[int], moving: Floats, standing: Floats) -> tuple[Floats, Floats, bool]:
+    """Return up, the direction to the eye, and whether all motion is in one plane.
+
+    Args:
+        where: All points over time.
+        mechanism: Indices of the points that tell whether there is a plane.
+        moving: Middles of what moves, at the start, shape (n, 3).
+        standing: Middles of the shapes that do not, shape (m, 3).
+    """
+    points = where.points[:, mechanism].reshape(-1, 3)
+    spread = points - points.mean(axis=0)
+    values, axes = np.linalg.eigh(spread.T @ spread / len(points))
+    size = float(np.sqrt(max(values[-1], 0.0)))
+    flat = size > 0 and np.sqrt(max(values[0], 0.0)) <= _FLAT * size and np.sqrt(max(values[1], 0.0)) > _FLAT * size
+    normal = axes[:, 0] * np.where(axes[np.argmax(np.abs(axes[:, 0])), 0] < 0, -1.0, 1.0)
+    thin = size > 0 and not flat and np.sqrt(max(values[1], 0.0)) <= _FLAT * size  # all on one straight line
+    up = where.up
+    if up is None:
+        vertical = np.array([0.0, 0.0, 1.0])
+        up = np.array([0.0, 1.0, 0.0]) if (flat and abs(normal @ vertical) > 0.99) or thin else vertical
+    if flat and abs(float(normal @ up)) < 1e-6:
+        return up, _towards_us(normal, up), True
+    z = np.array([0.0, 0.0, 1.0])
+    if thin and abs(float(z @ up)) < 1e-6:
+        return up, z, True
+    side = np.cross(up, [1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.cross(up, [0.0, 1.0, 0.0])
+    side /= np.linalg.norm(side)
+    front = np.cross(side, up)
+    eye = -side if abs(up[2]) > 0.9 else side
+    if _stands_before(standing, moving, eye, up):
+        eye = -eye
+    toward = 0.8 * eye + 0.55 * front + 0.4 * up
+    return up, toward / np.linalg.norm(toward), False
+
+
+def _towards_us(normal: Floats, up: Floats) -> Floats:
+    """Return the side of a plane from which its first axis points to the right."""
+    right = np.cross(up, normal)
+    return normal if right[int(np.argmax(np.abs(right)))] > 0 else -normal
+
+
+def _stands_before(standing: Floats, moving: Floats, eye: Floats, up: Floats) -> bool:
+    """Return whether still shapes hide moving ones: they are nearer to the eye by 0.6 of these' width."""
+    if not len(standing) or not len(moving):
+        return False
+    level = moving - np.outer(moving @ up, up)
+    width = float(np.linalg.norm(np.ptp(level, axis=0)))
+    return float((standing.mean(axis=0) - moving.mean(axis=0)) @ eye) > _BEFORE * width > 0

@@ -23,7 +23,7 @@ from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.model.scalar_operations import OPERATIONS, Op
 from mb2fmu.report.equation_display.mathml import MathML
 from mb2fmu.targets.matlab import matlab_files
-from mb2fmu.targets.matlab.matlab_printing import FunctionPrinter
+from mb2fmu.targets.matlab.matlab_files import FunctionPrinter
 
 ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]
 POINTS = [

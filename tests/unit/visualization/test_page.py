@@ -15,8 +15,7 @@ from lxml import etree, html
 from mb2fmu import visualization
 from mb2fmu.errors import ToolError
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.animation_page import frames
-from mb2fmu.visualization.number_encoding import decoded
+from mb2fmu.visualization.animation_page import decoded, frames
 from mb2fmu.visualization.scene.mesh_files import Triangles
 
 HOSTILE = '</script><script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'

@@ -17,13 +17,11 @@ from scipy.spatial.transform import Rotation
 from mb2fmu import visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
-from mb2fmu.visualization.number_encoding import STEPS, decoded, encoded
-from mb2fmu.visualization.scene.drawing import PALETTE, is_ball, place_of
+from mb2fmu.visualization.animation_page import STEPS, decoded, encoded
+from mb2fmu.visualization.scene.drawing import PALETTE, ellipsoid, is_ball, place_of, viewpoint
 from mb2fmu.visualization.scene.drawing_records import WORLD, Anchor, Solid
-from mb2fmu.visualization.scene.inertia_ellipsoid import ellipsoid
 from mb2fmu.visualization.scene.mesh_decimation import thinned
 from mb2fmu.visualization.scene.unit_quaternions import continuous, matrix, product, quaternions, rotated, turn_of_y
-from mb2fmu.visualization.scene.viewpoint import viewpoint
 
 SVG = "{http://www.w3.org/2000/svg}"
 finite = st.floats(-1e6, 1e6)

@@ -7,7 +7,7 @@ import pytest
 import pythonfmu
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package.pythonfmu_patch import FUNCTION, without_second_free
+from mb2fmu.fmu.package.python_fmu import FUNCTION, without_second_free
 
 LIBRARY = Path(pythonfmu.__file__).parent / "resources" / "binaries" / "linux64" / "libpythonfmu-export.so"
 

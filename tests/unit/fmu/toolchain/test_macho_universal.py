@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.fmu.toolchain import macho_universal
+from mb2fmu.fmu.toolchain import fmu_compilation
 
 X86_64 = (0x01000007, 3)
 ARM64 = (0x0100000C, 0)
@@ -21,7 +21,7 @@ def thin(processor: tuple[int, int], content: bytes) -> bytes:
 @given(st.binary(max_size=40_000), st.binary(max_size=40_000))
 def test_slices_stay_as_they_are_at_page_boundaries(first: bytes, second: bytes) -> None:
     slices = [thin(X86_64, first), thin(ARM64, second)]
-    joined = macho_universal.join(slices)
+    joined = fmu_compilation.join(slices)
     magic, count = struct.unpack_from(">2I", joined)
     assert (magic, count) == (0xCAFEBABE, 2)
     for number, (processor, content) in enumerate(zip((X86_64, ARM64), slices, strict=True)):
@@ -38,4 +38,4 @@ def test_slices_stay_as_they_are_at_page_boundaries(first: bytes, second: bytes)
 )
 def test_other_files_are_refused(slices: list[bytes]) -> None:
     with pytest.raises(ValueError, match=r"not a thin|of one processor"):
-        macho_universal.join(slices)
+        fmu_compilation.join(slices)

@@ -13,8 +13,7 @@ from lxml import etree
 from mb2fmu.report import render
 from mb2fmu.report.figures.svg_chart import Chart, Strip, draw
 from mb2fmu.report.sections.coverage_section import limits
-from mb2fmu.report.sections.event_tables import ticks
-from mb2fmu.report.sections.mode_strips import modes
+from mb2fmu.report.sections.event_tables import modes, ticks
 from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
 from mb2fmu.validation.result import EventResult, Jump, MovedResult
 

@@ -10,8 +10,8 @@ from coupled_masses import K12, WIRING, K, exact, slaves
 
 from mb2fmu.systems.master.communication_steps import March, MarchError
 from mb2fmu.systems.master.fmu_slaves import Advance, SlaveError
-from mb2fmu.systems.master.linear_component import LinearSlave
 from mb2fmu.systems.master.simulation_run import run
+from mb2fmu.systems.master.stability_forecast import LinearSlave
 from mb2fmu.systems.resolved_system import Bond, BondSide, Link, Port, Signal, Stepping, Wiring
 
 HOLD = {"method": "jacobi", "order": 0}
