@@ -16,8 +16,8 @@ import numpy as np
 from mb2fmu.errors import ValidationError
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
-from mb2fmu.validation.api_checks.api_call_plan import Asked, Occasion, asked, occasion
-from mb2fmu.validation.api_checks.api_check_comparison import answered
+from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, plan_api_calls, choose_call_scenario
+from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.comparison.event_comparison import (
     Watch,
     event_sessions,
@@ -286,8 +286,8 @@ class _RunPlan:
     description: UnitDescription
     runs: tuple[Conditions, ...]
     looks: tuple[tuple[Watch, ...], ...]
-    chance: Occasion | None
-    questions: Mapping[UnitKind, Asked | None]
+    chance: CallScenario | None
+    questions: Mapping[UnitKind, CallPlan | None]
 
     def drive(self, fmu: Path, time_limit: float, clock: _Clock) -> list[Driven]:
         """Run the unit through all experiments and sessions, in each of its interface types."""
@@ -343,7 +343,7 @@ class _RunPlan:
             result
             for each, one in zip(self.questions.values(), driven, strict=True)
             if each and not one.refusal
-            for result in answered(definition, self.chance, each, one, limits)
+            for result in compare_api_checks(definition, self.chance, each, one, limits)
         )
 
     def unlooked(self) -> Iterator[str]:
@@ -364,9 +364,12 @@ def _planned(definition: Declarations, description: UnitDescription, made: Yards
         runs.append(as_set(moved.reference.conditions, run, definition, settable_names(description)))
         if moved.limits is not None:
             looks.append(watches(moved.reference, moved.limits, description))
-            chance = occasion(definition, made.reference, moved.reference, runs[-1], description, moved.limits)
+            chance = choose_call_scenario(
+                definition, made.reference, moved.reference, runs[-1], description, moved.limits
+            )
     questions = {
-        kind: asked(chance, definition, description, kind) if chance else None for kind in description.identifiers
+        kind: plan_api_calls(chance, definition, description, kind) if chance else None
+        for kind in description.identifiers
     }
     return _RunPlan(made, description, tuple(runs), tuple(looks), chance, questions)
 

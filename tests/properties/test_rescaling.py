@@ -166,7 +166,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
     monkeypatch.setattr(characteristic_units, "DEFAULT_ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     read = mechanism_of(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL))
-    true, ratios = api_check_comparison._Answers._partials, []
+    true, ratios = api_check_comparison._ApiCheckComparison._partials, []
 
     def beside(self, directions, found, tally, when, parameters):
         true(self, directions, found, tally, when, parameters)
@@ -176,7 +176,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
             true(self, directions, wrong, other, when, parameters)
             ratios.append(other.ratio)
 
-    monkeypatch.setattr(api_check_comparison._Answers, "_partials", beside)
+    monkeypatch.setattr(api_check_comparison._ApiCheckComparison, "_partials", beside)
     source = reference_equations(read, None)
     result = validation.validate(unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False)
     assert result.passed

@@ -33,17 +33,17 @@ from mb2fmu.validation.runs.fmu_run import Operations
 
 Floats = npt.NDArray[np.float64]
 
-DEFAULT, MOVED = 0, 1
+DEFAULT, PERTURBED = 0, 1
 ONE_BY_ONE = "one by one"
-AFTER = 3
-GROWN = 30.0
+STEPS_AFTER = 3
+MAX_BOUND_GROWTH = 30.0
 """What bounds of states may have grown by where calls are made: derivatives are known to that many tolerances."""
 _MOST_UNKNOWNS = 40
 _CLOSED = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class CallScenario:
     """Place and values of the calls; the same for all interface types of a unit.
 
     Attributes:
@@ -81,14 +81,14 @@ class Occasion:
         return self.after_event if kind == "ModelExchange" else self.after_change
 
 
-def occasion(
+def choose_call_scenario(
     definition: Declarations,
     default: Reference,
     reference: Reference,
     told: Conditions,
     description: UnitDescription,
     limits: Bounds,
-) -> Occasion:
+) -> CallScenario:
     """Choose the point, half-way through the moved experiment, and the parameters to change there.
 
     The point is earlier where the motion is sensitive: the unit is asked where it is, and answers are compared with
@@ -96,8 +96,8 @@ def occasion(
     """
     run = reference.conditions
     steps = len(run.time) - 1
-    after = min(AFTER, steps // 3)
-    row = _apart_from_events(limits, _while_close(reference, limits, min(steps // 2, steps - after - 1)))
+    after = min(STEPS_AFTER, steps // 3)
+    row = _apart_from_events(limits, _latest_predictable_point(reference, limits, min(steps // 2, steps - after - 1)))
     free = [p for p in definition.parameters if not p.calculated]
     values, tuned, sizes = list(run.parameters), [], row_sizes(reference)
     for k, parameter in enumerate(free):
@@ -112,28 +112,28 @@ def occasion(
             tuned.append(k)
     held = run.held(row)
     before, changed = Point(row, held, run.parameters), Point(row, held, tuple(values))
-    return Occasion(
+    return CallScenario(
         reference=reference,
         told=told,
         row=row,
         after=after,
         tuned=tuple(tuned),
         changed=tuple(values),
-        before_change=_tried(lambda: state_and_input_directions(reference, before)),
-        after_change=_tried(lambda: state_and_input_directions(reference, changed)),
-        after_event=_tried(lambda: state_and_input_directions(reference, replace(changed, settled=True))),
-        by_parameters=_tried(lambda: parameter_directions(reference, before, tuned)),
+        before_change=_result_or_none(lambda: state_and_input_directions(reference, before)),
+        after_change=_result_or_none(lambda: state_and_input_directions(reference, changed)),
+        after_event=_result_or_none(lambda: state_and_input_directions(reference, replace(changed, settled=True))),
+        by_parameters=_result_or_none(lambda: parameter_directions(reference, before, tuned)),
     )
 
 
-def _while_close(reference: Reference, limits: Bounds, latest: int) -> int:
+def _latest_predictable_point(reference: Reference, limits: Bounds, latest: int) -> int:
     """Return the latest point where all states are within horizons and no bound has grown beyond :data:`MAX_DEVIATION_GROWTH`."""
     columns = list(reference.state_columns)
     if not columns:
         return latest
     allowed = limits.values[: latest + 1, columns]
     grown = np.max(allowed / np.where(allowed[0] > 0, allowed[0], np.inf), axis=1)
-    far = np.flatnonzero(grown > GROWN)
+    far = np.flatnonzero(grown > MAX_BOUND_GROWTH)
     known = int(np.min(limits.judged[columns])) - 1
     return max(min(latest, known, int(far[0]) - 1 if far.size else latest), min(1, latest))
 
@@ -143,7 +143,7 @@ def _apart_from_events(limits: Bounds, latest: int) -> int:
     return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
 
 
-def _tried(measure: Callable[[], Directions]) -> Directions | None:
+def _result_or_none(measure: Callable[[], Directions]) -> Directions | None:
     """Return the result; None where the reference leaves the domain of an expression."""
     try:
         return measure()
@@ -170,7 +170,7 @@ def _stays_closed(reference: Reference, rows: Floats, row: int, index: int, valu
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallPlan:
     """Calls for one interface type of a unit, with the names of the value references.
 
     Attributes:
@@ -198,7 +198,9 @@ class Asked:
     typed: Mapping[str, tuple[str, ...]]
 
 
-def asked(chance: Occasion, definition: Declarations, description: UnitDescription, kind: UnitKind) -> Asked:
+def plan_api_calls(
+    chance: CallScenario, definition: Declarations, description: UnitDescription, kind: UnitKind
+) -> CallPlan:
     """Return the sessions for one interface type of a unit."""
     variables, reference = description.variables, chance.reference
     offers = description.offers[kind]
@@ -210,23 +212,23 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
     outputs = tuple(name for name in judged if name not in states)[: max(4, _MOST_UNKNOWNS - len(rates))]
     inputs = reference.conditions.input_names
     real = tuple(name for name, v in variables.items() if v.real)
-    typed = _typed(description)
+    typed = _settable_discrete_parameters(description)
 
     def numbers(names: Sequence[str]) -> list[int]:
         """Return value references."""
         return [variables[name].reference for name in names]
 
     k, last = chance.row, chance.row + chance.after
-    begun: list[list[Any]] = [["begin", MOVED], ["steps", MOVED, 0, k]]
+    begun: list[list[Any]] = [["begin", PERTURBED], ["steps", PERTURBED, 0, k]]
     change = ["tune", numbers(tuned), [chance.changed[i] for i in chance.tuned]]
-    set_first = [["put", t, numbers(names), _starts(description, names)] for t, names in typed.items()]
+    set_first = [["put", t, numbers(names), _start_values(description, names)] for t, names in typed.items()]
     look_back = [["look", t, numbers(names)] for t, names in typed.items()]
     operations: dict[str, Operations] = {
-        "values": [*set_first, ["begin", MOVED], ["get", numbers(real)], ["steps", MOVED, 0, k], ["get", numbers(real)],
+        "values": [*set_first, ["begin", PERTURBED], ["get", numbers(real)], ["steps", PERTURBED, 0, k], ["get", numbers(real)],
                    *look_back],
-        "tuning": [*begun, change, ["get", numbers(tuned)], ["get", numbers(real)], ["steps", MOVED, k, last],
+        "tuning": [*begun, change, ["get", numbers(tuned)], ["get", numbers(real)], ["steps", PERTURBED, k, last],
                    ["get", numbers(real)]],
-        "reset": [*begun, change, ["reset"], ["begin", MOVED], ["steps", MOVED, 0, k]],
+        "reset": [*begun, change, ["reset"], ["begin", PERTURBED], ["steps", PERTURBED, 0, k]],
     }  # fmt: skip
     known = [*numbers(states), *numbers(inputs)]
     unknown = numbers((*rates, *outputs))
@@ -234,14 +236,14 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
     if offers.directional and states and unknown and chance.before_change and behind:
         by_parameters = chance.by_parameters if tuned else None
         seeded = (
-            seeds(chance.before_change, reference, states),
-            seeds(behind, reference, states),
-            seeds(by_parameters, reference, states) if by_parameters else None,
+            variable_changes(chance.before_change, reference, states),
+            variable_changes(behind, reference, states),
+            variable_changes(by_parameters, reference, states) if by_parameters else None,
         )
         sizes = by_parameters.parameters[:, list(chance.tuned)].tolist() if by_parameters else []
         numbered = (unknown, known, numbers(tuned))
         operations |= _of_derivatives(begun, change, numbered, seeded, sizes, adjoint=offers.adjoint)
-        one_by_one = known_sizes(chance, states)
+        one_by_one = typical_changes(chance, states)
         if one_by_one:
             every = [*known, *numbers(tuned)]
             operations[ONE_BY_ONE] = single_seed_calls(begun, unknown, every, one_by_one, adjoint=offers.adjoint)
@@ -249,14 +251,14 @@ def asked(chance: Occasion, definition: Declarations, description: UnitDescripti
     if ordered:
         operations["output derivatives"] = [*begun, ["slopes", numbers(ordered), 1]]
     if offers.states:
-        again = [["steps", MOVED, k, last]]
-        kept = [*begun, ["save"], *again, change, ["steps", MOVED, last, last + 1], ["restore"], *again,
+        again = [["steps", PERTURBED, k, last]]
+        kept = [*begun, ["save"], *again, change, ["steps", PERTURBED, last, last + 1], ["restore"], *again,
                 ["get", numbers(real)]]  # fmt: skip
         operations["state"] = kept
         if offers.bytes:
             operations["state as bytes"] = [*begun, ["save"], *again, ["write"], ["elsewhere", DEFAULT], *again,
                                             ["get", numbers(real)]]  # fmt: skip
-    return Asked(kind, operations, real, states, rates, (*rates, *outputs), inputs, tuned, ordered, typed)
+    return CallPlan(kind, operations, real, states, rates, (*rates, *outputs), inputs, tuned, ordered, typed)
 
 
 def _of_derivatives(
@@ -290,10 +292,10 @@ def _of_derivatives(
     return found
 
 
-def known_sizes(chance: Occasion, states: Sequence[str]) -> list[float]:
+def typical_changes(chance: CallScenario, states: Sequence[str]) -> list[float]:
     """Return typical changes of the unit's states, of the inputs and of the parameters changed; [] if not known."""
     assert chance.before_change is not None
-    moves = np.array(seeds(chance.before_change, chance.reference, states))
+    moves = np.array(variable_changes(chance.before_change, chance.reference, states))
     if not moves.size:
         return []
     values = np.abs(np.array(chance.reference.conditions.parameters)[list(chance.tuned)])
@@ -301,7 +303,7 @@ def known_sizes(chance: Occasion, states: Sequence[str]) -> list[float]:
     return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 
 
-def seeds(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:
+def variable_changes(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:
     """Return changes of the unit's states and of the inputs, one row per direction."""
     columns = [reference.trajectory.column(name) for name in states if name in reference.trajectory.names]
     if len(columns) < len(states):
@@ -309,7 +311,7 @@ def seeds(directions: Directions, reference: Reference, states: Sequence[str]) -
     return np.hstack([directions.variables[:, columns], directions.inputs]).tolist()  # type: ignore[no-any-return]
 
 
-def _typed(description: UnitDescription) -> dict[str, tuple[str, ...]]:
+def _settable_discrete_parameters(description: UnitDescription) -> dict[str, tuple[str, ...]]:
     """Return integer and Boolean parameters that can be set before a run."""
     found: dict[str, list[str]] = {}
     for name, variable in description.variables.items():
@@ -319,7 +321,7 @@ def _typed(description: UnitDescription) -> dict[str, tuple[str, ...]]:
     return {kind: tuple(names) for kind, names in found.items()}
 
 
-def _starts(description: UnitDescription, names: Sequence[str]) -> list[int]:
+def _start_values(description: UnitDescription, names: Sequence[str]) -> list[int]:
     """Return start values as the description has them."""
     written = [description.variables[name].start for name in names]
     return [int(text == "true") if text in {"true", "false"} else int(text) for text in written]

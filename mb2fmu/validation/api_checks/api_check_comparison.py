@@ -19,8 +19,14 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
-from mb2fmu.validation.api_checks.api_call_plan import ONE_BY_ONE, Asked, Occasion, known_sizes, seeds
-from mb2fmu.validation.api_checks.derivative_consistency import disagreements
+from mb2fmu.validation.api_checks.api_call_plan import (
+    ONE_BY_ONE,
+    CallPlan,
+    CallScenario,
+    typical_changes,
+    variable_changes,
+)
+from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives
 from mb2fmu.validation.bounds.error_table import Tally
 from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow, beginning
 from mb2fmu.validation.bounds.stabilization_allowance import led_off
@@ -44,8 +50,8 @@ _NOISE = 1e-8
 _DUE = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
-def answered(
-    definition: Declarations, chance: Occasion, question: Asked, driven: Driven, limits: Bounds
+def compare_api_checks(
+    definition: Declarations, chance: CallScenario, question: CallPlan, driven: Driven, limits: Bounds
 ) -> tuple[CallResult, ...]:
     """Return one result per family of calls.
 
@@ -56,11 +62,11 @@ def answered(
         driven: What the unit did: the last of its experiments is the moved one.
         limits: Bounds of the moved experiment.
     """
-    return _Answers(definition, chance, question, driven.answers, limits, driven.simulations[-1]).judged()
+    return _ApiCheckComparison(definition, chance, question, driven.answers, limits, driven.simulations[-1]).judged()
 
 
 @dataclass(slots=True)
-class _Answers:
+class _ApiCheckComparison:
     """Judges the sessions of one interface type.
 
     Attributes:
@@ -73,8 +79,8 @@ class _Answers:
     """
 
     definition: Declarations
-    chance: Occasion
-    asked: Asked
+    chance: CallScenario
+    asked: CallPlan
     answers: Mapping[str, list[Any]]
     limits: Bounds
     simulation: Simulation
@@ -350,7 +356,7 @@ class _Answers:
             (self.chance.before_change, answers[2], "", self._run_parameters),
             (behind, answers[4], " after parameters changed", self.chance.changed),
         ):
-            along = np.array(seeds(directions, self.chance.reference, self.asked.states))
+            along = np.array(variable_changes(directions, self.chance.reference, self.asked.states))
             self._partials(directions, along @ np.array(answer).T, tally, when, parameters)
 
     def _by_parameters(self, answers: list[Any], tally: Tally) -> None:
@@ -365,9 +371,9 @@ class _Answers:
         rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
         column = self.chance.reference.trajectory.column
         scales = [self._rates[at[rate_of[n]]] if n in rate_of else largest[column(n)] for n in self.asked.unknowns]
-        sizes = known_sizes(self.chance, self.asked.states)
+        sizes = typical_changes(self.chance, self.asked.states)
         noise = [_NOISE * float(scale) for scale in scales]
-        for difference, bound, where in disagreements(answers[2:], self.asked.unknowns, sizes, noise):
+        for difference, bound, where in compare_derivatives(answers[2:], self.asked.unknowns, sizes, noise):
             tally.add(difference, bound, where)
 
     def _partials(

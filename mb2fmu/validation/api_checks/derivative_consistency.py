@@ -24,7 +24,7 @@ _LEAST = 1e-3
 _SEED = 13
 
 
-def dense(count: int) -> Floats:
+def dense_seed(count: int) -> Floats:
     """Return numbers of either sign and of like size, no two equal, shape (count,): a dense seed."""
     random = np.random.default_rng(_SEED)
     return np.asarray(random.choice(np.array([-1.0, 1.0]), count) * random.uniform(0.5, 1.5, count))
@@ -33,7 +33,7 @@ def dense(count: int) -> Floats:
 def single_seed_calls(
     begun: Operations, unknown: Sequence[int], known: Sequence[int], sizes: Sequence[float], *, adjoint: bool
 ) -> Operations:
-    """Return the calls of a session; :func:`disagreements` reads the answers.
+    """Return the calls of a session; :func:`compare_derivatives` reads the answers.
 
     Args:
         begun: What leads to the point.
@@ -42,8 +42,8 @@ def single_seed_calls(
         sizes: Typical change of each known, > 0.
         adjoint: Whether the unit offers adjoint derivatives.
     """
-    by_known = (dense(len(known)) * np.array(sizes)).tolist()
-    by_unknown = dense(len(unknown)).tolist()
+    by_known = (dense_seed(len(known)) * np.array(sizes)).tolist()
+    by_unknown = dense_seed(len(unknown)).tolist()
     calls: list[list[Any]] = [
         ["directional", [*unknown], [*known], [*np.diag(sizes).tolist(), by_known]],
         *(["directional", [*unknown], [k], [[size]]] for k, size in zip(known, sizes, strict=True)),
@@ -58,7 +58,7 @@ def single_seed_calls(
     return [*begun, *calls]
 
 
-def disagreements(
+def compare_derivatives(
     answers: Sequence[Any], names: Sequence[str], sizes: Sequence[float], noise: Sequence[float]
 ) -> Iterator[tuple[float, float, str]]:
     """Yield (difference, bound, of what) of each answer that another one gives, too.
@@ -76,7 +76,7 @@ def disagreements(
     bounds = _ALIKE * np.maximum(np.abs(whole), _LEAST * largest) + floor
     single = np.array([row[0] for row in answers[1 : 1 + n]]).reshape(n, m)
     yield from _compared(single, whole, bounds, names, "with one known")
-    summed, total = dense(n) @ whole, _ALIKE * np.abs(whole).sum(axis=0) + floor
+    summed, total = dense_seed(n) @ whole, _ALIKE * np.abs(whole).sum(axis=0) + floor
     yield from _compared(last[None], summed[None], total[None], names, "in a dense direction")
     alone = np.array([row[0][0] for row in answers[1 + n : 1 + n + m]])
     yield from _compared(alone[None], summed[None], total[None], names, "with one unknown, in a dense direction")
@@ -88,7 +88,7 @@ def disagreements(
     gradients = np.array([row[0] for row in rest[1 : 1 + m]]).reshape(m, n).T * scale[:, None]
     yield from _compared(gradients, whole, bounds, names, "adjoint with one unknown")
     ways = ("adjoint with a dense seed", rest[0][m]), ("adjoint with one known", [row[0][0] for row in rest[1 + m :]])
-    by_unknown = dense(m)
+    by_unknown = dense_seed(m)
     wanted, allowed = whole @ by_unknown, (_ALIKE * np.abs(whole) + floor) @ np.abs(by_unknown)
     for what, found in ways:
         off = np.abs(np.array(found) * scale - wanted)

@@ -14,8 +14,8 @@ from mechanisms import mechanism_of
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import unpack
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
-from mb2fmu.validation.api_checks.api_call_plan import Asked, asked, occasion
-from mb2fmu.validation.api_checks.api_check_comparison import answered
+from mb2fmu.validation.api_checks.api_call_plan import CallPlan, plan_api_calls, choose_call_scenario
+from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.experiment.perturbed_experiment import as_set, settable_names
 from mb2fmu.validation.reference.experiment_numbers import conditions
 from mb2fmu.validation.result import CallResult
@@ -50,17 +50,17 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     description = read_description(unpack(unit))
     run = conditions(definition)
     told = as_set(moved.reference.conditions, run, definition, settable_names(description))
-    chance = occasion(definition, made.reference, moved.reference, told, description, moved.limits)
+    chance = choose_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
     k, d = chance.changed
     assert chance.row in moved.limits.sides
     assert len(chance.tuned) == 2
     names = [variable.name for variable in moved.reference.variables]
     for kind in ("CoSimulation", "ModelExchange"):
-        question = asked(chance, definition, description, kind)
+        question = plan_api_calls(chance, definition, description, kind)
         question = replace(question, operations={"tuning": question.operations["tuning"]})
 
-        def judged(found: Driven, question: Asked = question) -> CallResult:
-            results = answered(definition, chance, question, found, moved.limits)
+        def judged(found: Driven, question: CallPlan = question) -> CallResult:
+            results = compare_api_checks(definition, chance, question, found, moved.limits)
             return next(each for each in results if each.name == "parameters changed in mid-run")
 
         driven = drive(unit, [run, told], names, kind=kind, sessions=question.operations)
