@@ -16,7 +16,7 @@ import numpy as np
 from mb2fmu.errors import ValidationError
 from mb2fmu.fmu.package import unpack
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
-from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, plan_api_calls, choose_call_scenario
+from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.comparison.event_comparison import (
     Watch,

@@ -294,6 +294,6 @@ def test_modes_behind_a_change_of_parameters_are_judged(short_belt, tmp_path, ol
         unit = export(model, tmp_path).path
     result = validation.validate(unit, definition, equations, yardstick=stick, conformance=False, time_limit=30.0)
     wrong = {(call.kind.split(",")[0], call.name) for call in result.calls if call.verdict == "failed"}
-    tuned = "parameters changed in mid-run"
+    tuned = "parameters changed during the run"
     assert all(kind.passed for kind in result.moved.kinds)
     assert {("CoSimulation", tuned), ("ModelExchange", tuned)} <= wrong if old else not wrong

@@ -1,8 +1,8 @@
-"""Calls in the middle of the moved experiment, as sessions for the driver.
+"""Plan the API checks during the perturbed run: sequences of calls for the driver, with labels of what is compared.
 
-All that a unit says it can do: reading and setting every variable, derivatives of both kinds by states, inputs and
-parameters, derivatives of outputs in time, tunable parameters changed on the way, keeping and restoring the state
-within an instance and as bytes in another, resetting. ``answers`` holds the answers against the reference.
+An FMU is asked for everything that only the reference can judge: values of all variables, derivatives of both kinds by
+states, inputs and parameters, derivatives of outputs by time, and the motion after tunable parameters were changed.
+What an FMU can be compared with itself in (states saved, restored and serialized, resets) is the auditor's.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from mb2fmu.validation.reference.finite_differences import (
     state_and_input_directions,
 )
 from mb2fmu.validation.reference.reference_run import Reference
-from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind
+from mb2fmu.validation.runs.fmu_description import Offers, UnitDescription, UnitKind
 from mb2fmu.validation.runs.fmu_run import Operations
 
 Floats = npt.NDArray[np.float64]
 
-DEFAULT, PERTURBED = 0, 1
+PERTURBED = 1
+"""Index of the perturbed experiment among those that the driver is given."""
 ONE_BY_ONE = "one by one"
 STEPS_AFTER = 3
 MAX_BOUND_GROWTH = 30.0
@@ -50,7 +51,7 @@ class CallScenario:
         reference: Of the moved experiment.
         told: What the unit was told before it.
         row: The communication point.
-        after: Steps that are made from there.
+        steps_after: Steps that are made from there.
         tuned: Indices of the free parameters that are changed there: tunable ones that leave the loops closed.
         changed: All free parameters after that.
         before_change: Derivatives there, by states and inputs.
@@ -62,7 +63,7 @@ class CallScenario:
     reference: Reference
     told: Conditions
     row: int
-    after: int
+    steps_after: int
     tuned: tuple[int, ...]
     changed: tuple[float, ...]
     before_change: Directions | None
@@ -116,7 +117,7 @@ def choose_call_scenario(
         reference=reference,
         told=told,
         row=row,
-        after=after,
+        steps_after=after,
         tuned=tuple(tuned),
         changed=tuple(values),
         before_change=_result_or_none(lambda: state_and_input_directions(reference, before)),
@@ -127,7 +128,7 @@ def choose_call_scenario(
 
 
 def _latest_predictable_point(reference: Reference, limits: Bounds, latest: int) -> int:
-    """Return the latest point where all states are within horizons and no bound has grown beyond :data:`MAX_DEVIATION_GROWTH`."""
+    """Return the latest point of predictable states whose bounds have grown by at most :data:`MAX_BOUND_GROWTH`."""
     columns = list(reference.state_columns)
     if not columns:
         return latest
@@ -170,24 +171,46 @@ def _stays_closed(reference: Reference, rows: Floats, row: int, index: int, valu
 
 
 @dataclass(frozen=True, slots=True)
+class CallSequence:
+    """The calls of one API check, in order; those whose recorded values are compared have a label.
+
+    Attributes:
+        operations: As the driver takes them: the name of the operation, then its arguments.
+        labels: One for each operation; empty where nobody reads its values.
+    """
+
+    operations: Operations = ()
+    labels: tuple[str, ...] = ()
+
+    def then(self, *operation: Any, label: str = "") -> CallSequence:
+        """Return the sequence with one more operation."""
+        return CallSequence((*self.operations, list(operation)), (*self.labels, label))
+
+    def read(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Return label → recorded values, from the values of all operations."""
+        return {label: value for label, value in zip(self.labels, values, strict=True) if label}
+
+
+@dataclass(frozen=True, slots=True)
 class CallPlan:
-    """Calls for one interface type of a unit, with the names of the value references.
+    """Calls for one interface type of an FMU, with the names of the value references.
 
     Attributes:
         kind: How it is run.
-        operations: Session → operations.
+        sequences: API check → its calls.
         real: Every variable of doubles.
         states: Continuous states, in order; () where the description does not tell them.
         rates: Their derivatives.
         unknowns: Of derivatives: rates, then outputs.
         inputs: Names of the inputs.
-        tuned: Names of the parameters changed on the way.
-        ordered: Outputs whose derivatives by time are asked.
-        typed: Variables of other types that are set before the run: type → names.
+        tuned: Names of the parameters changed during the run.
+        ordered: Outputs whose derivatives by time are requested.
+        discrete: Integer and Boolean parameters that are set before the run: type → names.
+        discrete_starts: Type → the values that they are set to.
     """
 
     kind: UnitKind
-    operations: Mapping[str, Operations]
+    sequences: Mapping[str, CallSequence]
     real: tuple[str, ...]
     states: tuple[str, ...]
     rates: tuple[str, ...]
@@ -195,110 +218,118 @@ class CallPlan:
     inputs: tuple[str, ...]
     tuned: tuple[str, ...]
     ordered: tuple[str, ...]
-    typed: Mapping[str, tuple[str, ...]]
+    discrete: Mapping[str, tuple[str, ...]]
+    discrete_starts: Mapping[str, list[int]]
+
+    @property
+    def operations(self) -> dict[str, Operations]:
+        """API check → operations, for the driver."""
+        return {name: sequence.operations for name, sequence in self.sequences.items()}
 
 
 def plan_api_calls(
-    chance: CallScenario, definition: Declarations, description: UnitDescription, kind: UnitKind
+    scenario: CallScenario, definition: Declarations, description: UnitDescription, kind: UnitKind
 ) -> CallPlan:
-    """Return the sessions for one interface type of a unit."""
-    variables, reference = description.variables, chance.reference
-    offers = description.offers[kind]
+    """Return the calls for one interface type of an FMU."""
+    variables, reference = description.variables, scenario.reference
     free = [p.name for p in definition.parameters if not p.calculated]
-    tuned = tuple(free[k] for k in chance.tuned)
-    states = tuple(state for state, _ in description.rates)
-    rates = tuple(rate for _, rate in description.rates)
-    judged = [v.name for v in reference.variables if variables[v.name].causality == "output"]
-    outputs = tuple(name for name in judged if name not in states)[: max(4, _MOST_UNKNOWNS - len(rates))]
-    inputs = reference.conditions.input_names
-    real = tuple(name for name, v in variables.items() if v.real)
-    typed = _settable_discrete_parameters(description)
-
-    def numbers(names: Sequence[str]) -> list[int]:
-        """Return value references."""
-        return [variables[name].reference for name in names]
-
-    k, last = chance.row, chance.row + chance.after
-    begun: list[list[Any]] = [["begin", PERTURBED], ["steps", PERTURBED, 0, k]]
-    change = ["tune", numbers(tuned), [chance.changed[i] for i in chance.tuned]]
-    set_first = [["put", t, numbers(names), _start_values(description, names)] for t, names in typed.items()]
-    look_back = [["look", t, numbers(names)] for t, names in typed.items()]
-    operations: dict[str, Operations] = {
-        "values": [*set_first, ["begin", PERTURBED], ["get", numbers(real)], ["steps", PERTURBED, 0, k], ["get", numbers(real)],
-                   *look_back],
-        "tuning": [*begun, change, ["get", numbers(tuned)], ["get", numbers(real)], ["steps", PERTURBED, k, last],
-                   ["get", numbers(real)]],
-        "reset": [*begun, change, ["reset"], ["begin", PERTURBED], ["steps", PERTURBED, 0, k]],
-    }  # fmt: skip
-    known = [*numbers(states), *numbers(inputs)]
-    unknown = numbers((*rates, *outputs))
-    behind = chance.behind(kind)
-    if offers.directional and states and unknown and chance.before_change and behind:
-        by_parameters = chance.by_parameters if tuned else None
-        seeded = (
-            variable_changes(chance.before_change, reference, states),
-            variable_changes(behind, reference, states),
-            variable_changes(by_parameters, reference, states) if by_parameters else None,
-        )
-        sizes = by_parameters.parameters[:, list(chance.tuned)].tolist() if by_parameters else []
-        numbered = (unknown, known, numbers(tuned))
-        operations |= _of_derivatives(begun, change, numbered, seeded, sizes, adjoint=offers.adjoint)
-        one_by_one = typical_changes(chance, states)
-        if one_by_one:
-            every = [*known, *numbers(tuned)]
-            operations[ONE_BY_ONE] = single_seed_calls(begun, unknown, every, one_by_one, adjoint=offers.adjoint)
-    ordered = tuple(judged) if kind == "CoSimulation" and offers.output_derivatives else ()
-    if ordered:
-        operations["output derivatives"] = [*begun, ["slopes", numbers(ordered), 1]]
-    if offers.states:
-        again = [["steps", PERTURBED, k, last]]
-        kept = [*begun, ["save"], *again, change, ["steps", PERTURBED, last, last + 1], ["restore"], *again,
-                ["get", numbers(real)]]  # fmt: skip
-        operations["state"] = kept
-        if offers.bytes:
-            operations["state as bytes"] = [*begun, ["save"], *again, ["write"], ["elsewhere", DEFAULT], *again,
-                                            ["get", numbers(real)]]  # fmt: skip
-    return CallPlan(kind, operations, real, states, rates, (*rates, *outputs), inputs, tuned, ordered, typed)
+    states, rates = zip(*description.rates, strict=True) if description.rates else ((), ())
+    compared = [v.name for v in reference.variables if variables[v.name].causality == "output"]
+    outputs = tuple(name for name in compared if name not in states)[: max(4, _MOST_UNKNOWNS - len(rates))]
+    with_slopes = kind == "CoSimulation" and description.offers[kind].output_derivatives
+    discrete = _settable_discrete_parameters(description)
+    plan = CallPlan(
+        kind=kind,
+        sequences={},
+        real=tuple(name for name, v in variables.items() if v.real),
+        states=states,
+        rates=rates,
+        unknowns=(*rates, *outputs),
+        inputs=reference.conditions.input_names,
+        tuned=tuple(free[k] for k in scenario.tuned),
+        ordered=tuple(compared) if with_slopes else (),
+        discrete=discrete,
+        discrete_starts={t: _start_values(description, names) for t, names in discrete.items()},
+    )
+    numbers = {name: variable.reference for name, variable in variables.items()}
+    sequences = _value_calls(scenario, plan, numbers)
+    sequences |= _derivative_calls(scenario, plan, numbers, description.offers[kind])
+    return replace(plan, sequences=sequences)
 
 
-def _of_derivatives(
-    begun: Operations, change: list[Any], numbered: tuple[list[int], list[int], list[int]],
-    seeded: Sequence[list[list[float]] | None], sizes: list[list[float]], *, adjoint: bool,
-) -> dict[str, Operations]:  # fmt: skip
-    """Add calls for derivatives: by states and inputs before and after a change of parameters, and by parameters.
+def _to_the_point(scenario: CallScenario) -> CallSequence:
+    """Return the calls that lead to the point of the API checks."""
+    return CallSequence().then("begin", PERTURBED).then("steps", PERTURBED, 0, scenario.row, label="rows before")
 
-    Args:
-        begun: What leads to the point.
-        change: The call that changes parameters.
-        numbered: Value references of unknowns, of states and inputs, and of tunable parameters.
-        seeded: Moves of states and inputs before the change, after it, and beside those of parameters.
-        sizes: Moves of parameters; all states and inputs move in the last only.
-        adjoint: Whether the unit offers adjoint derivatives.
-    """
-    unknown, known, tuned = numbered
-    before, after, beside = seeded
-    found: dict[str, Operations] = {
-        "directional": [*begun, ["directional", unknown, known, before], change,
-                        ["directional", unknown, known, after]],
-    }  # fmt: skip
-    if adjoint:
+
+def _change_of_parameters(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> tuple[Any, ...]:
+    """Return the call that changes tunable parameters."""
+    return "tune", [numbers[name] for name in plan.tuned], [scenario.changed[i] for i in scenario.tuned]
+
+
+def _value_calls(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> dict[str, CallSequence]:
+    """Return the calls that set and read variables, change parameters, and read derivatives of outputs."""
+    last = scenario.row + scenario.steps_after
+    real = [numbers[name] for name in plan.real]
+    values = CallSequence()
+    for t, names in plan.discrete.items():
+        values = values.then("put", t, [numbers[name] for name in names], plan.discrete_starts[t])
+    values = values.then("begin", PERTURBED).then("get", real, label="start")
+    values = values.then("steps", PERTURBED, 0, scenario.row, label="rows").then("get", real, label="end")
+    for t, names in plan.discrete.items():
+        values = values.then("look", t, [numbers[name] for name in names], label=t)
+    tuning = _to_the_point(scenario).then(*_change_of_parameters(scenario, plan, numbers))
+    tuning = tuning.then("get", [numbers[name] for name in plan.tuned], label="parameters")
+    tuning = tuning.then("get", real, label="after the change")
+    tuning = tuning.then("steps", PERTURBED, scenario.row, last, label="rows").then("get", real, label="end")
+    sequences = {"values": values, "tuning": tuning}
+    if plan.ordered:
+        slopes = [numbers[name] for name in plan.ordered]
+        sequences["output derivatives"] = _to_the_point(scenario).then("slopes", slopes, 1, label="slopes")
+    return sequences
+
+
+def _derivative_calls(
+    scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int], offers: Offers
+) -> dict[str, CallSequence]:
+    """Return the calls for derivatives: by states and inputs before and after a change of parameters, by parameters."""
+    after_change = scenario.behind(plan.kind)
+    unknown = [numbers[name] for name in plan.unknowns]
+    if not (offers.directional and plan.states and unknown and scenario.before_change and after_change):
+        return {}
+    reference, begun = scenario.reference, _to_the_point(scenario)
+    change = _change_of_parameters(scenario, plan, numbers)
+    known = [numbers[name] for name in (*plan.states, *plan.inputs)]
+    tuned = [numbers[name] for name in plan.tuned]
+    before, after = (variable_changes(d, reference, plan.states) for d in (scenario.before_change, after_change))
+    directional = begun.then("directional", unknown, known, before, label="before").then(*change)
+    sequences = {"directional": directional.then("directional", unknown, known, after, label="after")}
+    if offers.adjoint:
         rows = np.eye(len(unknown)).tolist()
-        found["adjoint"] = [*begun, ["adjoint", unknown, known, rows], change, ["adjoint", unknown, known, rows]]
-    if beside:
-        rows = [[*a, *b] for a, b in zip(beside, sizes, strict=True)]
-        found["by parameters"] = [*begun, ["directional", unknown, [*known, *tuned], rows]]
-    elif sizes:  # a state of the unit that the reference does not have cannot be moved
-        found["by parameters"] = [*begun, ["directional", unknown, tuned, sizes[:-1]]]
-    return found
+        adjoint = begun.then("adjoint", unknown, known, rows, label="before").then(*change)
+        sequences["adjoint"] = adjoint.then("adjoint", unknown, known, rows, label="after")
+    if tuned and scenario.by_parameters:
+        sizes = scenario.by_parameters.parameters[:, list(scenario.tuned)].tolist()
+        beside = variable_changes(scenario.by_parameters, reference, plan.states)
+        rows = [[*a, *b] for a, b in zip(beside, sizes, strict=True)] if beside else sizes[:-1]
+        moved = [*known, *tuned] if beside else tuned  # a state that the reference does not have cannot be moved
+        sequences["by parameters"] = begun.then("directional", unknown, moved, rows, label="derivatives")
+    one_by_one = typical_changes(scenario, plan.states)
+    if one_by_one:
+        calls = single_seed_calls(unknown, [*known, *tuned], one_by_one, adjoint=offers.adjoint)
+        for number, call in enumerate(calls):
+            begun = begun.then(*call, label=str(number))
+        sequences[ONE_BY_ONE] = begun
+    return sequences
 
 
-def typical_changes(chance: CallScenario, states: Sequence[str]) -> list[float]:
+def typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float]:
     """Return typical changes of the unit's states, of the inputs and of the parameters changed; [] if not known."""
-    assert chance.before_change is not None
-    moves = np.array(variable_changes(chance.before_change, chance.reference, states))
+    assert scenario.before_change is not None
+    moves = np.array(variable_changes(scenario.before_change, scenario.reference, states))
     if not moves.size:
         return []
-    values = np.abs(np.array(chance.reference.conditions.parameters)[list(chance.tuned)])
+    values = np.abs(np.array(scenario.reference.conditions.parameters)[list(scenario.tuned)])
     largest = np.append(np.max(np.abs(moves), axis=0), values)
     return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 

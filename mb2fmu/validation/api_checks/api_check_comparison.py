@@ -1,14 +1,14 @@
-"""Compare answers of a unit in the middle of a run with the reference and with its own uninterrupted run.
+"""Compare the values that API calls during the perturbed run recorded with the reference.
 
-Numbers that come of the same calls (a state restored, an instance reset, a parameter read) must have the same bits.
-Numbers that the reference knows are held to ``agreement`` = 1e-5 + 10 · FACTOR · tolerance of their size (the unit's
-state may be off by FACTOR · tolerance), plus twenty times what the reference's own differences of two step sizes are
-apart; what the reference knows no better than to 5 % is left out.
+Numbers that come of the same calls (a parameter read, a row of the run) must have the same bits. Numbers that the
+reference knows may differ by ``agreement`` = 1e-5 + 10 · FACTOR · tolerance of their size (the FMU's state may be off
+by FACTOR · tolerance), plus twenty times the difference of the reference's own finite differences with two step sizes;
+numbers that the reference knows no better than to 5 % are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -41,8 +41,10 @@ from mb2fmu.validation.result import CallResult
 from mb2fmu.validation.runs.fmu_run import Driven, Simulation
 
 Floats = npt.NDArray[np.float64]
+Recorded = Mapping[str, Any]
+"""Label of a call → the values that it recorded."""
 
-NOT_OFFERED = "the unit does not offer it"
+NOT_OFFERED = "the FMU does not offer it"
 _AGREEMENT = 1e-5
 _APART = 20.0
 _KNOWN = 0.05
@@ -51,98 +53,80 @@ _DUE = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
 def compare_api_checks(
-    definition: Declarations, chance: CallScenario, question: CallPlan, driven: Driven, limits: Bounds
+    definition: Declarations, scenario: CallScenario, question: CallPlan, driven: Driven, limits: Bounds
 ) -> tuple[CallResult, ...]:
     """Return one result per family of calls.
 
     Args:
         definition: The checked model.
-        chance: Where the calls were made.
+        scenario: Where the calls were made.
         question: What was asked.
         driven: What the unit did: the last of its experiments is the moved one.
         limits: Bounds of the moved experiment.
     """
-    return _ApiCheckComparison(definition, chance, question, driven.answers, limits, driven.simulations[-1]).judged()
+    comparison = _ApiCheckComparison(definition, scenario, question, driven.answers, limits, driven.simulations[-1])
+    return tuple(comparison.results())
 
 
 @dataclass(slots=True)
 class _ApiCheckComparison:
-    """Judges the sessions of one interface type.
+    """Compares the API checks of one interface type with the reference.
 
     Attributes:
         definition: The checked model.
-        chance: Where the calls were made.
+        scenario: Where the calls were made.
         asked: What was asked.
-        answers: Session → answers.
+        values: API check → values that its calls recorded.
         limits: Bounds of the moved experiment.
         simulation: The unit's uninterrupted run of it.
     """
 
     definition: Declarations
-    chance: CallScenario
-    asked: CallPlan
-    answers: Mapping[str, list[Any]]
+    scenario: CallScenario
+    plan: CallPlan
+    values: Mapping[str, list[Any]]
     limits: Bounds
     simulation: Simulation
     _rates: Floats = field(init=False)
     _modes: dict[int, Modes] = field(init=False)  # of points near an event: those of the side on which the unit was
 
     def __post_init__(self) -> None:
-        self._rates = _largest_rates(self.chance.reference)
-        self._modes = modes_taken(self.chance.reference, self.limits, self.simulation)
+        self._rates = _largest_rates(self.scenario.reference)
+        self._modes = modes_taken(self.scenario.reference, self.limits, self.simulation)
 
-    def judged(self) -> tuple[CallResult, ...]:
-        """Return one result per family of calls."""
-        return tuple(self._results())
-
-    def _results(self) -> Iterator[CallResult]:
-        """Judge each family of calls; one that was not asked is unjudged with its reason, or left out without one."""
-        families = {
-            "values": ("every variable read and set", "bits of what was set and recorded; der(x) against x'"),
-            "tuning": ("parameters changed in mid-run", "x', outputs and steps from there against the reference"),
-            "directional": ("directional derivatives", "against differences of the reference's x' and outputs"),
-            "adjoint": ("adjoint derivatives", "times directions, against the same differences"),
-            "by parameters": ("derivatives by parameters", "against differences of the reference by parameters"),
-            ONE_BY_ONE: ("derivatives one by one", "against all in one call, and adjoint against directional ones"),
-            "output derivatives": ("derivatives of outputs in time", "against differences along the reference"),
-            "state": ("state kept and restored", "bits of the steps after it, parameters changed in between"),
-            "state as bytes": ("state as bytes in another instance", "bits of the steps after it"),
-            "reset": ("reset", "bits of the run after it"),
-        }
-        for session, (name, formula) in families.items():
-            if session not in self.asked.operations:
-                reason = self._left_out(session)
+    def results(self) -> Iterator[CallResult]:
+        """Compare each family of calls; one that was not planned is unjudged with its reason, or left out."""
+        for check in _CHECKS:
+            if check.sequence not in self.plan.sequences:
+                reason = self._reason_not_planned(check)
                 if reason:
-                    yield self._result(name, formula, Tally(), reason)
+                    yield self._result(check, Tally(), reason)
                 continue
-            answers, tally = self.answers[session], Tally()
-            failed = answers[-1]["failed"] if answers and isinstance(answers[-1], dict) else ""
+            sequence, values, table = self.plan.sequences[check.sequence], self.values[check.sequence], Tally()
+            failed = values[-1]["failed"] if values and isinstance(values[-1], dict) else ""
             if failed:
-                verb = self.asked.operations[session][len(answers) - 1][0]
-                tally.add(np.inf, 0.0, f"{verb}: {failed}")
+                table.add(np.inf, 0.0, f"{sequence.operations[len(values) - 1][0]}: {failed}")
             else:
-                getattr(self, "_" + session.replace(" ", "_"))(answers, tally)
-            yield self._result(name, formula, tally, "" if tally.count else "there is nothing to compare")
+                check.compare(self, sequence.read(values), table)
+            yield self._result(check, table, "" if table.count else "there is nothing to compare")
 
-    def _left_out(self, session: str) -> str:
-        """Return why calls were not made; empty where they do not exist for this type or version."""
-        if session == "adjoint" or (session == "output derivatives" and self.asked.kind != "CoSimulation"):
+    def _reason_not_planned(self, check: _ApiCheck) -> str:
+        """Return why calls were not made; empty where they do not exist for this interface type or version."""
+        if not check.reported_if_absent or (check.kind and check.kind != self.plan.kind):
             return ""
-        if session in {"by parameters", ONE_BY_ONE}:
-            return ""
-        if session == "directional" and self.chance.before_change is None:
+        if check.sequence == "directional" and self.scenario.before_change is None:
             return "the reference has no derivatives there"
         return NOT_OFFERED
 
-    def _result(self, name: str, formula: str, tally: Tally, unjudged: str) -> CallResult:
+    def _result(self, check: _ApiCheck, tally: Tally, unjudged: str) -> CallResult:
         """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
         reason = unjudged
         if not unjudged and tally.ratio > 1:
             reason = f"{tally.where}: off by {tally.value:.3g}, bound {tally.bound:.3g}"
         return CallResult(
-            name=name,
-            kind=self.asked.kind,
-            formula=formula,
+            name=check.name,
+            kind=self.plan.kind,
+            formula=check.formula,
             value=tally.value,
             bound=tally.bound,
             ratio=tally.ratio,
@@ -155,36 +139,33 @@ class _ApiCheckComparison:
     @property
     def _agreement(self) -> float:
         """The largest relative difference from the reference that is no fault."""
-        return _AGREEMENT + 10 * FACTOR * self.chance.reference.conditions.tolerance
+        return _AGREEMENT + 10 * FACTOR * self.scenario.reference.conditions.tolerance
 
     @property
     def _run_parameters(self) -> tuple[float, ...]:
         """The free parameters of the moved experiment."""
-        return self.chance.reference.conditions.parameters
+        return self.scenario.reference.conditions.parameters
 
     # --- sessions
 
-    def _values(self, answers: list[Any], tally: Tally) -> None:
+    def compare_values(self, recorded: Recorded, tally: Tally) -> None:
         """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
-        first = len(self.asked.typed)
-        start, rows, end, *looked = answers[first + 1 :]
-        run, row = self.chance.reference.conditions, self.chance.row
+        run, row = self.scenario.reference.conditions, self.scenario.row
         time, names = run.time, self.simulation.names
-        tally.rows(rows, self.simulation.values[1 : row + 1], names, time[1 : row + 1])
-        for read, k in ((start, 0), (end, row)):
-            found = dict(zip(self.asked.real, read, strict=True))
+        tally.rows(recorded["rows"], self.simulation.values[1 : row + 1], names, time[1 : row + 1])
+        for read, k in ((recorded["start"], 0), (recorded["end"], row)):
+            found = dict(zip(self.plan.real, read, strict=True))
             self._knowns(found, k, run.parameters, tally)
             for name, value in zip(names, self.simulation.values[k].tolist(), strict=True):
                 tally.same(found[name], value, f"{name} at {time[k]:.6g} s")
             self._compared(found, (k, self._modes.get(k)), run.parameters, tally, f"at {time[k]:.6g} s")
-        for (kind, names_), values in zip(self.asked.typed.items(), looked, strict=True):
-            operation = next(o for o in self.asked.operations["values"] if o[0] == "put" and o[1] == kind)
-            for name, a, b in zip(names_, values, operation[3], strict=True):
+        for kind, discrete in self.plan.discrete.items():
+            for name, a, b in zip(discrete, recorded[kind], self.plan.discrete_starts[kind], strict=True):
                 tally.same(float(a), float(b), name)
 
     def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: Tally) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
-        chance, told = self.chance, self.chance.told
+        scenario, told = self.scenario, self.scenario.told
         free = [p.name for p in self.definition.parameters if not p.calculated]
         for name, value in zip(free, parameters, strict=True):
             if name in told.overridden and name in found:
@@ -192,7 +173,7 @@ class _ApiCheckComparison:
         for name, value in calculated_values(self.definition, parameters).items():
             if name in found and set(free) <= set(found):
                 tally.add(abs(found[name] - value), 1e-12 * abs(value) + 1e-300, name)
-        for name, value in zip(self.asked.inputs, chance.reference.conditions.held(row).tolist(), strict=True):
+        for name, value in zip(self.plan.inputs, scenario.reference.conditions.held(row).tolist(), strict=True):
             tally.same(found[name], value, name)
 
     def _compared(
@@ -214,7 +195,7 @@ class _ApiCheckComparison:
             when: For people.
             before: Parameters before the event just now, the modes behind which are the unit's; None: there was none.
         """
-        reference, (row, modes) = self.chance.reference, at
+        reference, (row, modes) = self.scenario.reference, at
         numeric, run = reference.numeric, reference.conditions
         x = np.array([found[reference.trajectory.names[c]] for c in reference.state_columns])
         t = float(run.time[row])
@@ -229,7 +210,7 @@ class _ApiCheckComparison:
             return
         scale = FACTOR * run.tolerance
         places = self._places()
-        for state, rate in zip(self.asked.states, self.asked.rates, strict=True):
+        for state, rate in zip(self.plan.states, self.plan.rates, strict=True):
             if state in places and rate in found:
                 j = places[state]
                 wanted = float(motion.x_dot[j])
@@ -241,29 +222,28 @@ class _ApiCheckComparison:
 
     def _places(self) -> dict[str, int]:
         """Return name of a state of the reference → its place in x."""
-        reference = self.chance.reference
+        reference = self.scenario.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
-    def _tuning(self, answers: list[Any], tally: Tally) -> None:
+    def compare_tuning(self, recorded: Recorded, tally: Tally) -> None:
         """Compare x', outputs and later steps after parameters changed in mid-run with a reference of the new."""
-        _, _, _, set_to, then, rows, end = answers
-        chance = self.chance
-        wanted = [chance.changed[i] for i in chance.tuned]
-        for name, a, b in zip(self.asked.tuned, set_to, wanted, strict=True):
+        scenario = self.scenario
+        wanted = [scenario.changed[i] for i in scenario.tuned]
+        for name, a, b in zip(self.plan.tuned, recorded["parameters"], wanted, strict=True):
             tally.same(a, b, name)
-        if not chance.tuned:
+        if not scenario.tuned:
             return
-        found = dict(zip(self.asked.real, then, strict=True))
-        began = self._modes.get(chance.row)
-        if self.asked.kind == "ModelExchange":
+        found = dict(zip(self.plan.real, recorded["after the change"], strict=True))
+        began = self._modes.get(scenario.row)
+        if self.plan.kind == "ModelExchange":
             began = self._kept_still(found, tally)
-            before = chance.reference.conditions.parameters
-            here = (chance.row, began)
-            self._compared(found, here, chance.changed, tally, "after the change", before)
-        modes = self._flowed(found, rows, began, tally)
-        last, there = dict(zip(self.asked.real, end, strict=True)), chance.row + chance.after
-        self._knowns(last, there, chance.changed, tally)
-        self._compared(last, (there, modes), chance.changed, tally, "after the change")
+            before = scenario.reference.conditions.parameters
+            here = (scenario.row, began)
+            self._compared(found, here, scenario.changed, tally, "after the change", before)
+        modes = self._flowed(found, recorded["rows"], began, tally)
+        last, there = dict(zip(self.plan.real, recorded["end"], strict=True)), scenario.row + scenario.steps_after
+        self._knowns(last, there, scenario.changed, tally)
+        self._compared(last, (there, modes), scenario.changed, tally, "after the change")
 
     def _kept_still(self, found: Mapping[str, float], tally: Tally) -> Modes | None:
         """Compare states after a change of parameters with the reference's event from the unit's states before.
@@ -273,18 +253,18 @@ class _ApiCheckComparison:
         Returns:
             Modes in which the motion goes on, where they do not follow from the state: near an event.
         """
-        chance = self.chance
-        reference, run = chance.reference, chance.reference.conditions
+        scenario = self.scenario
+        reference, run = scenario.reference, scenario.reference.conditions
         numeric, names = reference.numeric, self.simulation.names
         states = [reference.trajectory.names[c] for c in reference.state_columns]
-        x = np.array([self.simulation.values[chance.row, names.index(name)] for name in states])
-        t, r = float(run.time[chance.row]), run.held(chance.row).tolist()
-        goes_on = self._modes.get(chance.row)
-        before, after = numeric.prepare(run.parameters), numeric.prepare(list(chance.changed))
+        x = np.array([self.simulation.values[scenario.row, names.index(name)] for name in states])
+        t, r = float(run.time[scenario.row]), run.held(scenario.row).tolist()
+        goes_on = self._modes.get(scenario.row)
+        before, after = numeric.prepare(run.parameters), numeric.prepare(list(scenario.changed))
         try:
             with beginning(numeric, goes_on):
                 wanted = numeric.changed(t, x, r, before, after)
-                if chance.row in self.limits.sides and isinstance(numeric, HybridEquations):
+                if scenario.row in self.limits.sides and isinstance(numeric, HybridEquations):
                     modes = numeric.modes_at(t, x, r, before)
                     due = numeric.settle(t + _DUE * float(run.time[-1]), x, r, after, modes, ())[0]
                     there = np.array([found[name] for name in states])
@@ -311,17 +291,17 @@ class _ApiCheckComparison:
         Returns:
             Modes at the end, where they do not follow from the state: near an event.
         """
-        chance = self.chance
-        reference, names = chance.reference, self.simulation.names
+        scenario = self.scenario
+        reference, names = scenario.reference, self.simulation.names
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
         states += [[row[c] for c in columns] for row in rows]
-        run, flow = reference.conditions, StepFlow(reference, chance.changed)
-        told = None if self.asked.kind == "ModelExchange" else run.parameters
-        for k, (before, after) in enumerate(pairwise(states), chance.row):
+        run, flow = reference.conditions, StepFlow(reference, scenario.changed)
+        told = None if self.plan.kind == "ModelExchange" else run.parameters
+        for k, (before, after) in enumerate(pairwise(states), scenario.row):
             try:
                 beside = np.array(after) if k + 1 in self.limits.sides else None
-                step = Step(k, modes, beside, tuple(told) if told is not None and k == chance.row else None)
+                step = Step(k, modes, beside, tuple(told) if told is not None and k == scenario.row else None)
                 landing = flow.landing(step, np.array(before))
             except (ValidationError, ArithmeticError, ValueError):
                 return None
@@ -329,7 +309,7 @@ class _ApiCheckComparison:
             moved = np.maximum(np.abs(landing.x - before), reference.state_scales)
             allowed, off = FACTOR * run.tolerance * moved, np.abs(np.array(after) - landing.x)
             if np.any(off > allowed):
-                late = flow.lateness(step, np.array(before), landing, self.asked.kind)
+                late = flow.lateness(step, np.array(before), landing, self.plan.kind)
                 cap = INFORMATIVE * moved
                 same, other = flow.spread(step, np.array(before), landing, np.minimum(allowed, cap))
                 allowed = np.minimum(allowed + late + same, cap) + other
@@ -338,42 +318,43 @@ class _ApiCheckComparison:
                 tally.add(float(off[j]), float(allowed[j]), where)
         return modes
 
-    def _directional(self, answers: list[Any], tally: Tally) -> None:
+    def compare_directional(self, recorded: Recorded, tally: Tally) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""
-        assert self.chance.before_change is not None
-        behind = self.chance.behind(self.asked.kind)
+        assert self.scenario.before_change is not None
+        behind = self.scenario.behind(self.plan.kind)
         assert behind is not None
-        first, second = self._run_parameters, self.chance.changed
-        self._partials(self.chance.before_change, np.array(answers[2]), tally, "", first)
-        self._partials(behind, np.array(answers[4]), tally, " after parameters changed", second)
+        first, second = self._run_parameters, self.scenario.changed
+        self._partials(self.scenario.before_change, np.array(recorded["before"]), tally, "", first)
+        self._partials(behind, np.array(recorded["after"]), tally, " after parameters changed", second)
 
-    def _adjoint(self, answers: list[Any], tally: Tally) -> None:
+    def compare_adjoint(self, recorded: Recorded, tally: Tally) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
-        assert self.chance.before_change is not None
-        behind = self.chance.behind(self.asked.kind)
+        assert self.scenario.before_change is not None
+        behind = self.scenario.behind(self.plan.kind)
         assert behind is not None
         for directions, answer, when, parameters in (
-            (self.chance.before_change, answers[2], "", self._run_parameters),
-            (behind, answers[4], " after parameters changed", self.chance.changed),
+            (self.scenario.before_change, recorded["before"], "", self._run_parameters),
+            (behind, recorded["after"], " after parameters changed", self.scenario.changed),
         ):
-            along = np.array(variable_changes(directions, self.chance.reference, self.asked.states))
+            along = np.array(variable_changes(directions, self.scenario.reference, self.plan.states))
             self._partials(directions, along @ np.array(answer).T, tally, when, parameters)
 
-    def _by_parameters(self, answers: list[Any], tally: Tally) -> None:
+    def compare_by_parameters(self, recorded: Recorded, tally: Tally) -> None:
         """Compare derivatives by parameters with differences of the reference."""
-        assert self.chance.by_parameters is not None
-        directions = self.chance.by_parameters
-        self._partials(directions, np.array(answers[2]), tally, " by parameters", self._run_parameters)
+        assert self.scenario.by_parameters is not None
+        directions = self.scenario.by_parameters
+        self._partials(directions, np.array(recorded["derivatives"]), tally, " by parameters", self._run_parameters)
 
-    def _one_by_one(self, answers: list[Any], tally: Tally) -> None:
+    def compare_one_by_one(self, recorded: Recorded, tally: Tally) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
         at, largest = self._places(), self._magnitudes()
-        rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
-        column = self.chance.reference.trajectory.column
-        scales = [self._rates[at[rate_of[n]]] if n in rate_of else largest[column(n)] for n in self.asked.unknowns]
-        sizes = typical_changes(self.chance, self.asked.states)
+        rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
+        column = self.scenario.reference.trajectory.column
+        scales = [self._rates[at[rate_of[n]]] if n in rate_of else largest[column(n)] for n in self.plan.unknowns]
+        sizes = typical_changes(self.scenario, self.plan.states)
         noise = [_NOISE * float(scale) for scale in scales]
-        for difference, bound, where in compare_derivatives(answers[2:], self.asked.unknowns, sizes, noise):
+        answers = [recorded[str(number)] for number in range(len(recorded) - 1)]  # beside the rows before
+        for difference, bound, where in compare_derivatives(answers, self.plan.unknowns, sizes, noise):
             tally.add(difference, bound, where)
 
     def _partials(
@@ -383,13 +364,13 @@ class _ApiCheckComparison:
 
         ``parameters``: free ones at that point.
         """
-        reference, at = self.chance.reference, self._places()
-        names, row = self.simulation.names, self.chance.row
+        reference, at = self.scenario.reference, self._places()
+        names, row = self.simulation.names, self.scenario.row
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         x, pull = self.simulation.values[row, columns], choose_attractor_rate(self.definition)
         largest, more = self._magnitudes(), led_off(reference, directions, row, x, parameters, pull)
-        rate_of = dict(zip(self.asked.rates, self.asked.states, strict=True))
-        for column, name in enumerate(self.asked.unknowns):
+        rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
+        for column, name in enumerate(self.plan.unknowns):
             if name in rate_of:
                 if rate_of[name] not in at:
                     continue
@@ -409,19 +390,19 @@ class _ApiCheckComparison:
 
     def _magnitudes(self) -> Floats:
         """Return each compared variable's magnitude, > 0, shape (n,), for bounds of round-off."""
-        reference = self.chance.reference
+        reference = self.scenario.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
-    def _output_derivatives(self, answers: list[Any], tally: Tally) -> None:
+    def compare_output_derivatives(self, recorded: Recorded, tally: Tally) -> None:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
-        reference = self.chance.reference
+        reference = self.scenario.reference
         try:
-            wanted, off = rate_in_time(reference, self.chance.point)
+            wanted, off = rate_in_time(reference, self.scenario.point)
         except (ValidationError, ArithmeticError, ValueError):
             return
         values, time = reference.trajectory.values, reference.conditions.time
         steepest = np.max(np.abs(np.diff(values, axis=0)), axis=0) / np.diff(time)[0]
-        for name, found in zip(self.asked.ordered, answers[2], strict=True):
+        for name, found in zip(self.plan.ordered, recorded["slopes"], strict=True):
             j = reference.trajectory.column(name)
             size = max(float(steepest[j]), abs(float(wanted[j])))
             if _APART * off[j] > _KNOWN * size:
@@ -430,36 +411,46 @@ class _ApiCheckComparison:
             still = _NOISE * float(self._magnitudes()[j]) / float(time[1])
             tally.add(abs(found - wanted[j]), self._agreement * size + _APART * float(off[j]) + still, name)
 
-    def _state(self, answers: list[Any], tally: Tally) -> None:
-        """Compare the run after a restored state with the uninterrupted one, to the bit."""
-        self._continued(answers[3], answers[7], tally)
-        self._restored(answers[8], tally)
 
-    def _state_as_bytes(self, answers: list[Any], tally: Tally) -> None:
-        """Compare the run after a state restored from bytes in another instance, to the bit."""
-        self._continued(answers[3], answers[6], tally)
-        self._restored(answers[7], tally)
+@dataclass(frozen=True, slots=True)
+class _ApiCheck:
+    """One family of calls and its comparison.
 
-    def _continued(self, first: list[list[float]], second: list[list[float]], tally: Tally) -> None:
-        """Compare the same steps done twice; in Co-Simulation also with the uninterrupted run."""
-        chance = self.chance
-        time = chance.reference.conditions.time[chance.row + 1 : chance.row + chance.after + 1]
-        tally.rows(second, np.array(first), self.simulation.names, time)
-        if self.asked.kind == "CoSimulation":
-            uninterrupted = self.simulation.values[chance.row + 1 : chance.row + chance.after + 1]
-            tally.rows(first, uninterrupted, self.simulation.names, time)
+    Attributes:
+        sequence: Name of its calls in the plan.
+        name: In the report.
+        formula: What is compared with what, for the report.
+        compare: Adds the comparisons to a table.
+        reported_if_absent: Whether the report says that the FMU does not offer it.
+        kind: The only interface type that has it; empty: both have.
+    """
 
-    def _restored(self, read: list[float], tally: Tally) -> None:
-        """Check that parameters and inputs are those of the restored state."""
-        chance = self.chance
-        found = dict(zip(self.asked.real, read, strict=True))
-        self._knowns(found, chance.row + chance.after, chance.reference.conditions.parameters, tally)
+    sequence: str
+    name: str
+    formula: str
+    compare: Callable[[_ApiCheckComparison, Recorded, Tally], None]
+    reported_if_absent: bool = True
+    kind: str = ""
 
-    def _reset(self, answers: list[Any], tally: Tally) -> None:
-        """Compare the run after a reset with the first one, to the bit."""
-        row = self.chance.row
-        time = self.chance.reference.conditions.time[1 : row + 1]
-        tally.rows(answers[5], self.simulation.values[1 : row + 1], self.simulation.names, time)
+
+_Compare = _ApiCheckComparison
+_CHECKS = (
+    _ApiCheck("values", "every variable read and set", "bits of what was set and recorded; der(x) against x'",
+              _Compare.compare_values),
+    _ApiCheck("tuning", "parameters changed during the run",
+              "x', outputs and steps from there against the reference", _Compare.compare_tuning),
+    _ApiCheck("directional", "directional derivatives", "against differences of the reference's x' and outputs",
+              _Compare.compare_directional),
+    _ApiCheck("adjoint", "adjoint derivatives", "times directions, against the same differences",
+              _Compare.compare_adjoint, reported_if_absent=False),
+    _ApiCheck("by parameters", "derivatives by parameters", "against differences of the reference by parameters",
+              _Compare.compare_by_parameters, reported_if_absent=False),
+    _ApiCheck(ONE_BY_ONE, "derivatives one by one",
+              "against all in one call, and adjoint against directional ones", _Compare.compare_one_by_one,
+              reported_if_absent=False),
+    _ApiCheck("output derivatives", "derivatives of outputs in time", "against differences along the reference",
+              _Compare.compare_output_derivatives, kind="CoSimulation"),
+)  # fmt: skip
 
 
 def _largest_rates(reference: Reference) -> Floats:

@@ -40,7 +40,7 @@ _OTHERS = 4.0  # the unit projects in another norm: the difference between both 
 _FORMULAS = {
     DIAGNOSTIC_SYMBOLS.position_residual: "against the largest |φ| at the unit's own coordinates",
     DIAGNOSTIC_SYMBOLS.velocity_residual: "against the largest |A u + b| at the unit's own coordinates and speeds",
-    DIAGNOSTIC_SYMBOLS.rank: "against the rows of A that do not follow from those before, at the unit's own coordinates",
+    DIAGNOSTIC_SYMBOLS.rank: "against the independent rows of A, at the FMU's own coordinates",
     DIAGNOSTIC_SYMBOLS.condition: "against the distances of A's rows from those before, at the unit's own coordinates",
 }
 

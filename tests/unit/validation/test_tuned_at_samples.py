@@ -14,7 +14,7 @@ from mechanisms import mechanism_of
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import unpack
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
-from mb2fmu.validation.api_checks.api_call_plan import CallPlan, plan_api_calls, choose_call_scenario
+from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.experiment.perturbed_experiment import as_set, settable_names
 from mb2fmu.validation.reference.experiment_numbers import conditions
@@ -57,11 +57,11 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     names = [variable.name for variable in moved.reference.variables]
     for kind in ("CoSimulation", "ModelExchange"):
         question = plan_api_calls(chance, definition, description, kind)
-        question = replace(question, operations={"tuning": question.operations["tuning"]})
+        question = replace(question, sequences={"tuning": question.sequences["tuning"]})
 
         def judged(found: Driven, question: CallPlan = question) -> CallResult:
             results = compare_api_checks(definition, chance, question, found, moved.limits)
-            return next(each for each in results if each.name == "parameters changed in mid-run")
+            return next(each for each in results if each.name == "parameters changed during the run")
 
         driven = drive(unit, [run, told], names, kind=kind, sessions=question.operations)
         result = judged(driven)
