@@ -10,7 +10,7 @@ mechanism that was read is held against the objects too: velocities, kinetic ene
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,7 @@ from mb2fmu.validation.reference.first_integrals_along_run import potential_of
 from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, drive
 from mb2fmu.validation.source_checks import output_import_check, potential_check, value_import_check
+from mb2fmu.validation.source_checks.laws_of_motion import Run
 from mb2fmu.validation.source_checks.solution_accuracy import Solving, solving
 from mb2fmu.validation.source_checks.source_accelerations import OwnMotions, Sample, own_motions
 
@@ -43,6 +44,8 @@ _TITLES = {
     "events": "events, and outputs of what is solved for, as the model's own expressions have them",
     "values": "values, units, outputs and the experiment as the model declares them",
     "potential": "the potential energy against the loads",
+    "constraints": "the source object's constraints along the FMU's own runs",
+    "momentum": "the momentum of all bodies in space along the FMU's own runs",
 }
 _HOW = {
     "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
@@ -56,6 +59,9 @@ _HOW = {
     "model's expressions by lambdify and difference quotients",
     "values": "all that was read, one by one",
     "potential": "dV/dt along random directions at rest by difference quotients, against the power of all loads there",
+    "constraints": "the model's own rows at the states that the FMU shows, from its start on, nothing projected",
+    "momentum": "positions of the bodies from SymPy's own points, against the loads' resultant integrated twice: x' of "
+    "neither side is used",
 }
 
 
@@ -117,6 +123,7 @@ def prove_independently(
     reach: Mapping[str, float] = MappingProxyType({}),
     visited: Sequence[Mapping[str, float]] = (),
     equations: EquationsOfMotion | None = None,
+    runs: Sequence[Run] = (),
     time_limit: float = TIME_LIMIT,
 ) -> Independence:
     """Compare a unit's x' with the user's own SymPy objects at random admissible points.
@@ -130,6 +137,7 @@ def prove_independently(
         reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
         visited: FMU name of a coordinate → its value, at instants of the experiments: some points are near these.
         equations: Whose closed form of the potential energy is held against the loads; None: it is not.
+        runs: What the FMU did in the experiments, which is held to the laws of motion.
         time_limit: In s.
 
     Raises:
@@ -138,8 +146,9 @@ def prove_independently(
     description = read_description(unpack(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
     computed = computed_coordinates(description, definition)
-    made = motions or _motions(definition, mechanism, reach, computed, visited)
+    made = motions or _motions(definition, mechanism, reach, computed, visited, runs)
     as_read = (
+        *laws_rungs(made),
         *events_rung(made, definition),
         *potential_rung(definition, mechanism, equations),
         values_rung(definition, mechanism),
@@ -161,6 +170,13 @@ def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
         s.name: natural.typical(s) for s in definition.speeds if all(s.name in each.terms for each in made.samples)
     }
     return solving(made.samples, typical, definition.experiment.stop)
+
+
+def laws_rungs(made: OwnMotions) -> Iterator[Rung]:
+    """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
+    for law, errors in made.laws:
+        rung = _rung(law, len(errors), [*errors], [])
+        yield replace(rung, reason=f"{rung.worst}: {rung.ratio:.3g} times the bound") if rung.ratio > 1.0 else rung
 
 
 def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]:
@@ -225,11 +241,12 @@ def _motions(
     reach: Mapping[str, float],
     computed: Collection[str],
     visited: Sequence[Mapping[str, float]],
+    runs: Sequence[Run],
 ) -> OwnMotions:
     """Return samples from the user's own objects; for a robot from a second reading of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return robot_motions(definition)
-    return own_motions(definition, mechanism, reach, computed, visited)
+    return own_motions(definition, mechanism, reach, computed, visited, runs)
 
 
 def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:

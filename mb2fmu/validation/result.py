@@ -20,6 +20,7 @@ from mb2fmu.validation.reference.conditioning_digits import Digits
 from mb2fmu.validation.reference.reference_run import Kind, Reference
 from mb2fmu.validation.runs.fmu_description import UnitKind
 from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.source_checks.laws_of_motion import Run
 from mb2fmu.validation.source_checks.solution_accuracy import Solving
 
 Floats = npt.NDArray[np.float64]
@@ -414,6 +415,12 @@ class ValidationResult:
         """FMU name of each coordinate → its value, at some instants of both experiments in turn."""
         moved = self.moved.reference.visited if self.moved is not None and self.moved.reference is not None else ()
         return tuple(each for pair in zip_longest(self.reference.visited, moved) for each in pair if each is not None)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Numbers of each experiment, with what each kind of the FMU did in it."""
+        each = [(self.reference, self.kinds), *([(self.moved.reference, self.moved.kinds)] if self.moved else [])]
+        return tuple((by.conditions, kind.simulation) for by, kinds in each if by is not None for kind in kinds)
 
     def to_json(self, *, timings: bool = False) -> str:
         """Return the result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""

@@ -27,7 +27,6 @@ from mb2fmu.validation.comparison.event_comparison import (
     watches,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
-    FACTOR,
     MINIMUM_POINTS,
     Bounds,
     bounds,
@@ -42,6 +41,7 @@ from mb2fmu.validation.reference.experiment_numbers import Conditions, condition
 from mb2fmu.validation.reference.first_integrals_along_run import Conserved, KeptIntegrals, conserved_quantities
 from mb2fmu.validation.reference.reference_run import Reference, describe, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
+from mb2fmu.validation.reference.variable_scales import FACTOR
 from mb2fmu.validation.result import (
     KIND_NAMES,
     CallResult,

@@ -39,7 +39,7 @@ def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: M
     if c is None:
         return
     m, n = c.jacobian.shape
-    phi = [row.xreplace(dict(raw)) for _, row in equations.holonomic]
+    phi = [row.xreplace(dict(raw)) for _, row in equations.position_rows]
     walker.define([DIAGNOSTIC_SYMBOLS.position_residual], phi, lambda nodes: [_largest(b, nodes)])
     speeds = [raw.get(u, u) for u in equations.u]
 

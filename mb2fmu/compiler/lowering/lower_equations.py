@@ -374,35 +374,36 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
 
     Args:
         walker: Knows the symbols; the builder's states are the start values as set.
-        equations: By a treatment by which all coordinates and speeds are states.
+        equations: With guesses among its states.
     """
     e, b, c = equations, walker.builder, equations.velocity_constraints
-    assert c is not None
-    n_q, n_u = len(e.q), len(e.u)
+    placed = [e.q[i] for i in e.q_independent]
+    n_q, n_u = len(placed), len(e.u)
     given = [b.state(i) for i in range(len(e.states))]
     q, u = given[:n_q], given[n_q : n_q + n_u]
-    if any(symbol in e.solved_start_states for symbol in e.q):
-        declared = [sm.Dummy(f"declared_{symbol}") for symbol in e.q]
+    guesses = [symbol for symbol in placed if symbol in e.solved_start_states]
+    if guesses:
+        declared = [sm.Dummy(f"declared_{symbol}") for symbol in placed]
         walker.define(declared, [], _known(q))
-        names, phi = zip(*e.holonomic, strict=True)
-        free = [symbol for symbol in e.q if symbol in e.solved_start_states]
-        name = f"the start values of {_some(free)} on the holonomic constraints"
-        redundant = e.redundant_rows & set(range(len(phi)))
-        closing = PositionProjection(b, e.q, phi, names, name, set(free), redundant, e.row_lengths[: len(phi)])
+        names, phi = zip(*(e.kinematic_invariants if e.q_dependent else e.position_rows), strict=True)
+        name = f"the start values of {_some(guesses)} on the holonomic constraints"
+        redundant, lengths = ((), ()) if e.q_dependent else (e.redundant_positions, e.position_lengths)
+        closing = PositionProjection(b, placed, phi, names, name, set(guesses), redundant, lengths)
         q = closing.project(walker.lower(closing.needs(declared)))
+    if c is None or not any(symbol in e.solved_start_states for symbol in e.u):
+        return [*q, *given[n_q:]]
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
     walker.define(closed, [], _known(q))
     there = dict(zip(e.q, closed, strict=True))
     m = len(c.names)
     entries = walker.lower([entry.xreplace(there) for entry in (*c.jacobian, *c.offset)])
     A, offset = [entries[i * n_u : i * n_u + n_u] for i in range(m)], entries[m * n_u :]
-    if any(symbol in e.solved_start_states for symbol in e.u):
-        zero = b.constant(0.0)
-        is_free = [symbol in e.solved_start_states for symbol in e.u]
-        free = [[entry if f else zero for entry, f in zip(row, is_free, strict=True)] for row in A]
-        kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
-        given_by = [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)]
-        u = project_speeds(b, free, given_by, u, e.redundant_rows, e.row_lengths)
+    zero = b.constant(0.0)
+    is_free = [symbol in e.solved_start_states for symbol in e.u]
+    free = [[entry if f else zero for entry, f in zip(row, is_free, strict=True)] for row in A]
+    kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
+    given_by = [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)]
+    u = project_speeds(b, free, given_by, u, e.redundant_rows, e.row_lengths)
     return [*q, *u, *given[n_q + n_u :]]
 
 

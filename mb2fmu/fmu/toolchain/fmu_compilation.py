@@ -17,7 +17,6 @@ from typing import Literal, Protocol, Self
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import fmu_compilation
 from mb2fmu.fmu.toolchain.compile_and_link import UNIT, Order, Workshop, compiled_files, units
 from mb2fmu.fmu.toolchain.compile_cache import KEPT, Storage, folder
 from mb2fmu.fmu.toolchain.compiler_processes import Processes
@@ -223,7 +222,7 @@ class Compilation:
 def _content(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
     """Return the binary of a platform; FMI 2 on macOS has one file for both processors."""
     if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
-        return fmu_compilation.join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
+        return join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
     return built[platform]
 
 

@@ -226,6 +226,7 @@ class MotionConstraints:
     Attributes:
         holonomic: (name, phi) rows.
         velocity_constraints: All of them, holonomic ones differentiated included, which come first.
+        kinematic_invariants: (name, phi) rows that q' = K u + k0 keeps by itself, solved for at the start only.
         treatment: Of the holonomic constraints; None where there are none.
         closed_forms: Of the dependent coordinates by the treatment ``explicit``, in order of evaluation.
         reduction: Rows as those of ``velocity_constraints``, which dependent speeds and accelerations follow from in
@@ -244,6 +245,7 @@ class MotionConstraints:
 
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
+    kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
     treatment: Treatment | None = None
     closed_forms: tuple[ClosedForm, ...] = ()
     reduction: VelocityConstraints | None = None
@@ -333,14 +335,31 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         return frozenset(i for i, name in enumerate(names) if name in self.redundant)
 
     @property
-    def solved_start_states(self) -> frozenset[sm.Symbol]:
-        """States whose start values the unit solves for from holonomic constraints, beginning at guesses.
+    def redundant_positions(self) -> frozenset[int]:
+        """Numbers of the ``position_rows`` that follow from others."""
+        return self.redundant_rows & set(range(len(self.holonomic)))
 
-        None where dependent coordinates are no states: what is left is free.
+    @property
+    def position_lengths(self) -> tuple[float, ...]:
+        """Typical lengths of the ``position_rows``; (): all 1."""
+        lengths = self.row_lengths[: len(self.holonomic)]
+        return (*lengths, *(1.0 for _ in self.kinematic_invariants)) if lengths else ()
+
+    @property
+    def solved_start_states(self) -> frozenset[sm.Symbol]:
+        """States whose start values the unit solves for from constraints on positions, beginning at guesses.
+
+        Where dependent coordinates are no states, what is left is free, but for what kinematic invariants hold.
         """
-        if not self.holonomic or self.q_dependent:
-            return frozenset()
-        return frozenset(s.symbol for s in self.start if s.kind == "guess") & set(self.states)
+        guesses = frozenset(s.symbol for s in self.start if s.kind == "guess") & set(self.states)
+        if self.holonomic and not self.q_dependent:
+            return guesses
+        return guesses & set().union(*(phi.free_symbols for _, phi in self.kinematic_invariants))
+
+    @property
+    def position_rows(self) -> tuple[tuple[str, sm.Expr], ...]:
+        """All constraints on positions, (name, phi): holonomic rows, then kinematic invariants."""
+        return (*self.holonomic, *self.kinematic_invariants)
 
     @property
     def states(self) -> tuple[sm.Symbol, ...]:
@@ -446,7 +465,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
             symbols.use(contact.name, contact.gap, contact.jacobian, contact.offset, contact.bias)
         for row in self.latches.rows if self.latches else ():
             symbols.use(row.name, row.position, row.jacobian, row.offset, row.bias)
-        symbols.use("holonomic constraints", *(phi for _, phi in self.holonomic))
+        symbols.use("holonomic constraints", *(phi for _, phi in (*self.holonomic, *self.kinematic_invariants)))
         rates = [self.attractor_rate] if self.attractor_rate is not None else []
         symbols.use("rates of the treatment", *rates, *(self.baumgarte or ()))
 

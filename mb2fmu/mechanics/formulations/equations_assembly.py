@@ -67,6 +67,7 @@ def assemble_equations(
         z_dot=m.z_dot,
         holonomic=m.holonomic,
         velocity_constraints=m.velocity_constraints,
+        kinematic_invariants=m.kinematic_invariants,
         treatment="attractor" if m.holonomic else None,
         attractor_rate=(m.stabilization_rate or sm.Integer(DEFAULT_ATTRACTOR_RATE)) if m.holonomic else None,
         start=_start_values(m),

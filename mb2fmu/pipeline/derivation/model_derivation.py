@@ -17,7 +17,6 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Me
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
-from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
@@ -69,11 +68,11 @@ def derive(
             read, options.get("constraints", "auto"), baumgarte, options.get("independent", ())
         )
         read = formulations.add_stabilization_rate(read, plan.treatment, baumgarte)
-        tried = model_derivation.candidates(read, method)
+        tried = candidates(read, method)
         treated = [plan.treated(one) for one in tried]
     with stage("lower"):
-        choice = model_derivation.cheapest(treated)
-    why = choice.why if method in model_derivation.OPEN else ""
+        choice = cheapest(treated)
+    why = choice.why if method in OPEN else ""
     program = CompilableProgram.of(choice.program)
     return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.reason)
 

@@ -100,8 +100,9 @@ def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | N
         )  # fmt: skip
     with stage("ask the model's own equations"):
         found = validation.prove_independently(
-            fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations
-        )
+            fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations,
+            runs=result.runs,
+        )  # fmt: skip
         told = (found.solving.text,) if found.solving and found.solving.text else ()
         result = replace(result, independence=found, notes=(*result.notes, *told))
     return Validated(definition, read, reference.equations, result, stage.timings)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from mb2fmu.compiler.program.program import Program
     from mb2fmu.compiler.program.result_dependencies import Group
     from mb2fmu.fmu.toolchain import CompiledMotion, CompiledProgram
-    from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
 
 Floats = npt.NDArray[np.float64]
 

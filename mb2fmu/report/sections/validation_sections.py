@@ -12,7 +12,7 @@ from mb2fmu.report.figures.svg_chart import Chart, Line, Panel, draw
 from mb2fmu.report.number_format import exact, plain, short
 from mb2fmu.report.pages.report_content import CheckRow, ErrorRow, Fact, Figure, FigureGroup, Number, State, Verdict
 from mb2fmu.report.sections.event_tables import modes, ticks
-from mb2fmu.validation.comparison.motion_comparison import FACTOR
+from mb2fmu.validation.reference.variable_scales import FACTOR
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "bad"}

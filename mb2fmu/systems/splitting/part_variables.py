@@ -321,8 +321,13 @@ class PartVariables:
         """Return the fields of the constraints that the part keeps."""
         m, rows = self._m, self._draft.rows
         whole = m.velocity_constraints
+        own = self._draft.own
+        invariants = tuple(row for row in m.kinematic_invariants if own.issuperset(row[1].free_symbols & set(m.q)))
         if whole is None or not rows:
-            return {"holonomic": (), "velocity_constraints": None, "multipliers": (), "acts": (), "redundant": ()}
+            return {
+                "holonomic": (), "velocity_constraints": None, "multipliers": (), "acts": (), "redundant": (),
+                "kinematic_invariants": invariants,
+            }  # fmt: skip
         chosen = VelocityConstraints(
             tuple(whole.names[k] for k in rows),
             sm.ImmutableMatrix(whole.jacobian.extract(rows, self._draft.speeds)),
@@ -332,6 +337,7 @@ class PartVariables:
         return {
             "holonomic": tuple(m.holonomic[k] for k in rows if k < len(m.holonomic)),
             "velocity_constraints": chosen,
+            "kinematic_invariants": invariants,
             "multipliers": tuple(m.multipliers[k] for k in rows),
             "acts": tuple(tuple(map(selection.application, m.acts[k])) for k in rows),
         }

@@ -30,13 +30,13 @@ from mb2fmu.validation.api_checks.derivative_consistency import compare_derivati
 from mb2fmu.validation.bounds.error_table import Tally
 from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow, beginning
 from mb2fmu.validation.bounds.stabilization_allowance import led_off
-from mb2fmu.validation.comparison.motion_comparison import FACTOR, Bounds, modes_taken
+from mb2fmu.validation.comparison.motion_comparison import Bounds, modes_taken
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import Modes
 from mb2fmu.validation.reference.experiment_numbers import calculated_values
 from mb2fmu.validation.reference.finite_differences import Directions, rate_in_time
 from mb2fmu.validation.reference.reference_run import Reference
-from mb2fmu.validation.reference.variable_scales import INFORMATIVE
+from mb2fmu.validation.reference.variable_scales import FACTOR, INFORMATIVE
 from mb2fmu.validation.result import CallResult
 from mb2fmu.validation.runs.fmu_run import Driven, Simulation
 

@@ -77,7 +77,7 @@ class _OwnDiagnostics:
         self._time, self._numeric = run.time, numeric
         self._names = reference.trajectory.names[: numeric.n_q + numeric.n_u + numeric.n_z]
         self._prepared = numeric.prepare(run.parameters)
-        self._n_phi = len(numeric.equations.holonomic)
+        self._n_phi = len(numeric.equations.position_rows)
         self._redundant = len(numeric.equations.redundant_rows)
         self._fast = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
         place = np.split(

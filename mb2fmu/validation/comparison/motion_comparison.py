@@ -56,6 +56,7 @@ from mb2fmu.validation.reference.reference_run import (
 )
 from mb2fmu.validation.reference.start_sensitivity import EPSILON, directions
 from mb2fmu.validation.reference.variable_scales import (
+    FACTOR,
     INFORMATIVE,
     KNOWN_BETTER,
     ROUNDING,
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-FACTOR = 50.0
 MINIMUM_POINTS = 10
 _SAMPLES = 10
 _LOOKS = 8  # points of a motion at which held efforts are looked at
@@ -361,7 +361,7 @@ def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
     """Judge residuals of position and velocity constraints, each over its row's scale; the worst row at each time."""
     run, numeric = reference.conditions, reference.numeric
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
-    n_phi = len(numeric.equations.holonomic)
+    n_phi = len(numeric.equations.position_rows)
     if not numeric.m and not n_phi:
         return []
     prepared = numeric.prepare(run.parameters)

@@ -149,7 +149,7 @@ def _along(reference: Reference, limits: Bounds, change: _Change, ends: Sequence
     parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
     other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
     prepared = numeric.prepare(parameters)
-    start = numeric.project(0.0, reference.states[0], prepared) if numeric.constrained else reference.states[0]
+    start = numeric.project(0.0, reference.states[0], prepared)
     moved, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
     for end in ends:
         rows = slice(len(moved) - 1, end + 1)
@@ -229,9 +229,7 @@ def _seen(reference: Reference, row: int, held: int, gone: Floats, change: _Chan
     t, x0 = float(run.time[row]), reference.states[row]
     try:
         prepared = numeric.prepare(parameters.tolist())
-        x = x0 + _PROBE * gone
-        if numeric.constrained:
-            x = numeric.project(t, x, prepared)
+        x = numeric.project(t, x0 + _PROBE * gone, prepared)
         motion = numeric.motion(t, x, inputs.tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None

@@ -213,7 +213,7 @@ def _stride(reference: Reference, count: int) -> int:
 def row_sizes(reference: Reference) -> Floats:
     """Return the scale of each constraint row, shape (n_phi + m,)."""
     numeric = reference.numeric
-    if not numeric.m and not len(numeric.equations.holonomic):
+    if not numeric.m and not numeric.equations.position_rows:
         return np.ones(0)
     return constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
 

@@ -432,7 +432,7 @@ def constraint_balances(
     if not residual.shape[1]:
         return ()
     sizes, _ = constraint_scales(numeric, run, values, scales)
-    n_phi = len(numeric.equations.holonomic)
+    n_phi = len(numeric.equations.position_rows)
     relative = np.abs(residual) / sizes
     return tuple(
         Balance(name, formula, np.max(part, axis=1), 1.0, "1")
@@ -450,7 +450,7 @@ def constraint_scales(
     """Return scale and round-off of each constraint row by ``scales.row_scales``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
-    holonomic, prepared = len(numeric.equations.holonomic), numeric.prepare(run.parameters)
+    holonomic, prepared = len(numeric.equations.position_rows), numeric.prepare(run.parameters)
     return row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
 
 

@@ -57,6 +57,8 @@ EPSILON = float(np.finfo(float).eps)
 ROUNDING = 64 * EPSILON
 KNOWN_BETTER = 100.0
 """How much better than what is judged by it the reference must know a value."""
+FACTOR = 50.0
+"""Times the tolerance, that an error of a right FMU may be, see ``compare``."""
 INFORMATIVE = 0.05
 """The largest part of a variable's size that its bound may be."""
 STILL = 1e-12

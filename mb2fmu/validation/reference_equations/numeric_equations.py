@@ -135,8 +135,8 @@ class NumericEquations:
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
         self._project = planner.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
-        self._holonomic = planner.plan([phi for _, phi in e.holonomic], keep=False)
-        slopes = [phi.diff(q) for _, phi in e.holonomic for q in e.q]
+        self._holonomic = planner.plan([phi for _, phi in e.position_rows], keep=False)
+        slopes = [phi.diff(q) for _, phi in e.position_rows for q in e.q]
         self._holonomic_slopes = planner.plan(slopes, keep=False)
         # Kept plans below are always run in this order: each relies on what those before it have evaluated.
         self._constraints = planner.plan([*constraints.jacobian, *constraints.offset] if constraints else [])
@@ -171,7 +171,7 @@ class NumericEquations:
             n_r=len(e.r),
             n_p=len(e.p) + len(e.calculated_parameters),
             n_y=len(e.outputs),
-            n_phi=len(e.holonomic),
+            n_phi=len(e.position_rows),
             m=self.m,
             rows=self.rows,
             size=len(self._blank),
@@ -347,7 +347,7 @@ class NumericEquations:
                 raise explained(error) from error
         if self._project is not None:
             x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
-        return self._onto_constraints(t, x, prepared) if self.constrained else x
+        return self._onto_constraints(t, x, prepared) if self.constrained or self.equations.position_rows else x
 
     def _values(self, t: float, x: Floats, prepared: Sequence[float]) -> list[float]:
         """Return slots at a state; all its speeds are states, or do not matter."""
@@ -360,7 +360,7 @@ class NumericEquations:
         """Return q by Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
         x, n_q, last = x.copy(), self.n_q, np.inf
         typical, fast = self.typical[:n_q], self.typical[n_q:]
-        for _ in range(_PROJECTIONS if self.equations.holonomic else 0):
+        for _ in range(_PROJECTIONS if self.equations.position_rows else 0):
             values = self._values(t, x, prepared)
             phi = np.array(self._holonomic(values))
             step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical)
@@ -371,8 +371,10 @@ class NumericEquations:
                 break
             last = size
         else:
-            if self.equations.holonomic:
+            if self.equations.position_rows:
                 raise _astray(t)
+        if not self.constrained:
+            return x
         values = self._values(t, x, prepared)
         A, b = self._rows(self._constraints(values))
         u = x[n_q : n_q + self.n_u]
@@ -435,7 +437,7 @@ class NumericEquations:
         mechanism have rank four where it is closed, but a fifth singular value as large as the distance from there,
         and stages of a Runge-Kutta method are off by some distance. It would take the mechanism its only freedom.
         """
-        if not self.equations.holonomic:
+        if not self.equations.position_rows:
             return _RANK
         phi = np.array(self._holonomic(values), dtype=float)
         G = np.array(self._holonomic_slopes(values)).reshape(len(phi), self.n_q)

@@ -81,6 +81,8 @@ class Admissible:
         names = {c.symbol: c for c in definition.coordinates}
         self._quaternions = [[symbols.slot[definition.coordinates[i].symbol] for i in group] for group in quaternions]
         self.q_scale = np.array([self._scale(names[qi]) for qi in symbols.q])
+        speeds = {s.symbol: s for s in definition.speeds}
+        self.u_scale = np.array([self._of_speed(speeds[ui]) for ui in symbols.u])
         geometry = set().union(*(sm.sympify(row).free_symbols for row in parts.holonomic)) if parts.holonomic else set()
         self._geometry = geometry | {
             other
@@ -193,8 +195,8 @@ class Admissible:
 
     def _speed_scale(self, values: list[float]) -> Floats:
         """Return how far each speed may move in the search for the constraints."""
-        speeds = {s.symbol: s for s in self._definition.speeds}
-        return np.array([max(abs(values[self._symbols.slot[u]]), self._of_speed(speeds[u])) for u in self._symbols.u])
+        here = np.abs([values[self._symbols.slot[u]] for u in self._symbols.u])
+        return np.asarray(np.maximum(here, self.u_scale))
 
     def _drawn(self, attempt: int) -> list[float]:
         """Return values of all slots, not yet on the constraints."""

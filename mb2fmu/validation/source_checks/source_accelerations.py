@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import sympy as sm
+from sympy.core.function import AppliedUndef
+from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
@@ -18,6 +20,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.validation.source_checks.event_import_check import EventsRead
+from mb2fmu.validation.source_checks.laws_of_motion import Judged, LawsOfMotion, Run
 from mb2fmu.validation.source_checks.random_points import Admissible, Point
 from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
 from mb2fmu.validation.source_checks.source_equations import (
@@ -86,6 +89,7 @@ class OwnMotions:
         left_out: What events are made of and could not be compared.
         readings: (time, what the reading is off by) at points where a latch is closed, as :class:`Sample` has it: there
             the objects tell no x', and still their velocities, energy and forces.
+        laws: By law: (error over bound, of what and when) of the FMU's own runs.
     """
 
     samples: tuple[Sample, ...]
@@ -96,6 +100,7 @@ class OwnMotions:
     events: tuple[tuple[float, str], ...] = ()
     left_out: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
+    laws: tuple[tuple[str, tuple[Judged, ...]], ...] = ()
 
 
 def own_motions(
@@ -104,6 +109,7 @@ def own_motions(
     reach: Mapping[str, float] = MappingProxyType({}),
     computed: Collection[str] = (),
     visited: Sequence[Mapping[str, float]] = (),
+    runs: Sequence[Run] = (),
 ) -> OwnMotions:
     """Return samples of x' from the mechanics themselves, which stay unchanged.
 
@@ -113,6 +119,7 @@ def own_motions(
         reach: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
         computed: FMU names of coordinates that the unit computes itself: samples are put together as the start is.
         visited: FMU name of a coordinate → its value, at instants of the experiments; some samples are near these.
+        runs: What the FMU did in the experiments; it is held to the laws of motion.
     """
     definition = _as_handed_over(definition, mechanism)
     with untouched(definition.mechanics):
@@ -121,6 +128,7 @@ def own_motions(
         maker = _Maker(definition, mechanism, reach, computed, () if alone else visited)
         samples = maker.samples() if maker.ways else []
         events = maker.events() if maker.ways else []
+        laws = maker.laws(runs) if maker.ways else ()
     d, slot = definition, maker.symbols.slot
     free = [p for p in d.parameters if not p.calculated]
     states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
@@ -134,6 +142,7 @@ def own_motions(
         events=tuple(events),
         left_out=tuple(maker.left_out),
         readings=tuple(maker.readings),
+        laws=laws,
     )
 
 
@@ -158,6 +167,13 @@ def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelD
 def _switched(parts: Handed) -> bool:
     """Return whether loads have switches, the modes of which an impact may change."""
     return any(entry.has(*_SWITCHES) for _, load in parts.loads for matrix, _ in load.args for entry in matrix)
+
+
+def _timed(parts: Handed) -> bool:
+    """Return whether loads contain the time itself: between communication points they may do what nobody sees."""
+    entries = [sm.sympify(entry) for _, load in parts.loads for matrix, _ in load.args for entry in matrix]
+    still = {f: sm.S.One for entry in entries for f in entry.atoms(AppliedUndef, sm.Derivative)}
+    return any(dynamicsymbols._t in entry.xreplace(still).free_symbols for entry in entries)  # noqa: SLF001
 
 
 class _Maker:
@@ -196,7 +212,7 @@ class _Maker:
         if not self.ways:
             return
         try:
-            constraints = OwnConstraints(parts, self.symbols, complex_step=False)
+            constraints = self._constraints = OwnConstraints(parts, self.symbols, complex_step=False)
         except NotFormedError as reason:
             self.ways = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
@@ -280,6 +296,14 @@ class _Maker:
             except (ArithmeticError, ValueError, np.linalg.LinAlgError):
                 continue  # an expression has no number there
         return found
+
+    def laws(self, runs: Sequence[Run]) -> tuple[tuple[str, tuple[Judged, ...]], ...]:
+        """Judge runs of the FMU by the declared constraints, and by momentum where smooth loads alone act."""
+        d, scales = self._definition, (self._points.q_scale, self._points.u_scale)
+        alone = not (d.contacts or d.latches or d.events or _switched(self._parts) or _timed(self._parts))
+        laws = LawsOfMotion(d, self.symbols, self._constraints, self._kinematics if alone else None, scales)
+        found = ("constraints", tuple(laws.constraints(runs))), ("momentum", tuple(laws.momentum(runs)))
+        return tuple((law, judged) for law, judged in found if judged)
 
     def _sample(self, point: Point) -> Sample | None:
         """Return x' at one point by every way there is, with round-off bounds; None where ill conditioned."""

@@ -107,6 +107,20 @@ class OwnConstraints:
         rows = self.rows(self.unit_speeds(values, K, k0), len(self.speeds) + 1)
         return K, k0, rows[:, :-1] - rows[:, -1:], rows[:, -1]
 
+    def residuals(self, values: list[float]) -> Floats:
+        """Return the left sides of all declared rows at a state: φ(q, t), then A u + b."""
+        _, _, A, b = self.linear(values)
+        u = np.array([values[k] for k in self.speeds])
+        phi = self._holonomic(values) if self._holonomic is not None else []
+        return np.concatenate([np.array(phi), A @ u + b])
+
+    def sizes(self, values: list[float], q_scale: Floats, u_scale: Floats) -> Floats:
+        """Return by how much scales of the coordinates and speeds change each of :meth:`residuals`."""
+        _, _, A, _ = self.linear(values)
+        places = [self._symbols.slot[qi] for qi in self._symbols.q]
+        by_q = np.abs(self._slopes(values, places, q_scale)).sum(axis=1) if self._holonomic is not None else []
+        return np.concatenate([by_q, np.abs(A) @ u_scale])
+
     def projected(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
         """Return the state on the constraints: Newton's steps for q, of least norm over the scales, then for u.
 

@@ -48,6 +48,9 @@ class OwnMotion:
         forces: Generalized active forces, shape (n_u,).
         force_scale: Sum of the magnitudes of their terms.
         asked: Of the points and frames that were asked for.
+        masses: kg, shape (n_b,).
+        centres: Positions of the mass centres, shape (n_b, 3); None where one is not joined to the origin.
+        partials: Of velocities and angular velocities per speed, shapes (n_b, 3, n_u); A of the constraints.
     """
 
     q_dot: Floats
@@ -60,6 +63,9 @@ class OwnMotion:
     forces: Floats
     force_scale: Floats
     asked: AskedMotion
+    masses: Floats
+    centres: Floats | None
+    partials: tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +163,7 @@ class OwnKinematics:
             [(self._add([factor])[0], self._terms(a), self._terms(b)) for factor, a, b in body.central_inertia.args]
             if rigid else [] for body, rigid in zip(parts.bodies, self._rigid, strict=True)
         ]  # fmt: skip
-        self._places = self._positions(points)
+        self._places = self._positions([*points, *self._points[: len(parts.bodies)]])
         self.constraints = OwnConstraints(parts, symbols, complex_step=True)
         self._evaluate = symbols.array_function(self._expressions)
         self._loads = [(place, self._constants(vector)) for place, vector in parts.loads]
@@ -376,10 +382,13 @@ class OwnKinematics:
         tied = np.abs(_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
         rate_scale = np.abs(K) @ (np.abs(u) + tied) + np.abs(k0)
         v, w = moving.linear[:count, :, 0].real, moving.angular[:count, :, 0].real
-        unit = _units(M)
+        unit, asked = _units(M), self._asked(found, moving)
+        masses = found[self._masses, 0].real
+        centres = [asked.positions.get(point) for point in self._points[:count]]
         return OwnMotion(
-            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit), self._asked(found, moving)
-        )
+            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit), asked, masses,
+            np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
+        )  # fmt: skip
 
     def _inertia(self, i: int, found: Numbers, moving: _Velocities) -> Numbers:
         """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""

@@ -40,7 +40,7 @@ _COORDINATE_TOLERANCE = 1e-6  # of sizes of coordinates
 
 
 class LoopResidual:
-    """The holonomic rows and their Jacobian in numbers, at the start's time.
+    """All rows on positions and their Jacobian in numbers, at the start's time.
 
     Args:
         mechanism: As read.
@@ -53,10 +53,10 @@ class LoopResidual:
 
     def __init__(self, mechanism: Mechanism, parameters: Sequence[float] | Floats) -> None:
         m = mechanism
-        self.names = tuple(name for name, _ in m.holonomic)
+        self.names = tuple(name for name, _ in m.position_rows)
         natural = estimate_characteristic_units(m.declared)
         self.typical = np.array([natural.typical(item) for item in m.declared.coordinates])
-        phi = [row for _, row in m.holonomic]
+        phi = [row for _, row in m.position_rows]
         arguments = [m.t, *m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
         self._shape = len(phi), len(m.q)
         self._places = [(i, j) for i, row in enumerate(phi) for j, q in enumerate(m.q) if q in row.free_symbols]

@@ -22,7 +22,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstr
 from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
-from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values, start_faults
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ _REMEDY = 'correct lengths and start values, or say kind="guess" for those that 
 
 
 def close_loops(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism with start values on its constraints; itself if it has no holonomic ones.
+    """Return the mechanism with start values on its constraints; itself if it has none on positions.
 
     Coordinates follow the Newton path from their guesses, so that they stay on the branch of these; then guessed
     speeds are the nearest to theirs with A u + b = 0.
@@ -39,23 +39,29 @@ def close_loops(mechanism: Mechanism) -> Mechanism:
         MechanismError: If the loops do not close near the start values, or on another branch of the assembly only; if
             constraints contradict each other, leave nothing to move, or are contradicted by fixed values.
     """
-    if not mechanism.holonomic:
+    if not mechanism.position_rows:
         return mechanism
     q = _solve_coordinates(mechanism, make_parameter_function(mechanism)(free_parameter_values(mechanism)))
     for group in find_quaternions((frame.rotation for frame in mechanism.frames), mechanism.q):
         if all(mechanism.declared.coordinates[k].kind == "guess" for k in group):
             q[list(group)] /= np.linalg.norm(q[list(group)])
-    u = solve_start_speeds(mechanism, NumericConstraints(mechanism), q)
     declared = mechanism.declared
     coordinates = tuple(
         replace(c, start=_round_digits(x) if c.kind == "guess" else c.start)
         for c, x in zip(declared.coordinates, q, strict=True)
     )
+    closed = replace(mechanism, declared=replace(declared, coordinates=coordinates))
+    if not mechanism.holonomic:
+        faults = start_faults(closed)
+        if faults:
+            raise MechanismError("the mechanism contradicts itself:", faults)
+        return closed
+    u = solve_start_speeds(mechanism, NumericConstraints(mechanism), q)
     speeds = tuple(
         replace(s, start=_round_digits(x) if s.kind == "guess" else s.start)
         for s, x in zip(declared.speeds, u, strict=True)
     )
-    return replace(mechanism, declared=replace(declared, coordinates=coordinates, speeds=speeds))
+    return replace(closed, declared=replace(closed.declared, speeds=speeds))
 
 
 def _solve_coordinates(m: Mechanism, parameters: Floats) -> Floats:
@@ -87,7 +93,7 @@ def _fixed_start_faults(rows: LoopResidual, end: NewtonPathEnd, m: Mechanism, fr
     G = rows.jacobian(end.q)
     faults = []
     for i in rows.open_rows(end.q):
-        inside = [j for j in range(len(m.q)) if m.q[j] in m.holonomic[i][1].free_symbols]
+        inside = [j for j in range(len(m.q)) if m.q[j] in m.position_rows[i][1].free_symbols]
         if inside and not set(inside) & set(free) and np.isfinite(G[i]).all():
             what = f"the fixed start values of {_list_coordinates(m, inside)} contradict {rows.names[i]}, "
             what += f"which is {rows.residual(end.q)[i]:.3g} off"

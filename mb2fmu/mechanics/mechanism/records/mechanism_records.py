@@ -259,6 +259,8 @@ class MechanismConstraints:
     Attributes:
         holonomic: (name, phi).
         velocity_constraints: A u + b = 0, or None.
+        kinematic_invariants: (name, phi) of further constraints on positions, the rates of which vanish by q' = K u +
+            k0 whatever u is: solved for at the start like the holonomic ones, and kept from there on without forces.
         auxiliary_rows: A_aux of A u + A_aux u_aux + b = 0, shape (m, n_aux), where auxiliary speeds stand in the
             constraints: their forces then stand in the equations of the auxiliary speeds; None otherwise.
         multipliers: Symbols of lambda, one per velocity constraint.
@@ -272,6 +274,7 @@ class MechanismConstraints:
 
     holonomic: tuple[tuple[str, sm.Expr], ...] = ()
     velocity_constraints: VelocityConstraints | None = None
+    kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
     auxiliary_rows: sm.ImmutableMatrix | None = None
     multipliers: tuple[sm.Symbol, ...] = ()
     acts: tuple[tuple[ForceApplication, ...], ...] = ()
@@ -343,6 +346,11 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
     def has_event_sources(self) -> bool:
         """Whether the model declares events, or has contacts or latches, which make some."""
         return bool(self.events or self.contacts or self.latches)
+
+    @property
+    def position_rows(self) -> tuple[tuple[str, sm.Expr], ...]:
+        """All constraints on positions, (name, phi): holonomic rows, then kinematic invariants."""
+        return (*self.holonomic, *self.kinematic_invariants)
 
     @property
     def auxiliary_reactions(self) -> sm.ImmutableMatrix:

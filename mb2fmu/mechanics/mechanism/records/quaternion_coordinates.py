@@ -57,7 +57,7 @@ def stabilize_unit_length(
     u: Sequence[sm.Symbol],
     attraction: sm.Expr = UNIT_LENGTH_RATE,
 ) -> KinematicEquations:
-    """Return q' = K u + k0 with the attractor, and K linear in the length of each quaternion.
+    """Return q' = K u + k0 with the attractor, K linear in the length of each quaternion, other rates free of it.
 
     Equations that already have a part along the quaternion are left as they are. ``attraction``: k in 1/s; with 0 the
     rates of all that does not depend on the length.
@@ -66,6 +66,9 @@ def stabilize_unit_length(
     for group in groups:
         e = _quaternion_symbols(group, q)
         square = sm.Add(*(c**2 for c in e))
+        for k in set(range(len(q))) - set(group):
+            K[k, :] = K[k, :].applyfunc(lambda entry, e=e: _free_of_length(entry, e))
+            k0[k] = _free_of_length(k0[k], e)
         rates = [sm.Add(*(K[k, j] * u[j] for j in range(len(u)) if K[k, j] != 0), k0[k]) for k in group]
         here, there = _evaluate_at_test_point(rates, e), _evaluate_at_test_point(rates, e, _LENGTH_FACTOR)
         if abs(here @ np.array(_TEST_POINT)) > 1e-9 * np.linalg.norm(here):
@@ -87,6 +90,19 @@ def normalize_quaternions(expression: sm.Expr, groups: Iterable[QuaternionGroup]
             length = sm.sqrt(sm.Add(*(c**2 for c in e)))
             expression = expression.xreplace({c: c / length for c in e})
     return expression
+
+
+def _free_of_length(expression: sm.Expr, e: Sequence[sm.Symbol]) -> sm.Expr:
+    """Return what an expression is for e / |e|: times a power of |e|² where it grows with one."""
+    if not expression.free_symbols & set(e):
+        return expression
+    square = sm.Add(*(c**2 for c in e))
+    here, there = _evaluate_at_test_point([expression], e), _evaluate_at_test_point([expression], e, _LENGTH_FACTOR)
+    for power in (0, -1, 1, -2, 2):
+        if np.allclose(there, here * _LENGTH_FACTOR ** (2 * power), rtol=1e-9, atol=0):
+            return expression / square**power if power else expression
+    length = sm.sqrt(square)
+    return expression.xreplace({c: c / length for c in e})
 
 
 def vanishes_at_unit_length(expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]) -> bool:

@@ -54,12 +54,15 @@ class ImportedConstraints:
         velocity: A u + b = 0, those of ``holonomic`` first and in their order; None where there are none.
         said: What the model says of each row of ``velocity``; None where it says nothing.
         auxiliary: What auxiliary speeds do in the rows, shape (m, n_aux); None where they stand in none.
+        kinematic_invariants: (name, phi) of declared constraints on positions that no motion can leave, whatever the
+            speeds: they are rows of neither kind, and hold if they hold at the start.
     """
 
     holonomic: tuple[tuple[str, sm.Expr], ...]
     velocity: VelocityConstraints | None
     said: tuple[Constraint | None, ...]
     auxiliary: sm.ImmutableMatrix | None = None
+    kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
 
 
 def read_constraints(
@@ -79,14 +82,14 @@ def read_constraints(
     """
     phis = [plain(row) for row in mechanics_source.holonomic_constraints(mechanics)]
     rows = [plain(row) for row in mechanics_source.velocity_constraints(mechanics)]
-    phis, rows = _normalize_rows(phis, rows, motion)
+    places, phis, rows, invariants = _without_invariants(*_normalize_rows(phis, rows, motion), motion)
     faults = _row_faults(phis, rows, motion)
     if faults:
         raise MechanismError(CONSTRAINT_HEADLINE, faults)
     hidden = [_auxiliary_part(row, motion) for row in rows]
     rows = [sm.expand(row - part) if part != 0 else row for row, part in zip(rows, hidden, strict=True)]
     order, rows, faults = _order_rate_rows(phis, rows, motion)
-    names = [f"holonomic[{i + 1}]" for i in range(len(phis))]
+    names = [f"holonomic[{i + 1}]" for i in places]
     names += [f"nonholonomic[{i + 1}]" for i in range(len(rows) - len(phis))]
     found, more = _assign_declarations(said, plain, phis, rows, motion)
     faults += more
@@ -96,7 +99,7 @@ def read_constraints(
         raise MechanismError(CONSTRAINT_HEADLINE, faults)
     holonomic = tuple(zip(names, phis, strict=False))
     if not rows:
-        return ImportedConstraints(holonomic, None, ())
+        return ImportedConstraints(holonomic, None, (), kinematic_invariants=invariants)
     vector = sm.Matrix(rows)
     jacobian = sm.SparseMatrix(
         len(rows),
@@ -108,7 +111,8 @@ def read_constraints(
     bias = sm.Matrix([directional_derivative(row, rates) for row in rows])
     matrices = (sm.ImmutableMatrix(part) for part in (jacobian, offset, bias))
     auxiliary = _auxiliary_jacobian([factor * hidden[k] for k, factor in order], motion)
-    return ImportedConstraints(holonomic, VelocityConstraints(tuple(names), *matrices), tuple(found), auxiliary)
+    velocity = VelocityConstraints(tuple(names), *matrices)
+    return ImportedConstraints(holonomic, velocity, tuple(found), auxiliary, invariants)
 
 
 def _auxiliary_part(row: sm.Expr, motion: ConstraintSymbols) -> sm.Expr:
@@ -219,23 +223,42 @@ def _row_faults(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Constr
 def _normalize_rows(
     phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: ConstraintSymbols
 ) -> tuple[list[sm.Expr], list[sm.Expr]]:
-    """Return rows with quaternions scaled to unit length.
-
-    Rows that only say that the length is 1 are left out where the kinematic equations see to that; where the rates of
-    the quaternion are speeds of their own, they stay as they are.
-    """
+    """Return rows with quaternions scaled to unit length, but for those that only say that the length is 1."""
     groups, q = motion.quaternions, motion.q
-    if not groups:
-        return list(phis), list(rows)
-    kept = []
-    for phi in phis:
-        unit = normalize_quaternions(phi, groups, q)
-        if not vanishes_at_unit_length(unit, groups, q):
-            kept.append(unit)
-        elif not vanishes_at_unit_length(time_derivative(phi, q, motion.q_dot, motion.t), groups, q):
-            kept.append(phi)
-    units = [normalize_quaternions(row, groups, q) for row in rows]
-    return kept, [row for row in units if not vanishes_at_unit_length(row, groups, q)]
+    units = [normalize_quaternions(phi, groups, q) for phi in phis]
+    kept = [phi if vanishes_at_unit_length(unit, groups, q) else unit for phi, unit in zip(phis, units, strict=True)]
+    return kept, [normalize_quaternions(row, groups, q) for row in rows]
+
+
+def _without_invariants(
+    phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: ConstraintSymbols
+) -> tuple[list[int], list[sm.Expr], list[sm.Expr], tuple[tuple[str, sm.Expr], ...]]:
+    """Take out constraints on positions whose rates the kinematic equations make zero, and these rates.
+
+    So the length of a quaternion, or of a director d with d' = ω × d. As rows they would say 0 u' = 0; where the rates
+    are speeds of their own, they stay.
+
+    Returns:
+        Numbers of the holonomic rows that are left, these rows, the velocity rows that are left, (name, phi) of those
+        taken out.
+    """
+    kept, invariants = [], []
+    for i, phi in enumerate(phis):
+        moves = bool(phi.free_symbols & set(motion.q))
+        if moves and _is_zero(time_derivative(phi, motion.q, motion.q_dot, motion.t)):
+            invariants.append((f"holonomic[{i + 1}]", phi))
+        else:
+            kept.append(i)
+    left = [row for row in rows if not (invariants and _is_zero(row))]
+    return kept, [phis[i] for i in kept], left, tuple(invariants)
+
+
+def _is_zero(expression: sm.Expr) -> bool:
+    """Return whether an expression is zero whatever its symbols are, but for round-off."""
+    if not expression.free_symbols:
+        return bool(expression == 0)
+    values = _sample_expression(expression)
+    return bool(np.all(np.abs(values) <= _NOTHING))
 
 
 def _row_slopes(row: sm.Expr, symbols: Sequence[sm.Symbol]) -> list[tuple[int, sm.Expr]]:
@@ -303,6 +326,7 @@ def find_constraint_row(expression: sm.Expr, phis: Sequence[sm.Expr], rows: Sequ
 
 
 _SAMPLE_COUNT = 4  # at which two expressions are compared
+_NOTHING = 1e-12  # of expressions of symbols between 0.2 and 1
 _CACHE_SIZE = 1024  # expressions whose values are remembered
 
 

@@ -40,7 +40,13 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.sympy_import.point_velocities import choose_point_velocities
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
-__all__ = ["check_kinematics", "find_nonintegrable_velocities", "free_parameter_values", "kinetic_energy_matches"]
+__all__ = [
+    "check_kinematics",
+    "find_nonintegrable_velocities",
+    "free_parameter_values",
+    "kinetic_energy_matches",
+    "start_faults",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -71,8 +77,9 @@ def check_kinematics(
     faults += more
     if not faults:
         numeric = derived if settled is draft else NumericMechanism(settled)
-        faults += _mass_faults(numeric, samples) + _start_faults(settled) + _constraint_force_faults(settled, samples)
+        faults += _mass_faults(numeric, samples) + _constraint_force_faults(settled, samples)
         faults += _force_application_faults(numeric, samples)
+        faults += [] if settled.position_rows else start_faults(settled)  # positions are solved for first (close_loops)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
     return replace(settled, prescribed=_is_prescribed(numeric, samples))
@@ -292,11 +299,11 @@ def _application_partials(numeric: NumericMechanism, act: ForceApplication) -> A
     return centre.partials + np.cross(numeric.frames[body.frame].partials, arm, axisa=0, axisc=0)
 
 
-def _start_faults(m: Mechanism) -> list[Fault]:
+def start_faults(m: Mechanism) -> list[Fault]:
     """Return fixed start values of dependent speeds that violate the velocity constraints."""
     dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
-    if not dependent or m.velocity_constraints is None or m.holonomic:
-        return []  # loops are closed first (close_loops)
+    if not dependent or m.velocity_constraints is None:
+        return []
     numeric = NumericMechanism(m)
     d = m.declared
     u = np.array([s.start for s in d.speeds])

@@ -38,6 +38,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     find_quaternions,
     normalize_frames,
+    normalize_quaternions,
     stabilize_unit_length,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points, read_appearance
@@ -227,6 +228,19 @@ class _MechanismReader:
         self._translate_rates(self.kinematics)
         return normalize_frames(trees.read_frames(wanted), groups, self.q)
 
+    def _scale_quaternions(self) -> None:
+        """Translate quaternions and their rates to those of unit length: what is read from here on has no other."""
+        if not self.quaternions:
+            return
+        self._translate_rates(self.unattracted)
+        e = [self.q_user[k] for group in self.quaternions for k in group]
+        wanted = [f for c in e for f in (c, differentiate_by_time(c), differentiate_by_time(c, 2))] + [
+            *self.recast.replaced_speeds
+        ]
+        scaled = {f: normalize_quaternions(self.to_plain[f], self.quaternions, self.q) for f in wanted}
+        self._translate_rates(self.kinematics)
+        self.to_plain |= scaled
+
     def _potential_forces(self, lagrangian: Lagrangian) -> tuple[sm.Expr, ...]:
         """-∂V/∂q with V = -L at q' = 0."""
         at_rest = lagrangian.expression.xreplace(dict.fromkeys(self.u, sm.S.Zero))
@@ -237,6 +251,7 @@ class _MechanismReader:
         trees = KinematicTree(mechanics_source.inertial_frame(self.mechanics), self.plain, self._declared())
         frames = self._frames(trees)
         constraints = self._constraints()
+        self._scale_quaternions()
         bodies = mechanics_source.bodies(self.mechanics)
         origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot_origin(self.mechanics)
         points = trees.read_points(origin or Point("O"), self._wanted_points(), pivot=pivot)
@@ -268,6 +283,8 @@ class _MechanismReader:
         draft = remove_redundant_rows(draft)
         feet = self._found_origins(trees, pivot)
         settled = check_kinematics(draft, trees.given_velocities(), origins_found=feet)
+        self.to_plain |= zip(self.q_user, self.q, strict=True)
+        self._translate_rates(self.kinematics)
         return self._with_observables(settled, numbers)
 
     def _found_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
@@ -304,6 +321,7 @@ class _MechanismReader:
             "u_independent": tuple(i for i in range(len(self.u)) if i not in dependent),
             "holonomic": constraints.holonomic,
             "velocity_constraints": constraints.velocity,
+            "kinematic_invariants": constraints.kinematic_invariants,
             "auxiliary_rows": constraints.auxiliary,
             "multipliers": self._multipliers(constraints),
             "dynamic": self.to_dynamic,

@@ -495,12 +495,12 @@ int reference_residual(struct equations *e, double t, const double q[], const do
 }
 
 /* Gauss-Newton steps of least norm for phi(q) = 0. */
-static int project_coordinates(struct equations *e, double t, double x[], const double p[])
+static int project_coordinates(struct equations *e, double t, double x[], const double p[], int still)
 {
     double *dq = e->vector + larger(e->n_phi, e->n_q);
     double last = INFINITY;
     for (int k = 0; k < PROJECTIONS; k++) {
-        set_slots(e, t, x, NULL, p, 0);
+        set_slots(e, t, x, NULL, p, still);
         const int status = shift_to_constraints(e, dq);
         if (status != OK) {
             return status;
@@ -533,11 +533,10 @@ int reference_project(struct equations *e, double t, double x[], const double p[
         status = run(e, &e->projection, e->v);
         copy(x, e->results, e->n_q);
     }
-    if (status != OK || !constrained) {
-        return status;
+    if (status == OK && e->n_phi) {
+        status = project_coordinates(e, t, x, p, !constrained);
     }
-    status = e->n_phi ? project_coordinates(e, t, x, p) : OK;
-    if (status != OK) {
+    if (status != OK || !constrained) {
         return status;
     }
     set_slots(e, t, x, NULL, p, 0);

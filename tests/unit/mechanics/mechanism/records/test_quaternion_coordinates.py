@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 import sympy as sm
+from declared_constraints import falling_body, two_quaternions
 from mechanisms import Evaluated, Numeric, close, mechanism_of, model_of, random_states
 from sympy.physics import mechanics as me
 
@@ -15,7 +16,8 @@ from mb2fmu import pipeline
 from mb2fmu.compiler.evaluation import evaluator
 from mb2fmu.compiler.lowering import lower
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanics.formulations import check_all_formulations
+from mb2fmu.mechanics.formulations import check_all_formulations, formulate
+from mb2fmu.mechanics.mechanism import close_loops
 from mb2fmu.model.model import Model, Parts
 
 T = me.dynamicsymbols._t
@@ -229,3 +231,36 @@ def test_constraints_on_a_quaternion_may_be_written_in_several_ways(other):
     same = type(state)(state.t, state.x[order], state.r, state.p)
     found = [m.output("pull", s) for m, s in ((hung_plainly, state), (Evaluated(two, "tmt"), same))]
     assert found[1] == pytest.approx(found[0], rel=1e-9)
+
+
+def test_a_guess_follows_from_the_declared_length():
+    """q1 is fixed: q0 follows as any other guess does, and nothing else moves."""
+    mechanism = mechanism_of(falling_body())
+    assert not mechanism.holonomic
+    assert [name for name, _ in mechanism.kinematic_invariants] == ["holonomic[1]"]
+    start = {c.name: c.start for c in close_loops(mechanism).declared.coordinates}
+    assert start["q0"] == pytest.approx(np.sqrt(0.75), abs=1e-12)
+    assert start["q1"] == 0.5
+    assert formulate(mechanism, "kane").solved_start_states == {sm.Symbol("q0")}
+
+
+def test_fixed_values_off_the_declared_length_are_refused():
+    with pytest.raises(MechanismError, match=r"fixed start values of q1, q2, q3, q0 contradict holonomic\[1\]"):
+        close_loops(mechanism_of(falling_body(q0=0.867, kind="fixed")))
+
+
+def test_rates_of_points_do_not_depend_on_the_length():
+    """x' = R(q) v is solved for with a matrix that is no rotation where |q| ≠ 1."""
+    mechanism = mechanism_of(falling_body(given=True))  # where C is can be told, since its velocity is that of x, y, z
+    assert all(point.located for point in mechanism.points)
+    one = Evaluated(mechanism, "kane")
+    state = random_states(mechanism, 1)[0]
+    e = [mechanism.q.index(q) for q in mechanism.q if q.name.startswith("q")]
+    longer = type(state)(state.t, state.x.copy(), state.r, state.p)
+    longer.x[e] *= 1.7
+    assert one("rhs", longer)[:3] == pytest.approx(one("rhs", state)[:3], rel=1e-12)
+
+
+def test_velocities_are_compared_at_unit_length():
+    """What SymPy composes across two quaternions is right where both have unit length, and only there."""
+    assert len(mechanism_of(two_quaternions()).quaternions) == 2

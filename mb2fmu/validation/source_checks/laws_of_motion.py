@@ -1,0 +1,209 @@
+"""An FMU's own runs held to laws that need no start value, guess or projection of mb2fmu.
+
+x' is compared at points that are projected onto the constraints, and the reference begins where the FMU does. If both
+begin beside a declared constraint, each agrees with the other. So two laws are asked of the states as the FMU shows
+them, at its start too, by the source objects:
+
+- *constraints*: every declared row φ(q, t) = 0 and A u + b = 0 holds, first of all at the start;
+- *momentum*: where all bodies can be shifted together along an axis of the inertial frame, the sum of m r over their
+  positions moves by the resultant F of the loads alone, S(t) = S(0) + t P(0) + ∫ (t − s) F(s) ds: so a free body's
+  centre falls with g. Velocities enter at the start only; neither q' = K u + k0 nor u' is used.
+
+Integrals are trapezoidal sums over every and over every second point; their difference is allowed for. Momentum is not
+asked where communication points are too far apart to show the motion: a force that turns once from one to the next
+looks constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
+from mb2fmu.validation.reference.experiment_numbers import Conditions
+from mb2fmu.validation.reference.variable_scales import FACTOR, ROUNDING
+from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
+from mb2fmu.validation.source_checks.source_kinematics import OwnKinematics, OwnMotion
+from mb2fmu.validation.source_checks.source_symbols import Floats, OwnSymbols
+
+Flags = npt.NDArray[np.bool_]
+Run = tuple[Conditions, Simulation]
+Judged = tuple[float, str]
+"""Error over bound; of what, and when."""
+
+_AT_START = 1e-6
+"""Of a row's scale: start values are solved for, whatever the tolerance of an integration is."""
+_POINTS = 50
+"""Of a run, from its start on, at which a law is asked."""
+_TURNED, _COARSE = 0.5, 0.9
+"""From point to point: rad, and the part of the fastest change that may be missing of what rates at both say."""
+_SMOOTH = 0.02  # of what moves: as much may half as many points change
+_FREE = 1e-9  # of the shift: what of it constraints and joints refuse
+
+
+class LawsOfMotion:
+    """Judges runs by the source objects. Call it within ``untouched``.
+
+    Args:
+        definition: The checked model.
+        symbols: Slots of its symbols.
+        constraints: Of the objects.
+        kinematics: Of the objects; None: constraints alone are asked.
+        scales: How far each of ``symbols.q`` and ``symbols.u`` moves.
+    """
+
+    def __init__(
+        self,
+        definition: ModelDefinition,
+        symbols: OwnSymbols,
+        constraints: OwnConstraints,
+        kinematics: OwnKinematics | None,
+        scales: tuple[Floats, Floats],
+    ) -> None:
+        self._symbols, self._constraints, self._kinematics, self._scales = symbols, constraints, kinematics, scales
+        d, slot = definition, symbols.slot
+        states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
+        self._names = {slot[item.symbol]: item.name for item in states}
+
+    def constraints(self, runs: Sequence[Run]) -> Iterator[Judged]:
+        """Yield how far the declared constraint that holds worst is from that, point by point."""
+        for run, simulation in runs:
+            points = _spread(len(run.time))
+            states = [self._values(run, simulation, k) for k in points]
+            found = [self._constraints.residuals(values) for values in states]
+            residual = np.abs(np.array(found))
+            if not residual.shape[1]:
+                return
+            scale = np.max([self._constraints.sizes(values, *self._scales) for values in states], axis=0)
+            allowed = np.full(len(points), FACTOR * run.tolerance)
+            allowed[0] = min(_AT_START, allowed[0])
+            bound = (allowed[:, None] + ROUNDING) * scale
+            yield from _worst(residual, bound, run.time[points], "constraint")
+
+    def momentum(self, runs: Sequence[Run]) -> Iterator[Judged]:
+        """Yield how far the bodies' common centre is from where its momentum and the loads take it, point by point."""
+        for run, simulation in runs:
+            if self._kinematics is None or not run.steady or len(run.time) < 2 * 2 + 1:
+                continue
+            points = np.arange(min(_POINTS, (len(run.time) - 1) // 2 * 2) + 1)
+            states, motions = [], []
+            for k in points.tolist():
+                states.append(self._values(run, simulation, k))
+                motions.append(self._kinematics.motion(states[-1]))
+                if len(motions) == 1 and not any(s is not None for s in _shifts(motions[0])):
+                    break
+            centres = [motion.centres for motion in motions if motion.centres is not None]
+            places = [self._symbols.slot[symbol] for symbol in (*self._symbols.q, *self._symbols.u)]
+            moved = np.array(states)[:, places]
+            time, allowed = run.time[points], FACTOR * run.tolerance
+            if len(centres) == len(points) and _is_resolved(
+                moved, motions, time, allowed * np.concatenate(self._scales)
+            ):
+                yield from _momentum_kept(motions, np.array(centres), time, allowed)
+
+    def _values(self, run: Conditions, simulation: Simulation, k: int) -> list[float]:
+        """Return the slots' values at a communication point, as the FMU shows its states."""
+        s, values = self._symbols, [0.0] * len(self._symbols.slot)
+        values[0] = float(run.time[k])
+        for slot, name in self._names.items():
+            values[slot] = float(simulation[name][k])
+        for symbols, numbers in ((s.r, run.held(k).tolist()), (s.p, run.parameters)):
+            for symbol, number in zip(symbols, numbers, strict=True):
+                values[s.slot[symbol]] = number
+        return self._constraints.with_rates(s.completed(values))
+
+
+def _spread(count: int) -> list[int]:
+    """Return the first point and others up to the last one."""
+    return [int(k) for k in np.unique(np.linspace(0, count - 1, _POINTS + 1).astype(np.int64))]
+
+
+def _worst(error: Floats, bound: Floats, time: Floats, what: str) -> Iterator[Judged]:
+    """Yield the worst ratio at each point, and of which column; what is no number fails."""
+    ratios = np.divide(error, bound, out=np.where(error > 0.0, np.inf, 0.0), where=bound > 0.0)
+    ratios = np.where(np.isfinite(error), ratios, np.inf)
+    for k, j in enumerate(np.argmax(ratios, axis=1).tolist()):
+        yield float(ratios[k, j]), f"{what} {j + 1}, {error[k, j]:.3g} off at t = {time[k]:.4g} s"
+
+
+def _shifts(motion: OwnMotion) -> list[Floats | None]:
+    """Return for each axis the speeds that shift all bodies along it at 1 m/s; None where they cannot be shifted."""
+    J, W, A = motion.partials
+    J = J[_moving(motion)]
+    rows = np.concatenate([J.reshape(-1, J.shape[-1]), W.reshape(-1, W.shape[-1]), A])
+    found: list[Floats | None] = []
+    for axis in np.eye(3):
+        wanted = np.concatenate([np.tile(axis, len(J)), np.zeros(rows.shape[0] - 3 * len(J))])
+        speeds = np.linalg.lstsq(rows, wanted, rcond=None)[0]
+        found.append(speeds if np.max(np.abs(rows @ speeds - wanted)) <= _FREE else None)
+    return found
+
+
+def _is_resolved(states: Floats, motions: Sequence[OwnMotion], time: Floats, noise: Floats) -> bool:
+    """Return whether no body turns far from point to point, and (q, u) changes there by what its rates at both say.
+
+    It may change by more: then the FMU does not do what the objects say, which is to be found.
+
+    Args:
+        states: q and u, shape (n_t, n).
+        motions: There.
+        time: Shape (n_t,).
+        noise: What changes of q and u say nothing, shape (n,).
+    """
+    rates = np.array([np.concatenate([motion.q_dot, motion.u_dot]) for motion in motions])
+    step = np.diff(time)
+    turned = max(float(np.max(np.abs(motion.omegas))) for motion in motions) * float(np.max(step))
+    unseen = np.abs(rates[1:] + rates[:-1]) / 2.0 * step[:, None] - np.abs(np.diff(states, axis=0))
+    largest = np.max(np.abs(rates), axis=0) * float(np.max(step))
+    return turned <= _TURNED and bool(np.all(unseen <= _COARSE * largest + noise))
+
+
+def _moving(motion: OwnMotion) -> Flags:
+    """Return which bodies' mass centres any speed moves."""
+    return np.asarray(np.any(motion.partials[0] != 0.0, axis=(1, 2)))
+
+
+def _momentum_kept(motions: Sequence[OwnMotion], centres: Floats, time: Floats, tolerance: float) -> Iterator[Judged]:
+    """Yield the worst error over bound at each second point, of the axes along which all bodies can always be shifted.
+
+    Args:
+        motions: Of the objects, at all points.
+        centres: Of the bodies, shape (n_t, n_b, 3).
+        time: Shape (n_t,).
+        tolerance: Allowed part of what moves.
+    """
+    shifts = [_shifts(motion) for motion in motions]
+    m = motions[0].masses * _moving(motions[0])
+    S = np.einsum("b,tba->ta", m, centres)
+    P = m @ motions[0].velocities
+    even = time[::2]
+    error, missing, free = np.zeros((len(even), 3)), np.zeros((len(even), 3)), []
+    # Of each body by itself: in the sum all may cancel.
+    scale = m @ (np.ptp(centres, axis=0) + even[-1] * np.abs(motions[0].velocities))
+    for axis in range(3):
+        along = [speeds for shift in shifts if (speeds := shift[axis]) is not None]
+        if len(along) < len(shifts):
+            continue
+        free.append(axis)
+        F = np.array([motion.forces @ speeds for motion, speeds in zip(motions, along, strict=True)])
+        fine, coarse = _twice_integrated(F, time)[::2], _twice_integrated(F[::2], even)
+        scale[axis] += np.max(np.abs(fine))
+        missing[:, axis] = np.maximum.accumulate(np.abs(fine - coarse))
+        error[:, axis] = np.abs(S[::2, axis] - S[0, axis] - even * P[axis] - fine - (fine - coarse) / 3.0)
+    sizes = float(np.max(m @ np.max(np.abs(centres), axis=0))) + np.max(scale)
+    if not free or np.max(missing[:, free]) > _SMOOTH * np.max(scale):
+        return  # loads change too fast for sums over these points
+    bound = tolerance * np.max(scale) + ROUNDING * sizes + missing
+    yield from _worst(error[:, free], bound[:, free], even, "sum of m r along free axis")
+
+
+def _twice_integrated(F: Floats, time: Floats) -> Floats:
+    """Return ∫ (t − s) F(s) ds at all times: exact where F is constant."""
+    step = np.diff(time)
+    first = np.concatenate([[0.0], np.cumsum((F[1:] + F[:-1]) / 2.0 * step)])
+    inside = first[:-1] * step + (2.0 * F[:-1] + F[1:]) / 6.0 * step**2
+    return np.concatenate([[0.0], np.cumsum(inside)])

@@ -1,0 +1,162 @@
+"""An FMU's runs against laws that share no start value with it: planted faults are found, right runs pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ball_joints import linkage
+from declared_constraints import falling_body, swinging_director
+from scipy.integrate import solve_ivp
+from strangers import STRANGERS
+
+from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.lowering import lower
+from mb2fmu.mechanics import formulations
+from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
+from mb2fmu.model import Model, ModelDefinition, check_model
+from mb2fmu.model import load as load_model
+from mb2fmu.validation.reference.experiment_numbers import Conditions
+from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.source_checks.laws_of_motion import LawsOfMotion, Run
+from mb2fmu.validation.source_checks.random_points import Admissible
+from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
+from mb2fmu.validation.source_checks.source_kinematics import OwnKinematics
+from mb2fmu.validation.source_checks.source_objects import handed, untouched
+from mb2fmu.validation.source_checks.source_symbols import OwnSymbols
+
+MODELS = Path(__file__).resolve().parents[3] / "models"
+MECHANISMS: dict[str, Callable[[], Model]] = {
+    "a quaternion whose length is declared": falling_body,
+    "a quaternion with a dependent rate": STRANGERS["quaternion_with_a_dependent_rate"],
+    "a director": swinging_director,
+    "a Lagrangian's condition": STRANGERS["lagrangian_of_a_particle_on_a_circle"],
+    "rows that one coordinate joins": STRANGERS["three_coordinates_and_two_rows"],
+    "ball joints": linkage,
+    **{
+        name: lambda name=name: load_model(MODELS / f"{name}.py")
+        for name in ("crank_slider", "n_four_bar", "msl_planar_four_bar", "excavator_arm")
+    },
+}
+STEPS, STEP, TOLERANCE = 24, 0.01, 1e-6
+
+
+@cache
+def given(name: str) -> tuple[ModelDefinition, Mechanism]:
+    """The checked model, and its mechanism as it was read: start values are the model's own."""
+    definition = check_model(MECHANISMS[name]())
+    return definition, read_mechanism(definition)
+
+
+@cache
+def laws(name: str) -> LawsOfMotion:
+    """The laws in the words of the source objects."""
+    definition, _ = given(name)
+    with untouched(definition.mechanics):
+        parts = handed(definition.mechanics)
+        symbols = OwnSymbols(definition, parts)
+        rows = OwnConstraints(parts, symbols, complex_step=False)
+        points = Admissible(definition, parts, symbols, rows)
+        kinematics = None if parts.lagrangian else OwnKinematics(parts, symbols)
+        return LawsOfMotion(definition, symbols, rows, kinematics, (points.q_scale, points.u_scale))
+
+
+def shifted(mechanism: Mechanism, by: float, *, all_guesses: bool = True) -> Mechanism:
+    """The mechanism with guesses of coordinates elsewhere; none is solved for here."""
+    coordinates = list(mechanism.declared.coordinates)
+    guesses = [i for i, c in enumerate(coordinates) if c.kind == "guess"] or [0]
+    for i in guesses if all_guesses else guesses[:1]:
+        coordinates[i] = replace(coordinates[i], start=coordinates[i].start + by)
+    return replace(mechanism, declared=replace(mechanism.declared, coordinates=tuple(coordinates)))
+
+
+def unconstrained(mechanism: Mechanism) -> Mechanism:
+    """The mechanism without constraints on positions and their rates; what no motion can leave is not solved for."""
+    left, c = len(mechanism.holonomic), mechanism.velocity_constraints
+    mechanism = replace(mechanism, holonomic=(), kinematic_invariants=())
+    if not left:
+        return mechanism
+    assert c is not None
+    assert len(c.names) == left
+    free = replace(mechanism, velocity_constraints=None, multipliers=(), acts=(), outputs=(), needs_multipliers=False)
+    return replace(free, u_independent=tuple(range(len(mechanism.u))))
+
+
+def run_of(mechanism: Mechanism) -> Run:
+    """What an FMU of this mechanism does, beginning at its start values as they are."""
+    d = mechanism.declared
+    applying = [
+        method for method, applies in formulations.check_all_formulations(mechanism).items() if applies.is_applicable
+    ]
+    program = lower(formulations.formulate(mechanism, applying[0]))
+    rhs, outputs, speeds = (evaluator(program, entry) for entry in ("rhs", "outputs", "dependent_speeds"))
+    p = tuple(float(each.value) for each in d.parameters if not each.calculated)
+    r = tuple(each.start for each in d.inputs)
+    independent = range(len(d.speeds)) if mechanism.holonomic else mechanism.u_independent
+    dependent = [i for i in range(len(d.speeds)) if i not in independent]
+    x0 = [*(c.start for c in d.coordinates), *(d.speeds[i].start for i in independent)]
+    time = np.linspace(0.0, STEPS * STEP, STEPS + 1)
+    way = solve_ivp(
+        lambda t, x: rhs(t, x, r, p), (0.0, time[-1]), x0, method="DOP853", t_eval=time, rtol=1e-9, atol=1e-10
+    )
+    assert way.success
+    columns = dict(zip((c.name for c in d.coordinates), way.y, strict=False))
+    columns |= dict(zip((d.speeds[i].name for i in independent), way.y[len(d.coordinates) :], strict=True))
+    found = [(speeds(t, x, r, p), outputs(t, x, r, p)) for t, x in zip(time, way.y.T, strict=True)]
+    for values, names in zip(
+        zip(*found, strict=True),
+        ([d.speeds[i].name for i in dependent], program.entries["outputs"].labels),
+        strict=True,
+    ):
+        columns |= dict(zip(names, np.array(values).T, strict=True))
+    run = Conditions(
+        time=time,
+        inputs=np.tile(r, (STEPS, 1)),
+        input_names=tuple(each.name for each in d.inputs),
+        parameters=p,
+        q=(),
+        u=(),
+        z=(),
+        tolerance=TOLERANCE,
+    )
+    return run, Simulation(tuple(columns), time, np.array(list(columns.values())).T, (), 0.0)
+
+
+def worst(name: str, mechanism: Mechanism) -> float:
+    """The largest error over bound of the declared constraints."""
+    return max(ratio for ratio, _ in laws(name).constraints([run_of(mechanism)]))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_starts_beside_declared_constraints_are_found_and_right_ones_pass(name):
+    _, mechanism = given(name)
+    closed = close_loops(mechanism)
+    assert worst(name, closed) < 1.0
+    assert worst(name, shifted(mechanism, 0.01)) > 1.0, "a guess that is not solved for"
+    assert worst(name, unconstrained(closed if mechanism.holonomic else shifted(mechanism, 0.01))) > 1.0, (
+        "a constraint left out"
+    )
+    assert worst(name, shifted(closed, 1e-3, all_guesses=False)) > 1.0, "a start off by a thousandth"
+    assert worst(name, close_loops(shifted(mechanism, 0.01))) < 1.0, "another guess, solved for"
+
+
+def test_a_free_body_falls_with_g_whatever_its_reading_says():
+    """Found without the declared constraints: q' = K u is wrong on both sides where a matrix is no rotation."""
+    name = "a quaternion whose length is declared"
+    _, mechanism = given(name)
+    right = close_loops(mechanism)
+    assert max(ratio for ratio, _ in laws(name).momentum([run_of(right)])) < 1.0
+    K = mechanism.kinematics.matrix.as_mutable()
+    K[:3, :] *= sum(q**2 for q in mechanism.q[3:])
+    off = replace(mechanism, kinematics=replace(mechanism.kinematics, matrix=K.as_immutable()))
+    ratio, where = max(laws(name).momentum([run_of(off)]))
+    assert ratio > 1e3
+    assert "free axis 3" in where
+
+
+def test_momentum_says_nothing_of_what_hangs_on_the_ground():
+    assert not list(laws("n_four_bar").momentum([run_of(close_loops(given("n_four_bar")[1]))]))
