@@ -91,6 +91,6 @@ class ToolError(Mb2FmuError):
 
 
 class PlatformError(ToolError):
-    """No unit can be built for the requested platform."""
+    """No FMU can be built for the requested platform."""
 
     exit_code = 2

@@ -2,7 +2,7 @@
 
 Coordinates: ``swing`` is the angle of the pendulum from straight down, positive counter-clockwise about ``N.z``. The
 crank's angle from ``N.x`` is no coordinate but an input, ``theta``, and so are its rate ``theta_rate`` and its
-acceleration ``theta_acceleration``: whoever connects the unit says how the crank turns. Coupler and slider follow; with
+acceleration ``theta_acceleration``: whoever connects the FMU says how the crank turns. Coupler and slider follow; with
 the coupler longer than the crank their places are known in closed form,
 
     coupler = -asin(r sin(theta)/l),    slider = r cos(theta) + l cos(coupler),

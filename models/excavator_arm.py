@@ -8,7 +8,7 @@ bodies that slide in each other, ends at an eye of the arm that it moves; rocker
 The third cylinder, between stick and rocker, has no mass of its own. Gravity acts along -N.y.
 
 The inputs ``boom_force``, ``stick_force`` and ``bucket_force`` push the cylinders' ends apart; with how much, a circuit
-of oil in another unit says, which needs to know lengths and rates of the cylinders: ``length1``, ``length1_rate``,
+of oil in another FMU says, which needs to know lengths and rates of the cylinders: ``length1``, ``length1_rate``,
 ``length2``, ``length2_rate``, ``length3``, ``rate3``. Viscous friction ``d`` acts in each cylinder.
 
 Source: J.-C. Samin, P. Fisette, Symbolic Modeling of Multibody Systems, Kluwer 2003 (loops that are cut at joints). The

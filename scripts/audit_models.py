@@ -1,6 +1,6 @@
-"""Audits every model's unit, of both FMI versions: ``python scripts/audit_models.py [folder]``.
+"""Audits every model's FMU, of both FMI versions: ``python scripts/audit_models.py [folder]``.
 
-Prints one line for each unit, and every finding; exit code 1 if there is an error.
+Prints one line for each FMU, and every finding; exit code 1 if there is an error.
 """
 
 from __future__ import annotations

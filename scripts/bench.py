@@ -46,7 +46,7 @@ class Cell:
         lower: From the equations to the program, s.
         operations: Of x' in the program, solves included.
         evaluation: One x' by the NumPy evaluator, µs.
-        step: One communication step of 10 ms of the Python unit, µs.
+        step: One communication step of 10 ms of the Python FMU, µs.
     """
 
     chain: str
@@ -178,7 +178,7 @@ row in a process of its own. Times depend on the machine, the ratios in brackets
 - *lower*: from the equations to the program, in s.
 - *operations*: of x' in the program, the linear solve included.
 - *evaluation*: one x' by the NumPy evaluator, in µs.
-- *step*: one communication step of 10 ms of the Python unit, tolerance 1e-6, through fmpy, in µs.
+- *step*: one communication step of 10 ms of the Python FMU, tolerance 1e-6, through fmpy, in µs.
 """
 TABLE_HEAD = (
     "| links | method | derive | lower | operations | evaluation | step |",

@@ -214,7 +214,7 @@ def total(program: Program, entry: str) -> int:
 
 
 def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] = tuple(BUILDS)) -> dict[str, Side]:
-    """The unit's equations of x' in some builds."""
+    """The FMU's equations of x' in some builds."""
     native = motion_only(derivation.program)
     target = Target("2", "native")
     interface = describe(derivation.definition, derivation.equations, derivation.program, target)

@@ -1,7 +1,7 @@
 """Operations and instructions of a right-hand side by each treatment of holonomic constraints.
 
 Of models with loops, and of N four-bars that share nothing but the ground. Operations are those of the program, a
-Newton iteration counted once. Instructions are those of the compiled unit at its start, on the constraints, where one
+Newton iteration counted once. Instructions are those of the compiled FMU at its start, on the constraints, where one
 iteration is enough, counted by valgrind's callgrind; neither depends on the machine's load. ns do, and the seconds of
 processor time that the derivation takes. What was measured is kept in a file, so that a run that was stopped goes on
 where it was, and the picture can be drawn of what is there.
@@ -87,8 +87,8 @@ class Cost:
     Attributes:
         operations: Of the program.
         derived: Processor time of the derivation, s.
-        instructions: Of the compiled unit; None where they were not counted.
-        ns: Of the compiled unit; None where they were not measured.
+        instructions: Of the compiled FMU; None where they were not counted.
+        ns: Of the compiled FMU; None where they were not measured.
     """
 
     operations: int

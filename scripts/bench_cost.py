@@ -1,9 +1,9 @@
-"""What each operation costs in a compiled unit, among others: the weights of ``operation_cost.py``.
+"""What each operation costs in a compiled FMU, among others: the weights of ``operation_cost.py``.
 
 Into x' of a chain of joints more operations of one kind are put, evenly among what is there, and the program is timed
 with and without them: so an operation costs what it adds, waiting included, not what it takes alone. Everything is
-compiled as a unit is, for processors with AVX2; programs are timed in turns, the fastest of many rounds counts. The
-unit is what an operation of the chain costs, most of which are products, sums and differences. How often Newton's
+compiled as an FMU is, for processors with AVX2; programs are timed in turns, the fastest of many rounds counts. The
+FMU is what an operation of the chain costs, most of which are products, sums and differences. How often Newton's
 method evaluates its body is counted while loops move.
 """
 

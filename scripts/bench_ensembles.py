@@ -67,7 +67,7 @@ def ours(n: int) -> tuple[dict[str, Contender], Floats]:
 
 
 def unit(n: int, folder: Path, tolerance: float) -> Contender:
-    """The unit in a warm loop of C."""
+    """The FMU in a warm loop of C."""
     built = pipeline.build(pipeline.derive(MODEL), fmi="2")
     package.write_tree(built.core, folder)
     library = next((folder / "binaries").rglob("*.so"))
@@ -152,7 +152,7 @@ def main() -> None:
     few = max(n // 16, 1)  # the others take long
     print(f"{n} double pendulums over {STOP:g} s (others: {few}), on one core: seconds of pendulums per minute, error")
     with tempfile.TemporaryDirectory() as name:
-        contenders |= {f"the unit in a loop of C, {t:g}": unit(n, Path(name) / f"{t:g}", t) for t in (1e-8, 1e-5)}
+        contenders |= {f"the FMU in a loop of C, {t:g}": unit(n, Path(name) / f"{t:g}", t) for t in (1e-8, 1e-5)}
         others = {f"MuJoCo's rollout, RK4 of {1e3 * h:g} ms": mujoco(few, h) for h in (0.01, 0.001)}
         others["CasADi's mapped CVODES, 1e-8"] = casadi(few, 1e-8)
         best = dict.fromkeys((*contenders, *others), float("inf"))

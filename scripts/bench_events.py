@@ -76,7 +76,7 @@ def ball(*, strikes: bool) -> Model:
 
 
 def ours(folder: Path, *, strikes: bool) -> Path:
-    """Our unit's sources with the driver, as a program."""
+    """Our FMU's sources with the driver, as a program."""
     build = pipeline.export(ball(strikes=strikes), folder).build
     references = {variable.name: variable.value_reference for variable in build.interface.variables}
     values = {"HEIGHT": references["h"], "SPEED": references["v"], "RESTITUTION": references["e"]}

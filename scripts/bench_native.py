@@ -1,6 +1,6 @@
-"""Costs of native units, in one run: instructions and ns per call, ratios, export times, sizes of binaries.
+"""Costs of native FMUs, in one run: instructions and ns per call, ratios, export times, sizes of binaries.
 
-Calls are made by ``bench_native.c``, compiled together with each unit's sources by zig with the flags of a unit.
+Calls are made by ``bench_native.c``, compiled together with each FMU's sources by zig with the flags of a unit.
 Instructions are counted by valgrind's callgrind, as the difference of two runs of different length: they are the same
 each time, and do not depend on what else the machine does. Times depend on the machine; their ratios much less.
 """
@@ -53,7 +53,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one model's unit costs.
+    """What one model's FMU costs.
 
     Attributes:
         model: Name of the model file.
@@ -61,8 +61,8 @@ class Row:
         export: From the model file to the archive with warm caches, s.
         stages: Of that, by stage, s.
         costs: Call → cost.
-        python_step: One communication step of the Python unit through fmpy, µs.
-        native_step: The same of the native unit through fmpy, µs.
+        python_step: One communication step of the Python FMU through fmpy, µs.
+        native_step: The same of the native FMU through fmpy, µs.
     """
 
     model: str
@@ -106,7 +106,7 @@ def seconds_per_step(fmu: Path, derivation: Derivation) -> float:
 
 
 def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> dict[str, Cost]:
-    """Compiles the unit's sources with ``bench_native.c`` and calls it."""
+    """Compiles the FMU's sources with ``bench_native.c`` and calls it."""
     program = compiled(core, interface, folder, by_hand=by_hand)
     names = [*CALLS, *(["hand", "own"] if by_hand else [])]
     times = fastest(program, names)
@@ -114,7 +114,7 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
 
 
 def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> Path:
-    """The unit's sources with ``bench_native.c``, as a program in ``folder``."""
+    """The FMU's sources with ``bench_native.c``, as a program in ``folder``."""
     states, inputs = interface.of("state"), interface.of("input")
     settable = [*inputs, *(v for v in interface.of("parameter") if v.variability == "tunable")]
     defined = [
@@ -127,7 +127,7 @@ def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: 
 
 
 def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder: Path, defined: Sequence[str]) -> Path:
-    """The unit's sources with a driver that includes ``unit.c``, as a program in ``folder``."""
+    """The FMU's sources with a driver that includes ``unit.c``, as a program in ``folder``."""
     for path in core:
         if path.startswith("sources/"):
             file = folder / path
@@ -227,20 +227,20 @@ def page(rows: Sequence[Row], bytes_by_platform: Mapping[str, tuple[int, int]]) 
 def by_hand_text(costs: Mapping[str, Cost]) -> str:
     """The generated right-hand side beside the one that a person wrote."""
     parts = []
-    for name, what in (("own", "the unit's own sine and cosine"), ("hand", "the system's sine and cosine")):
+    for name, what in (("own", "the FMU's own sine and cosine"), ("hand", "the system's sine and cosine")):
         model, hand = costs["model"], costs[name]
         ratio = f"{model.nanoseconds / hand.nanoseconds:.2f} times its time"
         if model.instructions is not None and hand.instructions is not None:
             ratio += f", {model.instructions / hand.instructions:.2f} times its instructions"
         parts.append(f"with {what} {hand} (the unit: {ratio})")
     return (
-        f"The double pendulum's x' in the unit takes {costs['model']}; the same function written by hand "
+        f"The double pendulum's x' in the FMU takes {costs['model']}; the same function written by hand "
         f"(`scripts/bench_native.c`) takes {'; '.join(parts)}."
     )
 
 
 HEAD = """\
-# Performance of native units
+# Performance of native FMUs
 
 Written by `scripts/bench_native`; do not edit. One run on one machine: times depend on it, ratios and numbers of
 instructions much less.
@@ -248,11 +248,11 @@ instructions much less.
 CALLS_TEXT = """\
 Each cell: ns (instructions) of one call from C. *x'*: the generated function alone. *x' through FMI*: set time, set
 states, get derivatives. *step*: one communication step of the model's experiment by the default solver, to its
-tolerance. *get*, *set*: one value (an input, or a tunable parameter where there is none). *Python unit*: the same step
-of the Python unit through fmpy, in µs, and how many times longer that is than the native unit's step from C, and
+tolerance. *get*, *set*: one value (an input, or a tunable parameter where there is none). *Python FMU*: the same step
+of the Python FMU through fmpy, in µs, and how many times longer that is than the native FMU's step from C, and
 through fmpy, where most of the native step is fmpy."""
 CALLS_HEAD = (
-    "| model | operations of x' | x' | x' through FMI | step | get | set | Python unit | ratio | ratio in fmpy |",
+    "| model | operations of x' | x' | x' through FMI | step | get | set | Python FMU | ratio | ratio in fmpy |",
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
 )
 EXPORT_TEXT = "From the model file to the archive for the host, in s, caches warm; starting Python comes on top."

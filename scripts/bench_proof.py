@@ -1,7 +1,7 @@
 """Processor seconds of ``mb2fmu run`` by model: user and system time of the process and of all that it starts.
 
 Each run has a cache of its own with what is the same for every model, and compiled once on a machine: parts of zig's C
-library, and the functions in C that the proof's reference is integrated by (1.1 to 1.3 s together). Nothing of the
+library, and the functions in C that the validation's reference is integrated by (1.1 to 1.3 s together). Nothing of the
 model, its unit or its reference's equations is compiled already. The table is Markdown.
 """
 

@@ -1,8 +1,8 @@
 """x' of robots in generated C code, in one run with Pinocchio's: scripts/bench_robots [FILE.urdf …].
 
 Without arguments: the robots of ``docs/pictures``. Pinocchio's articulated-body algorithm, a library of templates, is
-compiled with -O3 -march=native (its headers come with the package ``pin``, Eigen's with ``casadi``). Ours is what a
-unit has, for any processor and for AVX2; damping is part of both, the rates of coordinates of ours only. Joints that
+compiled with -O3 -march=native (its headers come with the package ``pin``, Eigen's with ``casadi``). Ours is what an
+FMU has, for any processor and for AVX2; damping is part of both, the rates of coordinates of ours only. Joints that
 mimic others move by themselves, since ``aba`` leaves mimics out. Accelerations are compared before anything is
 measured; the programs are timed in turns by the processor's time, since a busy machine interrupts the slower one more
 often; the fastest of many rounds counts.
@@ -145,7 +145,7 @@ def said(model: pin.Model, q: Array, v: Array, effort: Array, damping: Array) ->
 def ours(
     derivation: pipeline.Derivation, model: pin.Model, state: tuple[Array, Array, Array], folder: Path
 ) -> Mapping[str, Timed]:
-    """The unit's equations of x' for any processor and for AVX2."""
+    """The FMU's equations of x' for any processor and for AVX2."""
     q, v, effort = state
     d = derivation.checked
     interface = describe(derivation.definition, derivation.equations, derivation.program, Target("2", "native"))

@@ -1,10 +1,10 @@
-"""Exports every model with two checkouts and compares the archives: the proof that a change left all units alone.
+"""Exports every model with two checkouts and compares the archives: the validation that a change left all FMUs alone.
 
 ``scripts/compare_archives BEFORE [AFTER]``: a checkout is a folder with ``mb2fmu/`` and ``models/``, as it is made by
 ``git worktree add --detach ../before COMMIT``. AFTER is this checkout if it is left out. Either may also be a folder of
 archives that an earlier call kept (``--keep``), which saves exporting them again.
 
-Every model is exported as a native unit of FMI 2.0 and 3.0 and as a Python unit; ``--all`` adds a Python unit by every
+Every model is exported as a native FMU of FMI 2.0 and 3.0 and as a Python FMU; ``--all`` adds a Python FMU by every
 formulation and every treatment of loops. What one checkout refuses the other one must refuse with the same message.
 Exit code 1 if any member differs.
 """
@@ -42,7 +42,7 @@ REFUSED = "refused.txt"
 
 
 def variants(model: str, *, every: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names and options of the units that are made of a model."""
+    """Names and options of the FMUs that are made of a model."""
     yield from UNITS.items()
     if every:
         for method in METHODS[-2:] if model in LARGE else METHODS:
@@ -85,7 +85,7 @@ def exported(source: Path, keep: Path, models: list[str], *, every: bool) -> Pat
 
 
 def members(folder: Path) -> dict[str, bytes]:
-    """Path in the archive → content, of a unit that was exported into a folder; or the refusal."""
+    """Path in the archive → content, of an FMU that was exported into a folder; or the refusal."""
     archives = sorted(folder.glob("*.fmu"))
     if not archives:
         refusal = folder / REFUSED
@@ -111,7 +111,7 @@ def differing(before: Path, after: Path) -> list[str]:
 
 
 def compare(before: Path, after: Path, models: list[str], *, every: bool) -> int:
-    """Prints what differs; the number of units that do."""
+    """Prints what differs; the number of FMUs that do."""
     units = [(model, name) for model in models for name, _ in variants(model, every=every)]
     unequal, refused = 0, 0
     for model, name in units:
@@ -120,7 +120,7 @@ def compare(before: Path, after: Path, models: list[str], *, every: bool) -> int
         unequal += bool(lines)
         if lines:
             print(f"{model}, {name}:", *lines, sep="\n    ")
-    print(f"{len(units) - unequal} of {len(units)} units are the same ({refused} refused by both checkouts or one)")
+    print(f"{len(units) - unequal} of {len(units)} FMUs are the same ({refused} refused by both checkouts or one)")
     return unequal
 
 

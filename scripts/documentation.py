@@ -111,7 +111,7 @@ def _gallery() -> Iterator[tuple[str, str | bytes]]:
         tags = _tags(definition, docstring)
         used |= set(tags)
         cards.append(_card(name, f"{definition.name}: {title}", tags, moves=bool(made.page)))
-    head = ["# Gallery", "", "Every model of the repository, an FMU of which is made and proven in the tests.", ""]
+    head = ["# Gallery", "", "Every model of the repository, an FMU of which is made and validated in the tests.", ""]
     choice = _choice([tag for tag in TAGS if tag in used])
     yield "gallery/index.md", "\n".join([*head, '<div class="gallery">', choice, *cards, "</div>"]) + "\n"
 
@@ -258,7 +258,7 @@ def _table(what: str, value: str, rows: Iterable[tuple[str, str, str, str]]) -> 
     lines = [f"| `{name}` | `{number}` | {unit} | {description} |" for name, number, unit, description in rows]
     if not lines:
         return []
-    return [f"| {what} | {value} | unit | |", "|---|---|---|---|", *lines, ""]
+    return [f"| {what} | {value} | FMU | |", "|---|---|---|---|", *lines, ""]
 
 
 def _picture(definition: ModelDefinition, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Computes the constants of the unit's elementary functions and writes ``runtime/elementary_coefficients.h``.
+"""Computes the constants of the FMU's elementary functions and writes ``runtime/elementary_coefficients.h``.
 
 Every polynomial is the best one in the sense of Chebyshev: its largest relative error on the interval is as small as
 its degree allows, found by Remez' second algorithm with 60 digits (Cheney: Introduction to Approximation Theory, 2nd

@@ -1,4 +1,4 @@
-"""Counts which planted faults the proof finds; the faults stand beside the tests, in ``tests/planted``."""
+"""Counts which planted faults the validation finds; the faults stand beside the tests, in ``tests/planted``."""
 
 from __future__ import annotations
 

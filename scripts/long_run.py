@@ -1,12 +1,12 @@
-"""Runs units of constrained models for as long as one likes, with inputs held at their start values.
+"""Runs FMUs of constrained models for as long as one likes, with inputs held at their start values.
 
 Printed for every tenth of the run: the largest residual of the constraints at any communication point so far, by the
-reference's own functions of the coordinates and speeds that the unit gives, and the drift of its energy, over the range
-of the kinetic energy and per 1,000 s. In Co-Simulation the state is saved in mid-run and the rest of that tenth run
+reference's own functions of the coordinates and speeds that the FMU gives, and the drift of its energy, over the range
+of the kinetic energy and per 1,000 s. In Co-Simulation the state is saved during the run and the rest of that tenth run
 twice: all bits must be the same. Exit code 1 if a residual reaches 1e-10, the drift 1e-6, or a bit differs.
 
 In Model Exchange the importer integrates: fmpy by CVODE, whose backward differentiation formulas lose energy of
-themselves. What is theirs is told from what is the unit's by control experiments: the same unit by SciPy's DOP853
+themselves. What is theirs is told from what is the FMU's by control experiments: the same unit by SciPy's DOP853
 (``--integrator DOP853``), loops in closed form (``--constraints explicit``), a model without constraints.
 """
 
@@ -86,7 +86,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How long a unit runs: s, s between communication points, relative tolerance, parameters by FMU name."""
+    """How long an FMU runs: s, s between communication points, relative tolerance, parameters by FMU name."""
 
     stop: float
     step: float
@@ -220,7 +220,7 @@ RUNNERS = {"CoSimulation": co_simulation, "CVODE": by_cvode, "DOP853": by_dop853
 
 
 def run(name: str, runner: str, constraints: formulations.TreatmentOption, span: Span) -> bool:
-    """One unit; True if it kept everything."""
+    """One FMU; True if it kept everything."""
     with tempfile.TemporaryDirectory() as folder:
         exported = pipeline.export(ROOT / "models" / f"{name}.py", Path(folder), constraints=constraints)
         derivation = exported.build.derivation
@@ -247,7 +247,7 @@ def main() -> int:
     parser.add_argument("--kind", choices=("CoSimulation", "ModelExchange"), default="CoSimulation")
     parser.add_argument("--integrator", choices=("CVODE", "DOP853"), default="CVODE", help="of Model Exchange")
     parser.add_argument("--constraints", choices=get_args(formulations.TreatmentOption), default="auto")
-    parser.add_argument("--rate", type=float, help="parameter constraints.rate of the unit, 1/s")
+    parser.add_argument("--rate", type=float, help="parameter constraints.rate of the FMU, 1/s")
     given = parser.parse_args()
     names = given.names or ["four_bar", "rolling_disc"]
     parameters = {} if given.rate is None else {"constraints.rate": given.rate}

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    """Exit code 0 if the unit in the picture passed."""
+    """Exit code 0 if the FMU in the picture passed."""
     with tempfile.TemporaryDirectory() as folder:
         finished = pipeline.run(ROOT / "models" / "double_pendulum.py", folder)
     names = ("shoulder.angle", "elbow.angle")

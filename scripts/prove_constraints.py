@@ -1,9 +1,9 @@
-"""Every constrained mechanism by every treatment of its constraints, as every kind of unit, against its reference.
+"""Every constrained mechanism by every treatment of its constraints, as every kind of FMU, against its reference.
 
-Each unit goes through the validation of ``mb2fmu run``: native ones as Co-Simulation and as Model Exchange. What was
+Each FMU goes through the validation of ``mb2fmu run``: native ones as Co-Simulation and as Model Exchange. What was
 found is kept in a file, a line per unit, so that a run that was stopped goes on where it was. At the end a table is
-written: for each model and treatment the largest error over its bound among all units and kinds, below 1 if all passed.
-Exit code 1 if a unit fell short or failed.
+written: for each model and treatment the largest error over its bound among all FMUs and kinds, below 1 if all passed.
+Exit code 1 if an FMU failed or failed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ UNITS: Mapping[str, BuildOptions] = {
 }
 PASSED, REFUSED, LEFT = "passed", "refused", "left"
 OUT_OF_CHART = ("the motion leaves what the independent ones", "the loop cannot be closed")
-"""What a unit says where its independent coordinates cannot describe the motion any longer."""
+"""What an FMU says where its independent coordinates cannot describe the motion any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Found:
 
     Attributes:
         outcome: ``passed``, ``refused`` (by the treatment, with a reason), ``left`` (the motion left what its
-            independent coordinates describe, and the unit said so), or what is wrong.
+            independent coordinates describe, and the FMU said so), or what is wrong.
         ratio: Largest error over its bound.
         worst: Of what, and how it was run.
         seconds: To build and validate it.
@@ -167,7 +167,7 @@ def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 @cache
 def yardstick(case: str, used: Method) -> validation.Yardstick:
-    """By the formulation that the reference of units of such equations has, one for all units of a mechanism."""
+    """By the formulation that the reference of FMUs of such equations has, one for all FMUs of a mechanism."""
     derivation = _derived(case, "attractor" if CASES[case].loops else "auto")
     source = reference_equations(derivation.mechanism, used)
     return validation.make_yardstick(derivation.definition, source.equations, mechanism=source.mechanism)
@@ -201,7 +201,7 @@ def prove(case: str, treatment: str, unit: str) -> Found:
     kind, worst = max(kinds, key=lambda pair: pair[1].ratio)
     short = [f"{k} {i.name} {i.verdict} ({i.ratio:.3g})" for k, i in kinds if i.verdict != "passed"]
     short += [f"{f.checker}: {f.message}" for f in result.conformance if f.severity == "error"]
-    outcome = PASSED if result.passed else f"fell short: {'; '.join(short[:3])}, {len(short)} in all"
+    outcome = PASSED if result.passed else f"failed: {'; '.join(short[:3])}, {len(short)} in all"
     return Found(case, treatment, unit, outcome, worst.ratio, f"{worst.name}, {kind}", time.perf_counter() - begun)
 
 
@@ -238,7 +238,7 @@ def _cell(found: Sequence[Found], reasons: dict[str, int]) -> str:
 
 
 def main() -> int:
-    """Exit code 0, or 1 if something fell short."""
+    """Exit code 0, or 1 if something failed."""
     parser = argparse.ArgumentParser(prog="prove_constraints", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; all of them if none")
     parser.add_argument("--treatments", nargs="*", help=f"of {', '.join(TREATMENTS)}; all of them if none")
@@ -265,7 +265,7 @@ def main() -> int:
 
 
 def _proved(name: str, treatment: str, unit: str) -> Found:
-    """Whatever goes wrong with one unit is told of it, and the others go on."""
+    """Whatever goes wrong with one FMU is told of it, and the others go on."""
     try:
         return prove(name, treatment, unit)
     except ToolError as error:

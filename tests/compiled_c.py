@@ -1,4 +1,4 @@
-"""Compiles printed models and the unit's arithmetic into shared libraries and calls them."""
+"""Compiles printed models and the FMU's arithmetic into shared libraries and calls them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Component:
         return function(self.store, *arguments)
 
     def instantiate(self, kind: str, token: str, early: bool = False) -> Instance:
-        """An instance of ``co-simulation`` or ``model-exchange``; ``handle`` is None where the unit refuses."""
+        """An instance of ``co-simulation`` or ``model-exchange``; ``handle`` is None where the FMU refuses."""
         visible, logging, event_mode = False, True, False
         more = (event_mode, early, []) if kind == "co-simulation" else ()
         name = f"[static]{kind}-instance.instantiate-{kind}"

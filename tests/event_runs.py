@@ -1,4 +1,4 @@
-"""Runs of units through fmpy that keep the instants of events."""
+"""Runs of FMUs through fmpy that keep the instants of events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ONE = 1e-9  # s
 
 @dataclass(frozen=True)
 class EventRun:
-    """What fmpy recorded, and when the unit asked for an event.
+    """What fmpy recorded, and when the FMU asked for an event.
 
     Attributes:
         found: The rows, two of them at each event: before and after.
@@ -34,7 +34,7 @@ class EventRun:
 def run_with_events(
     unit: str, kind: str, stop: float, step: float, names: Sequence[str], tolerance: float = 1e-9, **start: float
 ) -> EventRun:
-    """Runs a unit of FMI 3; in Co-Simulation it returns at each event, in Model Exchange CVODE finds them.
+    """Runs an FMU of FMI 3; in Co-Simulation it returns at each event, in Model Exchange CVODE finds them.
 
     Args:
         unit: The file.
@@ -60,7 +60,7 @@ def run_with_events(
 
 @contextlib.contextmanager
 def states_of_its_own() -> Iterator[None]:
-    """An importer that goes on from its own states behind each event, whatever the unit says of values that changed."""
+    """An importer that goes on from its own states behind each event, whatever the FMU says of values that changed."""
     step, reset = sundials.CVodeSolver.step, sundials.CVodeSolver.reset
 
     def deaf(method):

@@ -1,4 +1,4 @@
-"""Judges units by what their models do, for tests that plant faults; few instants are enough."""
+"""Judges FMUs by what their models do, for tests that plant faults; few instants are enough."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_long_steps(path: Path, step: float) -> Model:
 
 
 class Judge:
-    """Judges units in their default experiment, those of one model by one yardstick.
+    """Judges FMUs in their default experiment, those of one model by one yardstick.
 
     Models are given as functions that make them: the same function, the same yardstick.
     """
@@ -40,7 +40,7 @@ class Judge:
         return self._known[make]
 
     def reference(self, make: Callable[[], Model]) -> Reference:
-        """What units of a model are held against."""
+        """What units of a model are compared with."""
         return self._yardstick(make)[2].reference
 
     def result(self, make: Callable[[], Model], unit: Path) -> ValidationResult:
@@ -51,7 +51,7 @@ class Judge:
         )
 
     def passes(self, make: Callable[[], Model], unit: Path) -> bool:
-        """Whether a unit is right; one that cannot be run to its end is not."""
+        """Whether an FMU is right; one that cannot be run to its end is not."""
         try:
             return self.result(make, unit).passed
         except Mb2FmuError:

@@ -1,4 +1,4 @@
-"""x' of a unit's program held against SymPy's own equations of the very object that was handed over.
+"""x' of an FMU's program compared with SymPy's own equations of the very object that was handed over.
 
 SymPy's ``mass_matrix_full`` and ``forcing_full`` are evaluated as they are, number by number, and solved by NumPy;
 nothing of mb2fmu takes part but the names of the states and the program that is judged.
@@ -30,7 +30,7 @@ _NEWTON = 30
 
 @dataclass(frozen=True)
 class Compared:
-    """States, x' by the unit's program and x' by SymPy, shape (n_states, n_x); outputs shape (n_states, n_y).
+    """States, x' by the FMU's program and x' by SymPy, shape (n_states, n_x); outputs shape (n_states, n_y).
 
     ``truth`` is SymPy's equations as functions of numbers, which take longer to form than everything else.
     """

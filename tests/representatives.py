@@ -1,6 +1,6 @@
 """Models each of which stands for a kind, for what is tried with one backend or importer after the other.
 
-A model proves itself as a native unit in the suite (``end_to_end/test_models.py``) if it stands for a kind. The same
+A model validates itself as a native FMU in the suite (``end_to_end/test_models.py``) if it stands for a kind. The same
 once more, in Python's own time or through other importers, shows something new for the few kinds only that are told
 apart there. The rest carries the mark ``repeats``: ``scripts/prove_models`` runs it, each night.
 """
@@ -35,7 +35,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "bicycle": "as rolling_disc and four_bar; its motion is known in test_models",
     "chaplygin_sleigh": "as rolling_disc; its motion is known in test_models",
     "clutch_line": "as stick_slip_belt; its instants and end are known in test_published_friction",
-    "crank_slider": "as four_bar; without the coupler's mass its unit is proven in test_models",
+    "crank_slider": "as four_bar; without the coupler's mass its unit is validated in test_models",
     "double_simple_pendulum": "as two_rods; its tensions are known in test_book_models",
     "earth_and_moon": "as two_rods; its motion is known in test_models",
     "hexapod": "as four_bar; its accelerations are known in test_loops_against_attractor",
@@ -47,27 +47,27 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "msl_pendulum": "as double_pendulum; its motion is known in test_models",
     "rigid_body": "as quadrotor_slung_load; its motion is known in test_models",
     "rolling_sphere": "as rolling_disc; its motion is known in test_models",
-    "simple_pendulum": "its unit is proven in test_native_units; its motion is known in test_models",
+    "simple_pendulum": "its unit is validated in test_native_units; its motion is known in test_models",
     "valve_train": "as transmission; its motion is known in test_models",
     "snakeboard": "as rolling_disc; its motion is known in test_models",
     "cart_pole": "as double_pendulum",
     "dry_friction_oscillator": "as stick_slip_belt; it rests where it should in test_events",
-    "gripper": "latches are proven in test_latches; what it does is known in test_gripper",
+    "gripper": "latches are validated in test_latches; what it does is known in test_gripper",
     "hand": "as chain; its pathways as muscle_arm",
     "msl_planar_four_bar": "as four_bar; its end is known in test_closed_loops",
     "n_four_bar": "as four_bar; its motion is known in test_closed_loops",
     "n_link_pendulum": "as double_pendulum",
     "robot_arm": "as chain; its equations are known in test_published_arms",
-    "rocking_block": "latches are proven in test_latches, which knows its numbers",
+    "rocking_block": "latches are validated in test_latches, which knows its numbers",
     "sampled_cart_pole": "as bouncing_ball; its motion is known in test_sampled_control",
     "compass_walker": "as bouncing_ball; its gait is known in test_compass_walker",
     "simplest_walker": "as bouncing_ball; its gait is known in test_simplest_walker",
     "slider_crank_clearance": "as woodpecker; its impacts are known in test_slider_crank_clearance",
     "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",
     "two_rods": "as double_pendulum; its equations are known in test_known_equations",
-    "woodpecker": "contacts with friction are proven in test_contact_friction; its cycle is known in test_woodpecker",
+    "woodpecker": "contacts with friction are validated in test_contact_friction; its cycle is known in test_woodpecker",
 }
-"""Models whose unit is proven each night only, with what holds their law in the suite."""
+"""Models whose FMU is validated each night only, with what holds their law in the suite."""
 
 
 def marked(

@@ -1,6 +1,6 @@
-"""Shorter proofs, for tests about what becomes of a verdict: a unit's motion is judged, and nothing else.
+"""Shorter validations, for tests about what becomes of a verdict: an FMU's motion is judged, and nothing else.
 
-What it declares, and how it answers when it is disturbed, is judged in the tests of whole proofs.
+What it declares, and how it answers when it is disturbed, is judged in the tests of whole validations.
 """
 
 from __future__ import annotations

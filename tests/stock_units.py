@@ -1,4 +1,4 @@
-"""Units that pythonfmu's own command builds, as others make them; without the second free at the end of the process.
+"""FMUs that pythonfmu's own command builds, as others make them; without the second free at the end of the process.
 
 pythonfmu 0.7.0 frees one block twice as its host ends (``pythonfmu_patch.py``): where memory is used in an
 unlucky order the host dies with "corrupted double-linked list" after all work is done. Tests of what such units do
@@ -16,7 +16,7 @@ from mb2fmu.fmu.package.python_fmu import without_second_free
 
 
 def built(folder: Path, name: str, source: str) -> Path:
-    """The unit of a slave's source; ``name`` is its class, and the unit's file ``name.fmu`` in the folder."""
+    """The FMU of a slave's source; ``name`` is its class, and the FMU's file ``name.fmu`` in the folder."""
     script = f"{name.lower()}.py"
     (folder / script).write_text(source, encoding="utf-8")
     command = [sys.executable, "-m", "pythonfmu", "build", "-f", script, "-d", str(folder)]

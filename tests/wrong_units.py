@@ -1,4 +1,4 @@
-"""Units that are wrong in one place of their C sources, really compiled."""
+"""FMUs that are wrong in one place of their C sources, really compiled."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mb2fmu.pipeline.derivation.pipeline_results import Build
 
 
 def packed(build: Build, path: Path) -> Path:
-    """The unit as it is."""
+    """The FMU as it is."""
     package.pack(build.core, path)
     return path
 
 
 def changed_unit(build: Build, path: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
-    """The unit with some of its sources (file → what is replaced, by what) changed and compiled for this machine.
+    """The FMU with some of its sources (file → what is replaced, by what) changed and compiled for this machine.
 
     What is replaced must stand there once.
     """

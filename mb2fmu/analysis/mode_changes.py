@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Signals = Callable[[float], Floats]
 
 SLACK = 1e-13
-"""Margins above minus this are right; as in units that find their own events."""
+"""Margins above minus this are right; as in FMUs that find their own events."""
 
 _HELD = 1e-9
 """Surfaces of signs that may be held, in their units."""

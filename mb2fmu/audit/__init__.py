@@ -1,11 +1,11 @@
-"""Compare a unit's actions with its own declarations and with the standard.
+"""Compare an FMU's actions with its own declarations and with the standard.
 
 Input: any FMU, of FMI 2 or 3, from whatever tool. Output: :class:`AuditResult`: findings, each of a rule, with the
-section of the standard that it breaks. Promises: all problems at once; a unit that crashes, hangs or eats memory is a
+section of the standard that it breaks. Promises: all problems at once; an FMU that crashes, hangs or eats memory is a
 finding and not the end of the audit; the same unit gives the same findings. It knows nothing of the stages that make
-units, since it judges any, and must not import them.
+FMUs, since it judges any, and must not import them.
 
-The names below are imported when they are first used: the processes that run a unit need none of them, and are started
+The names below are imported when they are first used: the processes that run an FMU need none of them, and are started
 often.
 """
 

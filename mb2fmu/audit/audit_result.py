@@ -31,11 +31,11 @@ class AuditResult:
         consulted: Names and versions of other checkers.
         seconds: What it took.
         unjudged: Rule → why it was not judged.
-        faults: Of the auditor itself, with tracebacks; nothing of them is the unit's.
+        faults: Of the auditor itself, with tracebacks; nothing of them is the FMU's.
         lacking: Bounds of the trial that could not be had on this machine.
         runnable: Whether there is a binary for this machine; None if nothing was to be run.
         waived: Findings that a waiver of the policy takes out, and those that the baseline has too, with the reason.
-        idle: Waivers of the policy that are about this unit and rules that were judged, and fit nothing that was found.
+        idle: Waivers of the policy that are about this FMU and rules that were judged, and fit nothing that was found.
     """
 
     fmu: str

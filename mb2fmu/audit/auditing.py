@@ -1,4 +1,4 @@
-"""``audit``: apply all rules to one unit, and collect the results of other checkers."""
+"""``audit``: apply all rules to one FMU, and collect the results of other checkers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CLOSING = 0.04
 """Part of the budget that is left for ending what runs, and for telling what was found."""
 
 CALL_LIMIT = 15.0
-"""For one call of the unit, in s."""
+"""For one call of the FMU, in s."""
 
 MEMORY_LIMIT = 8 * 1024**3
 OTHERS = "checker"
@@ -75,7 +75,7 @@ def audit(
         run: Whether to run it, or to judge only what can be read.
         others: Whether to ask fmpy and fmutool too.
         budget: What everything may take, in s.
-        time_limit: What one call of the unit may take, in s.
+        time_limit: What one call of the FMU may take, in s.
         memory_limit: Address space of the process that runs it, in bytes; None: 8 GiB, or half of the machine's.
         jobs: Processes at once; None: as many as there are processors.
         policy: What the one who asks accepts.
@@ -142,7 +142,7 @@ def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: 
         idle = rule_applicability.without(unit, description)
         behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
         with ThreadPoolExecutor(1) as pool:
-            # Reading takes a while, and loading what reads binaries half a second: meanwhile the unit is run.
+            # Reading takes a while, and loading what reads binaries half a second: meanwhile the FMU is run.
             read = pool.submit(_read, unit, description, wanted)
             if run and any(rules()[each].half == "behaviour" for each in wanted):
                 trial = try_unit(unit, description, behaviour, bounds)
@@ -195,7 +195,7 @@ def _unjudged(name: str, seen: _Seen, version: int, *, run: bool) -> str:
         return ""
     if run and seen.description is not None and not trial.runnable:
         return "the archive has no binary that this machine can run"
-    untried = NOT_TO_THE_END if trial.tried else "the unit was not run"
+    untried = NOT_TO_THE_END if trial.tried else "the FMU was not run"
     if name == MEMORY and not any(each.endswith(WATCHED) for each in trial.tried):
         untried = "valgrind is not installed, or was not asked for"
     return trial.idle.get(name) or untried

@@ -58,7 +58,7 @@ def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Fin
     Raises:
         ToolError: If a checker does not run to its end, or is not installed (extra ``audit``).
     """
-    required("the proof", "fmu_manipulation_toolbox")
+    required("the validation", "fmu_manipulation_toolbox")
     with ThreadPoolExecutor(2) as pool:
         said = [pool.submit(checker, fmu, time_limit) for checker in (_fmpy, _fmutool)]
         return tuple(finding for each in said for finding in each.result())

@@ -15,7 +15,7 @@ OWN = "mb2fmu"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that a unit must, or should, be or do.
+    """One thing that an FMU must, or should, be or do.
 
     Attributes:
         id: ``group.name``: what a finding is known by.
@@ -45,7 +45,7 @@ class Finding:
         message: What is wrong, with names and numbers.
         where: Archive member with line, variable, or what was being done.
         remedy: What to do about it.
-        section: Of the standard, for the unit's version; empty for what other checkers say.
+        section: Of the standard, for the FMU's version; empty for what other checkers say.
         source: ``mb2fmu``, or the name and version of the checker that says it.
         number: Of findings that it stands for.
     """
@@ -103,7 +103,7 @@ def finding(observation: Observation, version: int) -> Finding:
 
     Args:
         observation: Of a rule of the table.
-        version: FMI version of the unit, 2 or 3.
+        version: FMI version of the FMU, 2 or 3.
     """
     rule = rules()[observation.rule]
     return Finding(

@@ -39,14 +39,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Motion of the unit by another tool, or by measurement.
+    """Motion of the FMU by another tool, or by measurement.
 
     Attributes:
         reference: What is to be met.
-        inputs: What moves the unit; None: its start values stay.
+        inputs: What moves the FMU; None: its start values stay.
         start: Start time; None: the first time of the reference.
         stop: Stop time; None: the last one.
-        step: Communication step; None or 0: the unit's own.
+        step: Communication step; None or 0: the FMU's own.
         tolerance: Relative, that the reference was made with.
     """
 
@@ -179,7 +179,7 @@ def _covers(table: Table, start: float, stop: float) -> bool:
 
 
 def beside(path: Path) -> Recorded | None:
-    """Return the recorded run beside a unit, by the names of the cross-check; None where there is none.
+    """Return the recorded run beside an FMU, by the names of the cross-check; None where there is none.
 
     Raises:
         Mb2FmuError: If there is one that cannot be used.

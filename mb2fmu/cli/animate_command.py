@@ -34,7 +34,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(short_help="A page, or a picture, of a mechanism in motion.")
-@click.argument("source", type=click.Path(path_type=Path), metavar="UNIT.fmu|MODEL.py|ROBOT.urdf")
+@click.argument("source", type=click.Path(path_type=Path), metavar="NAME.fmu|MODEL.py|ROBOT.urdf")
 @click.option(
     "-o",
     "--output",
@@ -57,7 +57,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "--model",
     type=click.Path(path_type=Path),
     metavar="MODEL.py",
-    help="For a unit that does not say what it looks like; the model's own motion becomes the ghost.",
+    help="For an FMU that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
 @options(at_option, input_option, stop_option, step_option, set_option, robot_options)
@@ -83,7 +83,7 @@ def animate(
 ) -> None:
     """Shows a mechanism in motion: one page that opens from disk, without a network; or still pictures of it.
 
-    A model is integrated by its own equations; a unit is run by fmpy, beside the reference that it carries (if it is
+    A model is integrated by its own equations; an FMU is run by fmpy, beside the reference that it carries (if it is
     run as that was: without --at, --input, --stop and --step).
 
     \b

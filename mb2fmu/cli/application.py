@@ -1,6 +1,6 @@
 """The command line: ``mb2fmu run | export | validate | animate | audit | equations | linearize | new | list``.
 
-Exit codes: 0 good, 1 the FMU fell short, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
+Exit codes: 0 good, 1 the FMU failed, 2 the input is wrong, 3 a tool failed, 70 a fault of mb2fmu itself, 130
 interrupted, 143 terminated. Results go to stdout, progress (in a pipe only what it compiled for) and errors to stderr.
 """
 
@@ -64,7 +64,7 @@ HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 EPILOG = """\b
 Exit codes:
   0   good
-  1   the FMU fell short of a bound
+  1   the FMU failed in a bound
   2   the input is wrong: model file, option, or the FMU handed over
   3   a tool (compiler, importer, disk) failed
   70  a fault of mb2fmu itself
@@ -225,7 +225,7 @@ def _unit_options(command: Command) -> Command:
 @click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
 @click.version_option(__version__, prog_name="mb2fmu")
 def commands() -> None:
-    """Turns mechanisms written with SymPy mechanics into FMUs, and proves that they move alike.
+    """Turns mechanisms written with SymPy mechanics into FMUs, and validates that they move alike.
 
     \b
     Start here:
@@ -286,7 +286,7 @@ def run(
     type=click.Choice(["fmu", *SOURCE_TARGETS]),
     default="fmu",
     show_default=True,
-    help="What is written: a unit, or the equations as source code, as mb2fmu equations --format has it.",
+    help="What is written: an FMU, or the equations as source code, as mb2fmu equations --format has it.",
 )
 def export(
     model: Path,
@@ -337,7 +337,7 @@ def export(
 
 
 def _export_facts(exported: Exported, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``--json`` writes of an exported unit; ``options``: how it was built."""
+    """Return what ``--json`` writes of an exported FMU; ``options``: how it was built."""
     derivation, interface = exported.build.derivation, exported.build.interface
     return {
         "model": derivation.definition.name,
@@ -361,14 +361,14 @@ _OF_UNITS = ("modelica", "backend", "fmi", "platforms", "compiler", "fast", "sol
 
 
 def _export_source(model: Any, folder: Path, target: str, json_file: Path | None, **options: Any) -> None:
-    """Write the equations as source code; refuse options that only units have."""
+    """Write the equations as source code; refuse options that only FMUs have."""
     from mb2fmu import pipeline
 
     context = click.get_current_context()
     given = {p.name: p.opts[0] for p in context.command.params if p.name in _OF_UNITS}
     meant = [word for name, word in given.items() if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if meant:
-        raise click.UsageError(f"{', '.join(meant)}: only a unit has this, not --target {target}")
+        raise click.UsageError(f"{', '.join(meant)}: only an FMU has this, not --target {target}")
     chosen = {name: value for name, value in options.items() if name not in _OF_UNITS}
     with Progress() as progress:
         derivation = pipeline.derive(model, observer=progress, **chosen)

@@ -28,7 +28,7 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
 @click.command(short_help="Judge any FMU: what it does against what it says.")
-@click.argument("fmu", type=click.Path(path_type=Path), metavar="UNIT.fmu")
+@click.argument("fmu", type=click.Path(path_type=Path), metavar="NAME.fmu")
 @json_file_option
 @click.option(
     "--report",
@@ -63,7 +63,7 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
 @click.option("--baseline", type=_there, metavar="OLD.json", help="JSON of an earlier audit: only what is new fails.")
 @click.option(
     "--reference", type=_there, metavar="REF.csv",
-    help="A recorded run to be repeated (FMI cross-check form); UNIT_ref.csv beside the unit is taken if it is there.",
+    help="A recorded run to be repeated (FMI cross-check form); UNIT_ref.csv beside the FMU is taken if it is there.",
 )  # fmt: skip
 @click.option("--input", "input_file", type=_there, metavar="IN.csv", help="Inputs of the recorded run.")
 @click.option("--options", type=_there, metavar="REF.opt", help="StartTime, StopTime, StepSize, RelTol of that run.")

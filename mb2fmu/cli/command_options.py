@@ -95,7 +95,7 @@ def refuse_for_units(what: str, *names: str) -> None:
         if option.name in asked and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
     if meant:
-        raise click.UsageError(f"{', '.join(meant)}: {what} does not have this; --at sets a unit's values")
+        raise click.UsageError(f"{', '.join(meant)}: {what} does not have this; --at sets an FMU's values")
 
 
 def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:

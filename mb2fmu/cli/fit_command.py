@@ -70,7 +70,7 @@ def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Also write the unit with the found values, and beside it where they come from.",
+    help="Also write the FMU with the found values, and beside it where they come from.",
 )
 @click.option(
     "--report",

@@ -14,7 +14,7 @@ _role = click.option(
     "--as",
     "role",
     type=click.Choice(["plant", "inverse-dynamics"]),
-    help="Robots: what the unit is. plant: efforts move it (the default); inverse-dynamics: motions go in, efforts "
+    help="Robots: what the FMU is. plant: efforts move it (the default); inverse-dynamics: motions go in, efforts "
     "come out.",
 )
 _limits = click.option(
@@ -45,7 +45,7 @@ _quantities = click.option(
 _arrays = click.option(
     "--arrays",
     is_flag=True,
-    help="Robots: units of FMI 3 have positions, speeds, accelerations, efforts, poses and equations as arrays.",
+    help="Robots: FMUs of FMI 3 have positions, speeds, accelerations, efforts, poses and equations as arrays.",
 )
 _packages = click.option(
     "--package",

@@ -34,7 +34,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(short_help="Simulate a model or any FMU: table, CSV, Parquet, plot.")
-@click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|UNIT.fmu")
+@click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|NAME.fmu")
 @at_option
 @options(input_option, stop_option, step_option)
 @click.option("--kind", type=click.Choice(KINDS), help="Of a unit: Co-Simulation or Model Exchange.")
@@ -59,7 +59,7 @@ def simulate(
 ) -> None:
     """Simulates a model by its own equations, or any FMU by fmpy, without judging anything.
 
-    Inputs of a model are followed at every instant; a unit gets them at the beginning of each communication step.
+    Inputs of a model are followed at every instant; an FMU gets them at the beginning of each communication step.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def simulate(
             )
         else:
             if kind is not None:
-                raise click.BadParameter("only a unit is run so; a model is integrated", param_hint="--kind")
+                raise click.BadParameter("only an FMU is run so; a model is integrated", param_hint="--kind")
             from mb2fmu.pipeline.simulation.model_simulation import simulate_model
 
             model = pipeline.load(source, arguments).at(at)

@@ -27,7 +27,7 @@ _positive = click.FloatRange(min=0.0, min_open=True)
 _FITTING = "  [default: such that steps of --step or --delay follow the lightest part on it]"
 
 
-@click.command(short_help="Cut a model into several units, with the file that couples them.")
+@click.command(short_help="Cut a model into several FMUs, with the file that couples them.")
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 @click.option(
     "--at",

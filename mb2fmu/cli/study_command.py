@@ -57,7 +57,7 @@ class _Counter:
 
 
 def _number(text: str) -> float | str:
-    """Return a number, or text with a unit that is looked at later."""
+    """Return a number, or text with a unit that is read later."""
     try:
         return float(text)
     except ValueError:
@@ -148,7 +148,7 @@ _OPTIONS = (
     ),
     click.option("--stop", type=float, metavar="T", help="End in s.  [default: as the experiment]"),
     click.option("--step", type=float, metavar="H", help="Communication step in s.  [default: as the experiment]"),
-    click.option("--kind", type=click.Choice(["cs", "me"]), help="How a unit is run.  [default: cs]"),
+    click.option("--kind", type=click.Choice(["cs", "me"]), help="How an FMU is run.  [default: cs]"),
 )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def plan_options(command: Command) -> Command:
 
 
 def plan_of(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
-    """Return the plan: read from a file, or made of options for a unit or model.
+    """Return the plan: read from a file, or made of options for an FMU or model.
 
     Args:
         source: Plan, unit or model.
@@ -174,9 +174,9 @@ def plan_of(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
         if given:
             names = {"table": "cases", "fixed": "at", "inputs": "input", "results": "result", "arguments": "set"}
             said = ", ".join(f"--{names.get(name, name).replace('_', '-')}" for name in given)
-            raise click.UsageError(f"{said}: a plan says this itself; write it into {source}, or name a unit or model")
+            raise click.UsageError(f"{said}: a plan says this itself; write it into {source}, or name an FMU or model")
         return source
-    plan: dict[str, Any] = {"unit" if source.suffix == ".fmu" else "model": str(source)}
+    plan: dict[str, Any] = {"fmu" if source.suffix == ".fmu" else "model": str(source)}
     for key, name in (("set", "fixed"), *((each, each) for each in ("arguments", "inputs", "results", "vary"))):
         if name in given:
             plan[key] = given[name]
@@ -215,7 +215,7 @@ def _cases(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine.  [default: processors]"
 )
-@click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if unit or plan are others.")
+@click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
 @plan_options
 @options(set_option, json_file_option, debug_option)
 def study(
@@ -229,7 +229,7 @@ def study(
 ) -> None:
     """Runs all cases of a plan: a grid, a Latin hypercube, Sobol's sequence or a table of one's own.
 
-    A plan is a file, or options say it of a unit or model. Results are Parquet, with a manifest and a page that sums
+    A plan is a file, or options say it of an FMU or model. Results are Parquet, with a manifest and a page that sums
     them up. A case that fails is a row with its message; what is interrupted goes on with --resume. Exit code 1 if a
     case failed.
 

@@ -49,9 +49,9 @@ def system(
     json_file: Path | None,
     arguments: dict[str, str],
 ) -> None:
-    """Couples units as a system file says, runs them, and holds them against the whole model if one is given.
+    """Couples FMUs as a system file says, runs them, and holds them against the whole model if one is given.
 
-    Writes DIR/NAME.ssp, DIR/NAME/OspSystemStructure.xml with the units (libcosim), DIR/NAME_fmpy.py,
+    Writes DIR/NAME.ssp, DIR/NAME/OspSystemStructure.xml with the FMUs (libcosim), DIR/NAME_fmpy.py,
     a picture, results and a report. A system file is Python with one function annotated "-> CoupledSystem".
 
     An .ssp is read and run; --set step, stop, order, passes and loops say how.

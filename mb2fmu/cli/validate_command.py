@@ -44,14 +44,14 @@ _tables = (
         "starts",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Parameter or start value of the unit for --data and --points, in the unit's own unit. May be repeated.",
+        help="Parameter or start value of the FMU for --data and --points, in the FMU's own unit. May be repeated.",
     ),
     click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along --data."),
 )
 
 
 @click.command(short_help="Run any FMU against a model's reference, or against your own numbers.")
-@click.argument("fmu", type=click.Path(path_type=Path), metavar="[UNIT.fmu]", required=False)
+@click.argument("fmu", type=click.Path(path_type=Path), metavar="[NAME.fmu]", required=False)
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
@@ -70,7 +70,7 @@ _tables = (
     "claimed",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.html",
-    help="Say whether this report is about UNIT.fmu (the one beside it, if none is given), and what it says of it.",
+    help="Say whether this report is about NAME.fmu (the one beside it, if none is given), and what it says of it.",
 )
 @options(set_option, json_option, debug_option)
 def validate(
@@ -109,14 +109,14 @@ def validate(
     _refuse_files(starts)
     if fmu is None or (model is None and not data and not points):
         raise click.UsageError(
-            "name the unit and its model: mb2fmu validate UNIT.fmu --model MODEL.py; or --data, --points. "
-            "Without a model or numbers, mb2fmu audit UNIT.fmu holds a unit against its own description"
+            "name the unit and its model: mb2fmu validate NAME.fmu --model MODEL.py; or --data, --points. "
+            "Without a model or numbers, mb2fmu audit NAME.fmu holds an FMU against its own description"
         )
     if model is None and report is not None:
         raise click.UsageError("--report needs --model: the page is about the model's equations")
     if (tolerances or starts or step is not None) and not data and not points:
         raise click.UsageError(
-            "--tolerance, --at and --step are of --data and --points: the proof has bounds of its own"
+            "--tolerance, --at and --step are of --data and --points: the validation has bounds of its own"
         )
     from mb2fmu import pipeline
 
@@ -176,7 +176,7 @@ def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _check(report: Path, unit: Path | None, *, runs_nothing: bool) -> None:
-    """Tell whether a report and a unit belong together; end with exit code 0 or 1."""
+    """Tell whether a report and an FMU belong together; end with exit code 0 or 1."""
     from mb2fmu.pipeline.run_and_report import publication_rules
 
     if not runs_nothing:

@@ -331,7 +331,7 @@ class Model(
         internal_step: float | None = None,
         signals: Mapping[sm.Expr, Signal] | None = None,
     ) -> None:
-        """Set the default experiment (see :class:`Experiment`), which the proof runs too.
+        """Set the default experiment (see :class:`Experiment`), which the validation runs too.
 
         Without ``step`` it is 0.01 s, or what suits a very short or long experiment
         (:func:`choose_communication_step`); not more than 0.01 s where it is the integration's step, too.

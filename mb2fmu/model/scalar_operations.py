@@ -149,7 +149,7 @@ class Operation:
             switches of the model lose.
         digits: The function with any number of digits.
         exact: Doubles give the nearest double already, on every machine.
-        cost: In additions of a compiled unit (``scripts/bench_cost``).
+        cost: In additions of a compiled FMU (``scripts/bench_cost``).
         parity: Of a function of one argument: f(−x) = −f(x), or f(−x) = f(x).
         symmetric: f(a, b) = f(b, a).
         hazard: ``edge``: it may have a finite value without a finite slope at the end of where it is defined;

@@ -5,13 +5,13 @@
                             → NamedQuantities, graph                                    quantities  explaining
          → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       building, appearance
          → .fmu                                                                         export      publication
-         → ValidationResult                                                             validate    proving
+         → ValidationResult                                                             validate    validating
          → report → .fmu with its report                                                run         pages, publication
 
 Input: a model, or the file that has its function, and options (``options``). Output: frozen records (``outcomes``).
 
 Promises: every function returns a frozen record with all intermediates; showing equations or a program is a print. Time
-is read (``stopwatch``) for the observer and for the page beside the unit only; it never enters a unit.
+is read (``stopwatch``) for the observer and for the page beside the FMU only; it never enters a unit.
 
 Must not: derive, lower, print, judge or draw by itself; the stages do.
 """
@@ -79,9 +79,10 @@ def export(
 ) -> Exported:
     """Derive, build and pack: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
 
-    ``documents`` are further files, by name, for the unit's documentation; ``languages`` source targets to be written
-    beside the unit: what one of them cannot express is told before anything is written. In the unit is a page that
-    describes it; the proof is put there by :func:`run`. A report beside it, of the unit that it replaces, is removed.
+    ``documents`` are further files, by name, for the FMU's documentation; ``languages`` source targets to be written
+    beside the unit: what one of them cannot express is told before anything is written. In the FMU is a page that
+    describes it; the validation is put there by :func:`run`. A report beside it, of the FMU that it replaces, is
+    removed.
     """
     derivation = derive(model, arguments=arguments, observer=observer, **formulation_options(options))
     sources = [source_files(derivation, language) for language in languages]
@@ -106,12 +107,12 @@ def run(
 ) -> Finished:
     """Do all stages: ``folder/<ModelName>.fmu`` with the report inside, and ``<ModelName>.html`` beside it.
 
-    The report is made from the core unit and packed with it afterwards; the packed one has neither times nor a date in
+    The report is made from the core FMU and packed with it afterwards; the packed one has neither times nor a date in
     it. Both are published together, after the verdict, whatever it is: until then, and if anything fails, the folder
     stays as it was. Arguments as for :func:`derive` and :func:`build`.
 
     Raises:
-        Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the unit would not run here.
+        Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the FMU would not run here.
     """
     publication_rules.refuse_what_cannot_run(options)
     derivation = derive(model, arguments=arguments, observer=observer, **formulation_options(options))

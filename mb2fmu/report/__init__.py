@@ -1,7 +1,7 @@
-"""Report: the proof as a page that an engineer can read and sign.
+"""Report: the validation as a page that an engineer can read and sign.
 
 Input: ``Declarations``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
-self-contained HTML page (:func:`render`; :func:`describe` of a unit that nobody has run), or a picture of one result
+self-contained HTML page (:func:`render`; :func:`describe` of an FMU that nobody has run), or a picture of one result
 for a document (:func:`figure`).
 
 Promises: the page loads nothing and runs nothing; every text of the model is escaped; every number in a table carries

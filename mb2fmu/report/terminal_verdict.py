@@ -58,13 +58,13 @@ def verdict_line(result: ValidationResult) -> Text:
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
     reasons += table_failures(result.tables)
-    return Text(f"{result.model}: fell short: {'; '.join(reasons)}", style="bold red")
+    return Text(f"{result.model}: failed: {'; '.join(reasons)}", style="bold red")
 
 
 def _events(result: ValidationResult) -> Iterator[Text]:
     """Yield a line for each run with events, and for each wrong event."""
     moved = result.moved.kinds if result.moved else ()
-    for prefix, kinds in (("Events", result.kinds), ("Events of the moved experiment", moved)):
+    for prefix, kinds in (("Events", result.kinds), ("Events of the perturbed experiment", moved)):
         for kind in kinds:
             judged = [event for event in kind.events if event.verdict != "unjudged"]
             wrong = [event for event in judged if event.verdict == "failed"]
@@ -82,26 +82,26 @@ def _events(result: ValidationResult) -> Iterator[Text]:
 
 
 def _exercised(result: ValidationResult) -> Iterator[Text]:
-    """Yield a line for each kind of the moved experiment, each failed call, and everything unproven."""
+    """Yield a line for each kind of the perturbed experiment, each failed call, and everything not validated."""
     if result.moved is None:
         return
-    yield Text(f"Moved experiment: {result.moved.text}")
+    yield Text(f"Perturbed experiment: {result.moved.text}")
     for moved in result.moved.kinds:
         yield Text.assemble("  ", _other_kind(moved))
     for kind in dict.fromkeys(call.kind for call in result.calls):
         calls = [call for call in result.calls if call.kind == kind]
         passed = sum(call.verdict == "passed" for call in calls)
-        yield Text(f"Calls in mid-run, {KIND_NAMES[kind]}: {passed} of {len(calls)} agree with the reference")
+        yield Text(f"API checks during the run, {KIND_NAMES[kind]}: {passed} of {len(calls)} agree with the reference")
         for call in calls:
             if call.verdict != "passed":
                 style = _STYLES["failed"] if call.verdict == "failed" else ""
                 yield Text(f"  {call.name}: {call.verdict}: {call.reason or call.where}", style=style)
     for name in result.events_at_defaults_only:
-        yield Text(f"not proven: event {name}: it is not in the moved experiment", style=_STYLES["unjudged"])
+        yield Text(f"not validated: event {name}: it is not in the perturbed experiment", style=_STYLES["unjudged"])
     for told in result.never_switched:
-        yield Text(f"not proven: what lies beyond {told}", style=_STYLES["unjudged"])
+        yield Text(f"not validated: what lies beyond {told}", style=_STYLES["unjudged"])
     for item in result.unproven:
-        yield Text(f"not proven: {item.role} {item.name}: {item.reason}", style=_STYLES["unjudged"])
+        yield Text(f"not validated: {item.role} {item.name}: {item.reason}", style=_STYLES["unjudged"])
 
 
 def _other_kind(other: KindResult) -> Text:
@@ -115,7 +115,7 @@ def _other_kind(other: KindResult) -> Text:
 
 
 def _rung(rung: Rung) -> Text:
-    """Return one line: the independence of the proof."""
+    """Return one line: the independence of the validation."""
     if rung.verdict == "unjudged":
         return Text(f"{rung.name}: not done: {rung.reason}")
     text = f"{rung.name}: {rung.verdict}, {rung.points} points, largest error/bound {_number(rung.ratio)}"

@@ -1,4 +1,4 @@
-"""Length of a robot's default experiment: short where the motion becomes chaotic, since chaos proves little.
+"""Length of a robot's default experiment: short where the motion becomes chaotic, since a chaotic motion tells little.
 
 And a note where its steps are far longer than what dampers take to stop a joint.
 """

@@ -1,12 +1,12 @@
-"""Systems: coupled units, run by mb2fmu's own master, and written for other masters.
+"""Systems: coupled FMUs, run by mb2fmu's own master, and written for other masters.
 
 Input: a ``CoupledSystem`` and the units of its components, ours or any others. Output: ``Joined`` (checked
 connections), ``SystemMotion`` (what the system did), files for other masters.
 
-Promises: units of measure are checked and converted; every fault of a system is told at once, with its remedy; units
+Promises: units of measure are checked and converted; every fault of a system is told at once, with its remedy; FMUs
 run in a process of their own; results up to a failure are kept.
 
-This stage must not derive equations or make units; the pipeline hands them in. The numerics of the master (``master``)
+This stage must not derive equations or make FMUs; the pipeline hands them in. The numerics of the master (``master``)
 know nothing of files and models, and their process imports nothing else: names below are imported when first used.
 """
 

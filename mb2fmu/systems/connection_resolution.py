@@ -1,4 +1,4 @@
-"""Turn declared connections into links of outputs to inputs: convert units, resolve terminals, note delays."""
+"""Turn declared connections into links of outputs to inputs: convert FMUs, resolve terminals, note delays."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ class Connections:
         if (b, y) in self.links:
             other = self.links[b, y]
             first = f"{self._told.components[other[0]].name}.{other[1]}"
-            remedy = f"keep one of {first} (at {other[4]}) and {names[0]}; sums need an input each, or a unit that adds"
+            remedy = f"keep one of {first} (at {other[4]}) and {names[0]}; sums need an input each, or an FMU that adds"
             self._told.faults.append(Fault(f"{names[1]} has two sources", where, remedy))
             return
         units = source.unit(x), target.unit(y)
         try:
             factor, offset = conversion(*units) if convert else (1.0, 0.0)
         except ValueError as error:
-            remedy = "connect quantities of the same kind, or put a unit between them"
+            remedy = "connect quantities of the same kind, or put an FMU between them"
             self._told.faults.append(Fault(f"{names[0]} → {names[1]}: {error}", where, remedy))
             return
         if (units[0] is None) != (units[1] is None):
@@ -177,7 +177,7 @@ def _unknown(component: Component, name: str, where: str) -> Fault:
         if each.name == name:
             shape = "an array" if each.dimensions else f"of type {each.type}"
             what = f"{component.name}.{name} is {shape}: only scalars of doubles can be connected"
-            return Fault(what, where, "put the conversion into a unit, or leave the connection out")
+            return Fault(what, where, "put the conversion into an FMU, or leave the connection out")
     names = list(dict.fromkeys((*component.inputs, *component.outputs, *component.terminals)))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names[:8]
     remedy = (

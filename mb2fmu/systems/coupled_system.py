@@ -118,7 +118,7 @@ class SteppingOptions(TypedDict, total=False):
 
 
 class CoupledSystem:
-    """Several connected units, and the settings of their run; docs/systems.md shows how.
+    """Several connected FMUs, and the settings of their run; docs/systems.md shows how.
 
     Declarations are collected, each with the line it stands in, and judged together when the system is joined.
 
@@ -163,7 +163,7 @@ class CoupledSystem:
                 folder of the system's file.
             arguments: Of the model file's function.
             values: Variable → parameter or start value in the variable's unit, or ``(value, unit)``.
-            fmi: Version that a unit of a model gets. FMI 2 is what SSP tools and libcosim read.
+            fmi: Version that an FMU of a model gets. FMI 2 is what SSP tools and libcosim read.
         """
         self.components.append(
             DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_line())

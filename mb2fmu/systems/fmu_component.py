@@ -1,4 +1,4 @@
-"""Properties of one unit that a system needs: variables, units, feedthrough, terminals, abilities; of any FMU."""
+"""Properties of one FMU that a system needs: variables, units, feedthrough, terminals, abilities; of any FMU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 
 @dataclass(frozen=True, slots=True)
 class UnitOfMeasure:
-    """A unit as an FMU declares it: a value v is ``factor * v + offset`` in base units.
+    """An FMU as an FMU declares it: a value v is ``factor * v + offset`` in base units.
 
     Attributes:
         name: As written.
@@ -40,9 +40,9 @@ class UnitOfMeasure:
 
 
 def conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
-    """Return (factor, offset) from one unit to another: target value = factor * source value + offset.
+    """Return (factor, offset) from one FMU to another: target value = factor * source value + offset.
 
-    Angles may be left out of a unit (N.m for N.m/rad): as a pure number a radian is 1.
+    Angles may be left out of an FMU (N.m for N.m/rad): as a pure number a radian is 1.
 
     Raises:
         ValueError: If they measure different quantities.
@@ -67,7 +67,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Component:
-    """One unit of a system.
+    """One FMU of a system.
 
     Attributes:
         name: In the system.
@@ -123,7 +123,7 @@ class Component:
 
 
 def read_component(name: str, path: Path) -> Component:
-    """Read a unit that is to be a component.
+    """Read an FMU that is to be a component.
 
     Args:
         name: In the system.
@@ -131,7 +131,7 @@ def read_component(name: str, path: Path) -> Component:
 
     Raises:
         PackageError: If it is no sound archive.
-        ValidationError: If it is no Co-Simulation unit of FMI 2 or 3 that runs on this machine.
+        ValidationError: If it is no Co-Simulation FMU of FMI 2 or 3 that runs on this machine.
     """
     tree, content = unpack(path), path.read_bytes()
     try:
@@ -170,7 +170,7 @@ def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
 
 
 def _abilities(description: Description) -> Abilities:
-    """Return what a unit can do in Co-Simulation, by its flags; FMI 2 has no events and no early return."""
+    """Return what an FMU can do in Co-Simulation, by its flags; FMI 2 has no events and no early return."""
 
     def flag(name: str) -> bool:
         return description.flag("CoSimulation", name)

@@ -20,7 +20,7 @@ class Deviation:
     Attributes:
         name: ``component.variable``.
         whole: Name in the whole model.
-        unit: As the system's unit says.
+        unit: As the system's FMU says.
         time: In s, shape (n_t,).
         found: Of the system, shape (n_t,).
         truth: Of the whole, shape (n_t,).

@@ -17,7 +17,7 @@ class Port:
         component: Index into the components.
         name: Of the variable in its unit.
         reference: Its value reference.
-        unit: As the unit says; empty if it says none.
+        unit: As the FMU says; empty if it says none.
     """
 
     component: int

@@ -52,7 +52,7 @@ def system_picture(wiring: Wiring, title: str) -> str:
             parts.append(f'<path class="wire" d="{way} {end[0] - 1:.1f} {end[1]:.1f}" marker-end="url(#tip)"/>')
         if (link.factor, link.offset) != (1.0, 0.0):
             text = f"× {link.factor:.4g}" + (f" + {link.offset:.4g}" if link.offset else "")
-            parts.append(f'<text class="unit end" x="{end[0] - 12:.1f}" y="{end[1] - 5:.1f}">{escape(text)}</text>')
+            parts.append(f'<text class="FMU end" x="{end[0] - 12:.1f}" y="{end[1] - 5:.1f}">{escape(text)}</text>')
             left = min(left, end[0] - 12.0 - _LETTER * len(text) - _EDGE)
     for k, box in enumerate(places):
         parts += _box(wiring, k, box)

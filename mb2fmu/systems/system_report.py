@@ -45,7 +45,7 @@ def system_page(joined: Joined, motion: SystemMotion, truth: Sequence[Deviation]
     own = Environment(
         loader=PackageLoader("mb2fmu.systems"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    picture = Markup(system_picture(joined.wiring, f"{joined.system.name}: units and what flows between them"))  # noqa: S704
+    picture = Markup(system_picture(joined.wiring, f"{joined.system.name}: FMUs and what flows between them"))  # noqa: S704
     bound = joined.system.run.bound
     text = own.get_template(
         "system.html.jinja"
@@ -129,7 +129,7 @@ def _stepping(joined: Joined, motion: SystemMotion) -> Iterator[tuple[str, str]]
     orders = ("held", "lines", "parabolas")
     yield (
         "Method",
-        {"jacobi": "Jacobi: all units with inputs from the past", "gauss-seidel": "Gauss–Seidel"}[stepping.method],
+        {"jacobi": "Jacobi: all FMUs with inputs from the past", "gauss-seidel": "Gauss–Seidel"}[stepping.method],
     )
     yield "Inputs", f"{orders[stepping.order]} (order {stepping.order})"
     yield (

@@ -38,7 +38,7 @@ class SystemMotion:
 
     Attributes:
         names: ``component.variable`` of every output.
-        units: As the units of the system say; empty where they say none.
+        units: As the FMUs of the system say; empty where they say none.
         time: Communication points in s, shape (n_t,).
         values: Shape (n_t, n).
         bonds: Names of bonds.
@@ -105,7 +105,7 @@ def simulate_system(joined: Joined, progress: Progress | None = None, time_limit
 
 
 def _request(joined: Joined, folder: Path) -> SystemRequest:
-    """Unpack the units into a folder and return what the master's process needs of them."""
+    """Unpack the FMUs into a folder and return what the master's process needs of them."""
     units = []
     for component, values in zip(joined.components, joined.values, strict=True):
         unzipped = folder / "units" / component.name
@@ -218,7 +218,7 @@ def _crashed(joined: Joined, folder: Path, code: int, said: str, motion: SystemM
     names = {member.value: member.name for member in signal.Signals}
     how = names.get(-code, f"signal {-code}") if code < 0 else f"exit code {code}"
     lines = [Fault(line, "output") for line in said.splitlines()[-_SHOWN:]]
-    fault = Fault(f"the process ended with {how}; {_last_good(motion)}", who, "run the unit alone: mb2fmu audit")
+    fault = Fault(f"the process ended with {how}; {_last_good(motion)}", who, "run the FMU alone: mb2fmu audit")
     return SystemRunError(f"{who} crashed while {joined.system.name} ran:", [fault, *lines], motion)
 
 

@@ -13,7 +13,7 @@ from mb2fmu.systems.resolved_system import Wiring
 
 
 class CouplingError(Mb2FmuError):
-    """Units cannot be coupled as asked, or their coupling cannot work."""
+    """FMUs cannot be coupled as asked, or their coupling cannot work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Mapped:
         parameter: Index into the system's declared parameters.
         component: Index.
         variable: Of the component.
-        factor: Conversion of units included.
+        factor: Conversion of FMUs included.
         offset: In the variable's unit.
     """
 

@@ -136,8 +136,8 @@ def _judge(told: Told, wiring: Wiring) -> None:
     for each in told.components:
         if stepping.goes_back and not each.abilities.back:
             why = "repeated passes" if stepping.passes > 1 else "steps of adapted size"
-            what = f"{why} need units that can go back, which {each.name} cannot"
-            remedy = "use a unit with canGetAndSetFMUstate, or passes=1 and no accuracy"
+            what = f"{why} need FMUs that can go back, which {each.name} cannot"
+            remedy = "use an FMU with canGetAndSetFMUstate, or passes=1 and no accuracy"
             told.faults.append(Fault(what, where, remedy))
         if (stepping.accuracy is not None or stepping.substeps > 1) and not each.abilities.any_step:
             what = f"{each.name} makes no steps of any size"
@@ -222,20 +222,20 @@ class DeclaredValues:
         return False
 
     def _within(self, component: Component, name: str, value: float, where: str) -> None:
-        """Add a fault if a value, in the variable's own unit, is outside of the bounds that the unit declares."""
+        """Add a fault if a value, in the variable's own unit, is outside of the bounds that the FMU declares."""
         for bound, side in (("min", -1.0), ("max", 1.0)):
             limit = component.variables[name].get(bound)
             if limit is not None and side * value > side * float(limit):
                 which = "below the least" if bound == "min" else "above the greatest"
-                what = f"{value!r} is {which} value of the unit, {limit}"
+                what = f"{value!r} is {which} value of the FMU, {limit}"
                 self._told.faults.append(Fault(what, where, f"give a value within the variable's {bound}"))
 
     def _settable(self, component: Component, name: str, unit: str | None, where: str) -> tuple[float, float] | None:
-        """Return (factor, offset) from a unit to that of a settable variable; None after a fault."""
+        """Return (factor, offset) from an FMU to that of a settable variable; None after a fault."""
         if name not in component.variables:
             near = difflib.get_close_matches(name, component.variables, n=3)
             remedy = f"did you mean {', '.join(near)}?" if near else "see its modelDescription.xml"
-            self._told.faults.append(Fault("the unit has no such variable", where, remedy))
+            self._told.faults.append(Fault("the FMU has no such variable", where, remedy))
             return None
         variable = component.variables[name]
         if variable.initial not in {"exact", "approx"} and variable.causality != "input":

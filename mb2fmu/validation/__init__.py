@@ -8,7 +8,7 @@ Promises: the reference shares nothing with the FMU beyond the model (SymPy's ex
 ``compiled``; never the Program); its own uncertainty is measured and shown; bounds are formulas stated in ``compare``
 and depend on the
 measured sensitivity, so chaos is neither excused nor punished; what cannot be judged does not pass. The FMU runs in a
-process of its own, with a time limit. Beside the trajectory, x' of the unit is held against the user's own SymPy
+process of its own, with a time limit. Beside the trajectory, x' of the FMU is compared with the user's own SymPy
 objects without the reading's help (``independence``).
 
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.

@@ -1,7 +1,7 @@
-"""Checks of a unit besides its motion: its declarations, by the standards, by themselves and by the model.
+"""Checks of an FMU besides its motion: its declarations, by the standards, by themselves and by the model.
 
 Three sources, each of which names itself in its findings: independent checkers (fmpy, fmutool); the auditor, which runs
-the unit and holds it against its own description (derivatives, dependencies, values that are set and read, states that
+the FMU and holds it against its own description (derivatives, dependencies, values that are set and read, states that
 are saved and restored, parts of steps); and the model, for units of measure and start values: a description can agree
 with its unit and with no model.
 """
@@ -33,7 +33,7 @@ AUDITED = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
     *("units.*", "types.*", "variables.*", "structure.*"),
 )
-"""Rules of the auditor that are part of the proof; others are about hosts, archives and taste."""
+"""Rules of the auditor that are part of the validation; others are about hosts, archives and taste."""
 
 DEPENDENCIES = "dependencies.*"
 EFFORT = 20.0
@@ -47,7 +47,7 @@ MOST_STATES = 40
 """States up to which each declared dependency is tried: the cost grows with the square of their number."""
 
 CONTRADICTION = "contradict each other"
-"""How a unit says that its constraints cannot hold with the parameters that it was given."""
+"""How an FMU says that its constraints cannot hold with the parameters that it was given."""
 
 AUDITOR, MODEL = "auditor", "model"
 SAME = 1e-9
@@ -59,7 +59,7 @@ SOLVED = 1e-6
 def conformity(
     fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
 ) -> tuple[Finding, ...]:
-    """Return all objections of checkers, the auditor and the model against a unit; each without any gives a note.
+    """Return all objections of checkers, the auditor and the model against an FMU; each without any gives a note.
 
     Args:
         fmu: The archive.
@@ -87,7 +87,7 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
     rightly refuses calls, and says that the constraints contradict each other; any other refusal stays an error. Of a
     stiff mechanism a state turns within a step, so what it moves by in a step says nothing of its derivative, which
-    the calls in mid-run compare with the reference's.
+    the API checks during the run compare with the reference's.
     """
     states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
     rules = (*AUDITED, DEPENDENCIES) if states <= MOST_STATES else AUDITED
@@ -101,18 +101,18 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
         late = Fault(
             f"the auditor did not finish within {BUDGET:g} s", fmu.name, "try again when the machine is less busy"
         )
-        raise ToolError("the unit could not be audited in time:", [late])
+        raise ToolError("the FMU could not be audited in time:", [late])
     found, stiff = result.findings, definition.experiment.stiff
     said = [each for each in found if each.severity == "error" and not _rightly(each, redundant=redundant, stiff=stiff)]
     for each in said:
         where = f"{each.where}: " if each.where else ""
         yield Finding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
     if not said:
-        yield Finding(AUDITOR, "note", "the unit does what its description says")
+        yield Finding(AUDITOR, "note", "the FMU does what its description says")
 
 
 def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
-    """Return whether an objection of the auditor counts: right units of such a mechanism do not cause it."""
+    """Return whether an objection of the auditor counts: right FMUs of such a mechanism do not cause it."""
     if CONTRADICTION in finding.message:
         return redundant
     return stiff and finding.rule == "derivative.slope"
@@ -168,13 +168,13 @@ def _terminals(there: Mapping[str, Mapping[str, tuple[str, str]]], definition: D
 def _arrays(declared: Description, definition: Declarations, elements: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield arrays with other elements than the model's, in another order or shape.
 
-    What an array says of its elements is held against their motion; but who reads its second element expects the
+    What an array says of its elements is compared with their motion; but who reads its second element expects the
     model's second.
     """
     there = _variables(declared)
     for array in definition.arrays:
         if array.name not in there:
-            continue  # as in units of FMI 2.0
+            continue  # as in FMUs of FMI 2.0
         found, meant = list(elements.get(array.name, ())), [str(name) for name in array.elements]
         if found != meant:
             yield f"the array {array.name} has the elements {', '.join(found)}; the model has {', '.join(meant)}"
@@ -184,9 +184,9 @@ def _arrays(declared: Description, definition: Declarations, elements: Mapping[s
 
 
 def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
-    """Yield variables declared in another unit than the model's, and units with another definition."""
+    """Yield variables declared in another unit than the model's, and FMUs with another definition."""
     known = {unit.name: unit for unit in declared.units}
-    wanted = {"solver_step": "s"}  # the unit's own, unless the model has that name
+    wanted = {"solver_step": "s"}  # the FMU's own, unless the model has that name
     wanted |= {variable.name: variable.unit for variable in describe(definition, equations)}
     wanted |= {output.name: output.unit for output in equations.outputs}
     wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
@@ -199,12 +199,12 @@ def _units(declared: Description, definition: Declarations, equations: Equations
 
 
 def _definition(unit: UnitDefinition) -> Iterator[str]:
-    """Yield the fault in the definition of a unit that the model uses."""
+    """Yield the fault in the definition of an FMU that the model uses."""
     meant = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}
     factor, offset = number(base.get("factor", "1")), number(base.get("offset", "0"))
     if unit.base is not None and not (_same(factor, meant.factor) and _same(offset, meant.offset)):
-        yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
+        yield f"the FMU {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
     for name, attributes in unit.display.items():
         try:
             right = display_conversion(unit.name, name)
@@ -241,7 +241,7 @@ def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
 def _limits(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield bounds that are declared and not the model's, and nominal values where the model has another.
 
-    Where the model gives no nominal value, that of a unit is computed from its motion, or from nothing: it is a hint to
+    Where the model gives no nominal value, that of an FMU is computed from its motion, or from nothing: it is a hint to
     solvers, and no statement about the model.
     """
     there = _variables(declared)
@@ -264,7 +264,7 @@ def _limits(declared: Description, definition: Declarations, equations: Equation
 
 
 def _told_by(there: Mapping[str, Variable], array: str, element: str) -> bool:
-    """Return whether all that the unit says of an element is what it says of the array."""
+    """Return whether all that the FMU says of an element is what it says of the array."""
     return array in there and element in there and there[element].reference == there[array].reference
 
 
@@ -279,7 +279,7 @@ def _widen(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]
 
 
 def _experiment(declared: Description, definition: Declarations) -> Iterator[str]:
-    """Yield what the unit says of its default experiment and the model says otherwise."""
+    """Yield what the FMU says of its default experiment and the model says otherwise."""
     run = definition.experiment
     for name, meant in (
         ("startTime", 0.0),

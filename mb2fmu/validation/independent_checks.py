@@ -1,10 +1,10 @@
-"""Independence of the proof: compare a unit's x' at random points with the user's own objects.
+"""Independence of the validation: compare an FMU's x' at random points with the user's own objects.
 
-The trajectory that a unit is compared with comes from ``Mechanism``, as the unit does: a fault in reading would be on
-both sides. Here x' of a real instance (by fmpy) is held against the user's own SymPy objects, which are asked without
+The trajectory that an FMU is compared with comes from ``Mechanism``, as the FMU does: a fault in reading would be on
+both sides. Here x' of a real instance (by fmpy) is compared with the user's own SymPy objects, which are asked without
 the reading: by their own ``mass_matrix_full`` and ``forcing_full`` (``own_equations``), and by their own frames,
 points, bodies and loads point by point (``own_kinematics``). Where the equations would be too long to be formed, the
-mechanism that was read is held against the objects too: velocities, kinetic energy, generalized forces.
+mechanism that was read is compared with the objects too: velocities, kinetic energy, generalized forces.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from mb2fmu.validation.source_checks.source_accelerations import OwnMotions, Sam
 
 Verdict = Literal["passed", "failed", "unjudged"]
 LEAST = 20
-"""With fewer points than that, a rung proves nothing."""
+"""With fewer points than that, an independent check says nothing."""
 _TITLES = {
-    "equations": "the handed-over object's own equations",
-    "kinematics": "the handed-over object's own kinematics and loads",
-    "second reading": "a second reading of the robot's file",
-    "reading": "what was read against the handed-over object",
+    "equations": "the source objects's own equations",
+    "kinematics": "the source objects's own kinematics and loads",
+    "independent import": "an independent import of the robot's file",
+    "reading": "what was read against the source objects",
     "outputs": "outputs as the model's own expressions and objects have them",
     "events": "events, and outputs of what is solved for, as the model's own expressions have them",
     "values": "values, units, outputs and the experiment as the model declares them",
@@ -51,7 +51,7 @@ _HOW = {
     "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
     "kinematics": "Kane's equations out of SymPy's own frames, points, bodies and loads, point by point; accelerations "
     "by a complex step",
-    "second reading": "the file read again by a minimal reader of its own, Kane's equations of its links in NumPy",
+    "independent import": "the file read again by a minimal reader of its own, Kane's equations of its links in NumPy",
     "outputs": "expressions by lambdify; positions, velocities, angular velocities, distances and kinetic energy from "
     "SymPy's own objects",
     "reading": "velocities, angular velocities, kinetic energy and generalized forces, point by point",
@@ -67,7 +67,7 @@ _HOW = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """One rung of the ladder of independence.
+    """One independent check of the ladder of independence.
 
     Attributes:
         name: What was compared with what.
@@ -93,7 +93,7 @@ class Independence:
     """Comparisons that do not use mb2fmu's reading.
 
     Attributes:
-        rungs: The most independent first.
+        independent checks: The most independent first.
         as_read: What was read against what the model says, where no unit is asked: events, values.
         solving: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
     """
@@ -104,12 +104,12 @@ class Independence:
 
     @property
     def passed(self) -> bool:
-        """No rung failed; one that could not be done is neither a pass nor a failure, and says why."""
+        """No independent check failed; one that could not be done is neither a pass nor a failure, and says why."""
         return all(rung.verdict != "failed" for rung in self.every)
 
     @property
     def every(self) -> tuple[Rung, ...]:
-        """All rungs: of the unit, then of what was read."""
+        """All independent checks: of the FMU, then of what was read."""
         return (*self.rungs, *self.as_read)
 
 
@@ -126,17 +126,17 @@ def prove_independently(
     runs: Sequence[Run] = (),
     time_limit: float = TIME_LIMIT,
 ) -> Independence:
-    """Compare a unit's x' with the user's own SymPy objects at random admissible points.
+    """Compare an FMU's x' with the user's own SymPy objects at random admissible points.
 
     Args:
         fmu: The archive, FMI 2.0 or 3.0.
         definition: The checked model.
         mechanism: What was read from it.
-        kind: How the unit is run; None: as Model Exchange if it offers that.
-        motions: What :func:`own_motions` gave for the same definition, where several units are judged.
+        kind: How the FMU is run; None: as Model Exchange if it offers that.
+        motions: What :func:`own_motions` gave for the same definition, where several FMUs are judged.
         reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
         visited: FMU name of a coordinate → its value, at instants of the experiments: some points are near these.
-        equations: Whose closed form of the potential energy is held against the loads; None: it is not.
+        equations: Whose closed form of the potential energy is compared with the loads; None: it is not.
         runs: What the FMU did in the experiments, which is held to the laws of motion.
         time_limit: In s.
 
@@ -180,7 +180,7 @@ def laws_rungs(made: OwnMotions) -> Iterator[Rung]:
 
 
 def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]:
-    """Judge what was read of events and forces; no rung where the model has neither."""
+    """Judge what was read of events and forces; no independent check where the model has neither."""
     if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
         return []
     if not made.events:
@@ -195,7 +195,7 @@ def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]
 def potential_rung(
     definition: ModelDefinition, mechanism: Mechanism, equations: EquationsOfMotion | None
 ) -> Sequence[Rung]:
-    """Judge the closed form of the potential energy; no rung where no output has it.
+    """Judge the closed form of the potential energy; no independent check where no output has it.
 
     What the model itself gives as its potential energy is an output as good as any, so it does not fail.
     """
@@ -230,7 +230,7 @@ def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Rung:
 
 
 def computed_coordinates(description: UnitDescription, definition: ModelDefinition) -> tuple[str, ...]:
-    """Return coordinates that the unit computes from the others, and that nobody sets."""
+    """Return coordinates that the FMU computes from the others, and that nobody sets."""
     known = description.variables
     return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
 
@@ -243,7 +243,7 @@ def _motions(
     visited: Sequence[Mapping[str, float]],
     runs: Sequence[Run],
 ) -> OwnMotions:
-    """Return samples from the user's own objects; for a robot from a second reading of its file."""
+    """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return robot_motions(definition)
     return own_motions(definition, mechanism, reach, computed, visited, runs)
@@ -275,7 +275,7 @@ def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDe
 
 
 SOLVED = 16.0
-"""Times the bounds, where a unit can be asked in Co-Simulation only and solves for its start values: it does not take
+"""Times the bounds, where an FMU can be asked in Co-Simulation only and solves for its start values: it does not take
 the point as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
 
 
@@ -293,7 +293,7 @@ def judged(
         for number, sample in enumerate(made.samples):
             answer = answers[_session(number)][0]
             if isinstance(answer, dict):
-                refusals.append(f"at t = {sample.point.time:.4g} s the unit gave no derivatives: {answer['failed']}")
+                refusals.append(f"at t = {sample.point.time:.4g} s the FMU gave no derivatives: {answer['failed']}")
                 continue
             found = _errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
             errors += [(ratio / allowed, where) for ratio, where in found]
@@ -304,7 +304,7 @@ def judged(
 
 
 def _reading_rung(made: OwnMotions) -> Sequence[Rung]:
-    """Judge what was read by the objects, at samples and where a latch is closed; no rung where nothing is known."""
+    """Judge what was read by the objects, at samples and where a latch is closed; no independent check where nothing is known."""
     readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
     errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
     return [_rung("reading", len(readings), errors, [])] if errors else []
@@ -327,7 +327,7 @@ def _outputs_errors(
 
 
 def _outputs(made: OwnMotions, description: UnitDescription) -> list[str]:
-    """Return outputs that both the objects and the unit have."""
+    """Return outputs that both the objects and the FMU have."""
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     return [name for name in told if name in description.variables and description.variables[name].real]
 
@@ -362,12 +362,12 @@ def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list
 
 
 def _missing(way: str, reason: str) -> Rung:
-    """Return the rung of a comparison that could not be made, with the reason."""
+    """Return the independent check of a comparison that could not be made, with the reason."""
     return Rung(name=_TITLES[way], how=_HOW[way], points=0, ratio=0.0, worst="", verdict="unjudged", reason=reason)
 
 
 def _unjudged(made: OwnMotions, lacking: str) -> Independence:
-    """Return rungs without comparison; each gives the reason."""
+    """Return independent checks without comparison; each gives the reason."""
     reason = lacking or "no admissible points were found"
     rungs = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
     return Independence(rungs=(*rungs, *_reading_rung(made)))
@@ -384,18 +384,18 @@ def _derivatives(description: UnitDescription) -> list[str]:
 
 
 def _judged_names(description: UnitDescription) -> list[str]:
-    """Return the states whose derivatives the unit answers with, in this order."""
+    """Return the states whose derivatives the FMU answers with, in this order."""
     return [name for name, _ in description.rates]
 
 
 def _lacking(description: UnitDescription, made: OwnMotions) -> str:
-    """Return variables that the unit lacks for setting or reading; empty if it has all."""
+    """Return variables that the FMU lacks for setting or reading; empty if it has all."""
     missing = [name for name in (*made.starts, *made.inputs) if name not in description.variables]
     strange = [name for name, _ in description.rates if name not in made.starts]
     if missing:
-        return f"the unit has no variable {', '.join(missing[:3])}"
+        return f"the FMU has no variable {', '.join(missing[:3])}"
     if strange:
-        return f"states of the unit are not the model's: {', '.join(strange[:3])}"
+        return f"states of the FMU are not the model's: {', '.join(strange[:3])}"
     if not _judged_names(description) and not _outputs(made, description):
-        return "the unit shows no derivatives"
+        return "the FMU shows no derivatives"
     return ""

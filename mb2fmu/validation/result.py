@@ -48,7 +48,7 @@ class VariableResult:
         ratio: error/bound there; above 1 the variable failed. Infinite where the FMU gives no finite number.
         horizon: Time in s up to which the variable is judged.
         verdict: ``unjudged`` where the horizon ends before anything could be judged: no pass.
-        reason: Why it is not judged to the end, or why it failed.
+        reason: Why it is not predictable until the end, or why it failed.
         errors: |FMU − reference|, shape (n_t,), beyond the horizon too.
         bounds: Shape (n_t,).
     """
@@ -110,13 +110,13 @@ class Jump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventResult:
-    """One event of the unit against the reference's.
+    """One event of the FMU against the reference's.
 
     Attributes:
         name: The switch that came first, as its expression.
-        kind: How the unit was run.
+        kind: How the FMU was run.
         time: Of the reference's event in s; nan: it has no such event.
-        found: Of the unit's; nan where there is none, or none was looked for.
+        found: Of the FMU's; nan where there is none, or none was looked for.
         difference: found − time.
         allowed: How large that may be, s.
         ratio: The larger of |difference|/allowed and of the errors just before and after over their bounds.
@@ -149,7 +149,7 @@ class EventResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindResult:
-    """Results of the unit as another interface type.
+    """Results of the FMU as another interface type.
 
     Attributes:
         variables: One per compared variable.
@@ -177,14 +177,14 @@ class KindResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """Move of one quantity in the moved experiment.
+    """Move of one quantity in the perturbed experiment.
 
     Attributes:
         name: FMU name of a parameter, start value or input.
         role: What it is.
         unit: Of ``default`` and ``moved``.
         default: Value in the default experiment; of an input its start value.
-        moved: Value in the moved experiment; of an input the largest value of its signal.
+        moved: Value in the perturbed experiment; of an input the largest value of its signal.
         reason: Why it keeps its default; empty where it was moved.
     """
 
@@ -201,12 +201,12 @@ class MovedResult:
     """The second experiment: every free parameter, start value and input moved, judged as the first one is.
 
     Attributes:
-        kinds: The unit in each way that it can be run; () where nothing could be run.
-        reference: What they were compared with; None where the mechanism allows no moved experiment.
+        kinds: The FMU in each way that it can be run; () where nothing could be run.
+        reference: What they were compared with; None where the mechanism allows no perturbed experiment.
         moves: One per free parameter, start value and input.
         part: Part of the intended moves that the mechanism allows, in (0, 1].
         text: How the experiment was made, in one sentence.
-        refusals: One sentence for each kind in which the unit did not go through it, though the mechanism does.
+        refusals: One sentence for each kind in which the FMU did not go through it, though the mechanism does.
     """
 
     kinds: tuple[KindResult, ...]
@@ -218,7 +218,7 @@ class MovedResult:
 
     @property
     def passed(self) -> bool:
-        """True if every type ran within its bounds, or none could be run (then all is not proven)."""
+        """True if every type ran within its bounds, or none could be run (then all is not validated)."""
         return not self.refusals and all(kind.passed for kind in self.kinds)
 
 
@@ -228,14 +228,14 @@ class CallResult:
 
     Attributes:
         name: What was called.
-        kind: How the unit was run.
+        kind: How the FMU was run.
         formula: What was compared with what.
         value: Where value/bound is largest.
         bound: There.
         ratio: There; above 1 it failed.
         where: Which of the compared numbers that is.
         count: Numbers compared.
-        verdict: ``unjudged``: not offered by the unit, or nothing to compare with: neither a pass nor a failure.
+        verdict: ``unjudged``: not offered by the FMU, or nothing to compare with: neither a pass nor a failure.
         reason: Why it failed or is not judged.
     """
 
@@ -259,9 +259,9 @@ class InfluenceResult:
         name: FMU name.
         role: What it is.
         ratio: Largest change of a judged variable over that variable's bound, by the reference, if this quantity alone
-            had kept its default in the moved experiment: so far out of bounds a unit that ignores it would be.
+            had kept its default in the perturbed experiment: so far out of bounds an FMU that ignores it would be.
         most: The variable that it moves most, in relation to its bound; empty if none.
-        reason: Why it is not proven; empty where it is.
+        reason: Why it is not validated; empty where it is.
     """
 
     name: str
@@ -272,31 +272,31 @@ class InfluenceResult:
 
     @property
     def proven(self) -> bool:
-        """True if a unit that ignores the quantity would have failed."""
+        """True if an FMU that ignores the quantity would have failed."""
         return self.ratio > 1.0 and not self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
-    """The complete result of a proof.
+    """The complete result of a validation.
 
     Attributes:
         passed: Every variable judged and within its bound, every invariant kept, no checker found an error.
         model: Name of the model.
         variables: One per compared variable.
-        invariants: Step defects, energy balance, constraint residuals of the FMU.
+        invariants: One-step errors, energy balance, constraint residuals of the FMU.
         conformance: What the checkers say of the archive.
         reference: The reference that it was compared with.
         simulation: What the FMU did.
         timings: s of wall clock by activity.
         provenance: Versions, hash of the FMU, method of the FMU and of the reference.
-        others: The other kinds of a unit that has several, under the same bounds.
+        others: The other kinds of an FMU that has several, under the same bounds.
         notes: What a reader must know, such as that both sides used the same formulation.
         moved: The second experiment; None where only the first was asked for.
-        calls: What else the unit offers, called in mid-run.
-        influences: One per free parameter, start value and input: proven, or not.
+        calls: What else the FMU offers, called during the run.
+        influences: One per free parameter, start value and input: validated, or not.
         digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
-        independence: The unit against what was handed over, without the reading's help; None where it was not asked.
+        independence: The FMU against what was handed over, without the reading's help; None where it was not asked.
         tables: The user's own numbers against the unit.
         events: Of the first kind, one per event.
     """
@@ -378,17 +378,17 @@ class ValidationResult:
 
     @property
     def unproven(self) -> tuple[InfluenceResult, ...]:
-        """Parameters, start values and inputs whose influence was not seen, so that nothing is proven of them."""
+        """Parameters, start values and inputs whose influence was not seen, so that nothing is validated of them."""
         return tuple(item for item in self.influences if not item.proven)
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
-        """Rungs of the proof's independence: each comparison, the least shared with the unit first."""
+        """Rungs of the validation's independence: each comparison, the least shared with the FMU first."""
         rungs = self.independence.every if self.independence else ()
         return (*rungs, self._trajectory_rung())
 
     def _trajectory_rung(self) -> Rung:
-        """Return the rung of the default experiment; its reference shares the unit's reading."""
+        """Return the independent check of the default experiment; its reference shares the FMU's reading."""
         by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
         if by.startswith("Newton-Euler"):
             name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"

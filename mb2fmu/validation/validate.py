@@ -85,7 +85,7 @@ def reference_method(used: Method | None, applicable: Collection[Method]) -> Met
 
 @dataclass(frozen=True, slots=True)
 class MovedYardstick:
-    """Data that judge units in the moved experiment.
+    """Data that judge FMUs in the perturbed experiment.
 
     Attributes:
         excitation: The experiment, or why there is none.
@@ -104,12 +104,12 @@ class MovedYardstick:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """Data that judge all units of one model: the reference, and the bounds.
+    """Data that judge all FMUs of one model: the reference, and the bounds.
 
     Attributes:
         reference: Of the default experiment.
         limits: Its bounds.
-        moved: Of the moved experiment; None: that is not judged.
+        moved: Of the perturbed experiment; None: that is not judged.
         integrals: Of motion, along the reference.
     """
 
@@ -139,9 +139,9 @@ def make_yardstick(
         mechanism: As for :func:`validate`.
         integrals_of: As for :func:`validate`.
         experiment: As for :func:`validate`.
-        exercise: False: without the moved experiment.
-        settable: FMU names that the units let one set; None: all.
-        any_step: The units can make communication steps of another size than the default.
+        exercise: False: without the perturbed experiment.
+        settable: FMU names that the FMUs let one set; None: all.
+        any_step: The FMUs can make communication steps of another size than the default.
         states: FMU names of the units' continuous states; None: unknown.
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
@@ -170,7 +170,7 @@ def _moved_yardstick(
     any_step: bool,
     states: Collection[str] | None,
 ) -> MovedYardstick:
-    """Return the largest moved experiment in which the reference can judge every variable that it judges by default."""
+    """Return the largest perturbed experiment in which the reference can judge every variable that it judges by default."""
     smallest = 0
     while True:
         excitation = excite(definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest)
@@ -206,7 +206,7 @@ def validate(
 ) -> ValidationResult:
     """Run an FMU through its model's experiment and judge it by equations that it was not made from.
 
-    A unit that offers both Co-Simulation and Model Exchange is run and judged as both, under the same bounds.
+    An FMU that offers both Co-Simulation and Model Exchange is run and judged as both, under the same bounds.
 
     Args:
         fmu: The archive; FMI 2.0 or 3.0.
@@ -217,11 +217,11 @@ def validate(
             equations in numbers, and ``reference_equations`` only tell names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
-        conformance: Judge what the unit declares too, see :func:`conformity`.
+        conformance: Judge what the FMU declares too, see :func:`conformity`.
         time_limit: For each of the FMU's runs, in s.
         yardstick: What :func:`make_yardstick` gave for the same definition, equations and experiment, where several
-            units are judged; None: made here.
-        exercise: Run the moved experiment too, and call what else the unit offers.
+            FMUs are judged; None: made here.
+        exercise: Run the perturbed experiment too, and call what else the FMU offers.
         tell: Is told in words what is being done.
 
     Raises:
@@ -246,7 +246,7 @@ def validate(
         kinds = [plan.judged(made, one, 0) for one in driven]
         moved = plan.judged_moved(driven)
         calls = plan.judged_calls(definition, driven)
-    with clock("conformance", "audit what the unit says of itself"):
+    with clock("conformance", "audit what the FMU says of itself"):
         redundant = _has_redundant_rows(made.reference, run)
         findings = conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
     digits = known_digits(made.reference)
@@ -271,14 +271,14 @@ def validate(
 
 @dataclass(frozen=True)
 class _RunPlan:
-    """Requests to one unit (experiments, events to watch, calls in mid-run), and the judgement of its answers.
+    """Requests to one FMU (experiments, events to watch, API checks during the run), and the judgement of its answers.
 
     Attributes:
         made: What it is judged by.
-        description: The unit's own.
+        description: The FMU's own.
         runs: The default experiment; then the moved one, if there is one.
         looks: The watched events of each experiment.
-        chance: Where it is called in mid-run; None without a moved experiment.
+        chance: Where it is called during the run; None without a perturbed experiment.
         questions: The calls, for each of its interface types.
     """
 
@@ -290,7 +290,7 @@ class _RunPlan:
     questions: Mapping[UnitKind, CallPlan | None]
 
     def drive(self, fmu: Path, time_limit: float, clock: _Clock) -> list[Driven]:
-        """Run the unit through all experiments and sessions, in each of its interface types."""
+        """Run the FMU through all experiments and sessions, in each of its interface types."""
         reference = self.made.reference
         watched = watched_names(reference, self.description)
         names = [*(variable.name for variable in reference.variables), *dict(reference.diagnosed)]
@@ -298,13 +298,13 @@ class _RunPlan:
         for kind, each in self.questions.items():
             sessions = dict(each.operations) if each else {}
             sessions |= event_sessions(self.looks, kind, self.description, watched)
-            clock.tell(f"run the unit as {KIND_NAMES[kind]}")
+            clock.tell(f"run the FMU as {KIND_NAMES[kind]}")
             one = drive(fmu, self.runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit)
             found.append(one)
         return found
 
     def judged(self, stick: Yardstick | MovedYardstick, driven: Driven, number: int) -> KindResult:
-        """Judge one interface type of the unit, in one experiment."""
+        """Judge one interface type of the FMU, in one experiment."""
         reference, limits = stick.reference, stick.limits
         assert reference is not None
         assert limits is not None
@@ -320,7 +320,7 @@ class _RunPlan:
         )
 
     def judged_moved(self, driven: Sequence[Driven]) -> MovedResult | None:
-        """Judge the moved experiment of all interface types; None if it was not asked for."""
+        """Judge the perturbed experiment of all interface types; None if it was not asked for."""
         second = self.made.moved
         if second is None:
             return None
@@ -335,7 +335,7 @@ class _RunPlan:
         )
 
     def judged_calls(self, definition: Declarations, driven: Sequence[Driven]) -> tuple[CallResult, ...]:
-        """Judge the calls in mid-run of each type that went through the moved experiment; none without its bounds."""
+        """Judge the API checks during the run of each type that went through the perturbed experiment; none without its bounds."""
         limits = self.made.moved.limits if self.made.moved else None
         if self.chance is None or limits is None:
             return ()
@@ -357,7 +357,7 @@ class _RunPlan:
 
 
 def _planned(definition: Declarations, description: UnitDescription, made: Yardstick, run: Conditions) -> _RunPlan:
-    """Return what a unit is asked, by what it is judged by."""
+    """Return what an FMU is asked, by what it is judged by."""
     runs, looks = [run], [watches(made.reference, made.limits, description)]
     moved, chance = made.moved, None
     if moved is not None and moved.reference is not None:
@@ -381,7 +381,7 @@ def _has_redundant_rows(reference: Reference, run: Conditions) -> bool:
 
 
 def _provenance(fmu: Path, method: Method | None, reference: Reference, tolerance: float) -> dict[str, object]:
-    """Return the basis of a verdict: hash of the unit, formulations, tolerance, factor and versions."""
+    """Return the basis of a verdict: hash of the FMU, formulations, tolerance, factor and versions."""
     return {
         "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),
         "fmu_formulation": method or "unknown",
@@ -393,7 +393,7 @@ def _provenance(fmu: Path, method: Method | None, reference: Reference, toleranc
 
 
 def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
-    """Return the names of all variables that are compared with the reference, or with the unit's own states."""
+    """Return the names of all variables that are compared with the reference, or with the FMU's own states."""
     return [
         *(variable.name for variable in describe(definition, equations)),
         *dict(select_diagnostic_outputs(equations.outputs)),
@@ -401,9 +401,9 @@ def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[st
 
 
 def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
-    """Return the types that failed in the moved experiment, in their own words: their verdict is failed."""
+    """Return the types that failed in the perturbed experiment, in their own words: their verdict is failed."""
     return tuple(
-        f"{one.simulations[-1].kind}: the unit refuses the moved experiment, which the mechanism allows: {one.refusal}"
+        f"{one.simulations[-1].kind}: the FMU refuses the perturbed experiment, which the mechanism allows: {one.refusal}"
         for one in driven
         if one.refusal
     )
@@ -415,7 +415,7 @@ def _told(digits: Digits | None) -> tuple[str, ...]:
 
 
 def _notes(used: Method | None, reference: Reference) -> tuple[str, ...]:
-    """Return what a reader must know of a proof: a shared formulation, no energy balance, undetermined speeds."""
+    """Return what a reader must know of a validation: a shared formulation, no energy balance, undetermined speeds."""
     notes, by = [], reference.numeric.formulation
     if used == by:
         notes.append(

@@ -1,6 +1,6 @@
 """Animation: pictures of a mechanism and its motion.
 
-Input: ``Mechanism`` and ``EquationsOfMotion`` (:func:`describe`), or the bytes of a scene out of a unit; a ``Motion``:
+Input: ``Mechanism`` and ``EquationsOfMotion`` (:func:`describe`), or the bytes of a scene out of an FMU; a ``Motion``:
 times, states, inputs, parameters. Output: the bytes of one self-contained HTML page (:func:`page`), an element for
 another page (:func:`element`), or one still picture as SVG (:func:`still`).
 

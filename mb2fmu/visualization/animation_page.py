@@ -77,7 +77,7 @@ def element(
         ghost: What ``drawing.ghost`` is.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
         autoplay: Begin to move at once, unless the reader's system asks for calm.
-        live: A unit that runs in the page, as :func:`live_json` writes it; empty: none. Its room is not in ``limit``.
+        live: An FMU that runs in the page, as :func:`live_json` writes it; empty: none. Its room is not in ``limit``.
 
     Returns:
         The same for the same arguments.

@@ -1,4 +1,4 @@
-"""A unit that runs in the page: its module, its settings, and the scene's arithmetic as tables.
+"""An FMU that runs in the page: its module, its settings, and the scene's arithmetic as tables.
 
 ``viewer_live.js`` steps the module over the times of the animation; ``viewer_arithmetic.js`` evaluates the tables for
 points and rotations, and solves for what they need.

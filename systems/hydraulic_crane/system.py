@@ -1,6 +1,6 @@
-"""A crane and its hydraulic cylinder: a stiff unit, which integrates by its own implicit solver.
+"""A crane and its hydraulic cylinder: a stiff FMU, which integrates by its own implicit solver.
 
-The pole of the hose is 500 times as fast as the boom on its oil. Only the unit of the cylinder has to know that: the
+The pole of the hose is 500 times as fast as the boom on its oil. Only the FMU of the cylinder has to know that: the
 communication step follows the boom.
 """
 

@@ -1,4 +1,4 @@
-"""Many units of ours in one process, loaded, or linked into one program from their sources."""
+"""Many FMUs of ours in one process, loaded, or linked into one program from their sources."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def pendulum():
 
 
 def compiled(sources: FileTree, folder: Path, *flags: str) -> None:
-    """Translation units of a unit by the system's compiler, in its folder."""
+    """Translation units of an FMU by the system's compiler, in its folder."""
     for path in sources:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(sources[path])
@@ -68,7 +68,7 @@ def test_many_units_answer_for_themselves(loading, crowd):
 
 @pytest.fixture(scope="module")
 def crowd(pendulum, tmp_path_factory):
-    """Archives of different units, in turns of both versions."""
+    """Archives of different FMUs, in turns of both versions."""
     folder, paths = tmp_path_factory.mktemp("crowd"), []
     for number in range(NUMBER):
         native, described = pendulum(number, "23"[number % 2])
@@ -98,20 +98,20 @@ BODIES = {
     double x[2] = {0.0, 0.0}, slopes[2] = {0.0, 0.0};
     fmi2EventInfo info;
     fmi2Component unit = fmi2Instantiate("unit", fmi2ModelExchange, token, "", &callbacks, fmi2False, fmi2False);
-    if (unit == NULL || fmi2SetupExperiment(unit, fmi2False, 0.0, 0.0, fmi2False, 0.0) != fmi2OK
+    if (unit == NULL || fmi2SetupExperiment(FMU, fmi2False, 0.0, 0.0, fmi2False, 0.0) != fmi2OK
         || fmi2EnterInitializationMode(unit) != fmi2OK || fmi2ExitInitializationMode(unit) != fmi2OK
-        || fmi2NewDiscreteStates(unit, &info) != fmi2OK || fmi2EnterContinuousTimeMode(unit) != fmi2OK
-        || fmi2GetContinuousStates(unit, x, 2) != fmi2OK || fmi2GetDerivatives(unit, slopes, 2) != fmi2OK) {
+        || fmi2NewDiscreteStates(FMU, &info) != fmi2OK || fmi2EnterContinuousTimeMode(unit) != fmi2OK
+        || fmi2GetContinuousStates(FMU, x, 2) != fmi2OK || fmi2GetDerivatives(FMU, slopes, 2) != fmi2OK) {
         return -1.0;
     }
     fmi2FreeInstance(unit);
     return x[0] + 1e3 * slopes[1];""",
     "3": """    double x[2] = {0.0, 0.0}, slopes[2] = {0.0, 0.0};
     fmi3Instance unit = fmi3InstantiateModelExchange("unit", token, NULL, fmi3False, fmi3False, NULL, NULL);
-    if (unit == NULL || fmi3EnterInitializationMode(unit, fmi3False, 0.0, 0.0, fmi3False, 0.0) != fmi3OK
+    if (unit == NULL || fmi3EnterInitializationMode(FMU, fmi3False, 0.0, 0.0, fmi3False, 0.0) != fmi3OK
         || fmi3ExitInitializationMode(unit) != fmi3OK || fmi3EnterContinuousTimeMode(unit) != fmi3OK
-        || fmi3GetContinuousStates(unit, x, 2) != fmi3OK
-        || fmi3GetContinuousStateDerivatives(unit, slopes, 2) != fmi3OK) {
+        || fmi3GetContinuousStates(FMU, x, 2) != fmi3OK
+        || fmi3GetContinuousStateDerivatives(FMU, slopes, 2) != fmi3OK) {
         return -1.0;
     }
     fmi3FreeInstance(unit);
@@ -120,7 +120,7 @@ BODIES = {
 
 
 def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
-    """Two of each version, with both variants of their equations: everything visible has the unit's name in front."""
+    """Two of each version, with both variants of their equations: everything visible has the FMU's name in front."""
     objects, calls, declared = [], [], []
     for number in range(4):
         fmi = "23"[number % 2]

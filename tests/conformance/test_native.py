@@ -1,4 +1,4 @@
-"""Native units in the tools that others use: both versions, both kinds, each within bounds of a reference.
+"""Native FMUs in the tools that others use: both versions, both kinds, each within bounds of a reference.
 
 By day models of a few kinds, by night every model.
 The reference is integrated from another formulation; inputs stand at their start values, which is what an importer
@@ -50,7 +50,7 @@ EULER = 1e-9
 """Of the same steps of the same method, relative to the largest value: round-off, grown."""
 
 NO_EVENTS = "Values of continuous states not implemented"
-"""What CasADi says of units that set states in events, which it does not go through."""
+"""What CasADi says of FMUs that set states in events, which it does not go through."""
 
 POINTS = 6
 """Points of the motion about which derivatives are tried."""
@@ -61,7 +61,7 @@ FREE, CLOSED = 0.3, 0.02
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A model's units and what they have to do.
+    """A model's FMUs and what they have to do.
 
     Attributes:
         units: FMI version → path.
@@ -90,7 +90,7 @@ class Case:
 
 
 class Attracted(NumericEquations):
-    """The reference's equations as units with closed loops have them: x' = f(P(x)) - rate (x - P(x)), outputs at P(x).
+    """The reference's equations as FMUs with closed loops have them: x' = f(P(x)) - rate (x - P(x)), outputs at P(x).
 
     P(x): coordinates move along the rows of G at x until the loops are closed; then ``kept`` speeds to the nearest in
     kinetic energy, and the others, which rows give with constant factors, follow.
@@ -189,7 +189,7 @@ def parts(reference):
 
 
 def with_dynamics(derivation):
-    """Equations by another formulation than the unit's: the reference's own may say only what stands where."""
+    """Equations by another formulation than the FMU's: the reference's own may say only what stands where."""
     applying = [
         method
         for method, applies in formulations.check_all_formulations(derivation.mechanism).items()
@@ -200,7 +200,7 @@ def with_dynamics(derivation):
 
 
 def by_euler(reference, run, derivation):
-    """The variables at each point by the unit's steps."""
+    """The variables at each point by the FMU's steps."""
     numeric = reference.numeric
     if numeric.equations.holonomic:
         numeric = Attracted(with_dynamics(derivation), derivation.mechanism, *kept_speeds(derivation.equations))

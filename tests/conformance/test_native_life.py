@@ -1,4 +1,4 @@
-"""Real native units through what importers do with instances, and their sources through other builders."""
+"""Real native FMUs through what importers do with instances, and their sources through other builders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="the machine 
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory):
-    """A function: model, FMI version, options → the unit's path; each is built once."""
+    """A function: model, FMI version, options → the FMU's path; each is built once."""
     folder = tmp_path_factory.mktemp("units")
     derived, built = {}, {}
 
@@ -56,7 +56,7 @@ def test_an_instance_s_life(units, model, fmi, tmp_path):
 
 
 def ends(unit):
-    """Where the unit's Co-Simulation ends, as hexadecimal digits: all bits."""
+    """Where the FMU's Co-Simulation ends, as hexadecimal digits: all bits."""
     program = (
         "import sys, json, fmpy; r = fmpy.simulate_fmu(sys.argv[1], fmi_type='CoSimulation', stop_time=1.0, "
         "output_interval=0.01); print(json.dumps([float(x).hex() for x in list(r[-1])]))"
@@ -75,7 +75,7 @@ def without_binaries(unit, path):
     ("fmi", "builder"), [("2", "fmpy"), night("3", "fmpy"), night("2", "fmutool"), ("3", "fmutool")]
 )
 def test_sources_compile_elsewhere_and_move_alike(units, fmi, builder, tmp_path):
-    """From what the archive says of its sources: the same bits as the unit's own binary."""
+    """From what the archive says of its sources: the same bits as the FMU's own binary."""
     if builder == "fmpy" and not shutil.which("cmake"):
         pytest.skip("fmpy compiles with cmake, which is not installed")
     unit = units("double_pendulum", fmi)

@@ -1,4 +1,4 @@
-"""Python-hosted units at the end of the importer's process: nothing is freed twice."""
+"""Python-hosted FMUs at the end of the importer's process: nothing is freed twice."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def test_exits_are_clean(paths):
 
 
 def faults(exits, *paths):
-    """Blocks of valgrind's report that name a unit's binary: what it reads, writes or frees wrongly."""
+    """Blocks of valgrind's report that name an FMU's binary: what it reads, writes or frees wrongly."""
     command = ["valgrind", sys.executable, DRIVERS / "ending.py", exits, *paths]
     done = subprocess.run(
         list(map(str, command)),
@@ -64,7 +64,7 @@ def test_valgrind_finds_nothing_at_the_end(paths):
 @pytest.mark.repeats  # that the test above can fail
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
-    """The same of a unit with pythonfmu's binary as it is."""
+    """The same of an FMU with pythonfmu's binary as it is."""
     monkeypatch.setattr("mb2fmu.fmu.package.python_fmu.without_second_free", lambda library: library)
     interface = pendulum_interface()
     unit = build_pythonfmu(emit_python.emit(pendulum_program(), interface), emit_xml.emit(interface), interface)

@@ -1,4 +1,4 @@
-"""Python-hosted units in the tools that others use. Everything that loads binaries runs in a process of its own."""
+"""Python-hosted FMUs in the tools that others use. Everything that loads binaries runs in a process of its own."""
 
 import dataclasses
 import json
@@ -153,7 +153,7 @@ def test_a_folder_with_spaces(units, tmp_path):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_python_code_needs_nothing_but_numpy(units, model):
-    """Modules that the unit imports, seen from a fresh interpreter that hides mb2fmu and SymPy."""
+    """Modules that the FMU imports, seen from a fresh interpreter that hides mb2fmu and SymPy."""
     program = (
         "import sys; sys.modules['mb2fmu'] = sys.modules['sympy'] = sys.modules['scipy'] = None; "
         "import json, fmpy; fmpy.simulate_fmu(sys.argv[1], stop_time=0.1, output_interval=0.01); print('ok')"

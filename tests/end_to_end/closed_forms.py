@@ -1,4 +1,4 @@
-"""Solutions known in closed form, with which the motion of the units and the equations are compared.
+"""Solutions known in closed form, with which the motion of the FMUs and the equations are compared.
 
 Each function takes numbers in SI units and times of shape (n,), gives arrays of shape (n,), uses nothing of mb2fmu, and
 names its source. Elliptic functions take the parameter m = k², as SciPy and mpmath do. Where m comes close to 1 they

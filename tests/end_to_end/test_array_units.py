@@ -1,4 +1,4 @@
-"""A robot's unit of FMI 3.0 with arrays does what the unit with scalars does, in both kinds."""
+"""A robot's FMU of FMI 3.0 with arrays does what the FMU with scalars does, in both kinds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TAU = [0.7, -1.3]
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The unit with scalars, and the one with arrays."""
+    """The FMU with scalars, and the one with arrays."""
     folder = tmp_path_factory.mktemp("units")
     path = folder / "arm.urdf"
     path.write_text(ARM)

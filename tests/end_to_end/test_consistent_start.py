@@ -40,7 +40,7 @@ def closed(**values):
 
 
 class Unit:
-    """Instances of one unit, by either standard."""
+    """Instances of one FMU, by either standard."""
 
     def __init__(self, path, fmi3):
         self.path, self.fmi3, self.folder = path, fmi3, fmpy.extract(str(path))
@@ -117,7 +117,7 @@ def opening(q):
 
 @pytest.mark.parametrize("angle", [-2.5, -1.24, 1.86, 2.17, 3.1])
 def test_wherever_the_crank_is_set_the_rocker_stays_on_its_side(unit, angle):
-    """Newton's path from the unit's own guesses leads to no solution there: the crank is turned to these angles."""
+    """Newton's path from the FMU's own guesses leads to no solution there: the crank is turned to these angles."""
     slave = unit.initializing()
     unit.put(slave, q1=angle)
     q = unit.get(slave, *STATES)
@@ -176,7 +176,7 @@ def test_a_loop_that_opens_in_mid_run_is_told_and_outlived(unit):
 def test_states_that_lead_to_another_branch_are_discarded_in_mid_run(unit):
     """In Model Exchange, as an importer sets them; what it sets instead is taken."""
     if unit.description.modelExchange is None:
-        pytest.skip("Python units are for Co-Simulation only")
+        pytest.skip("Python FMUs are for Co-Simulation only")
     instance = unit.initializing(exchange=True)
     instance.exitInitializationMode()
     if unit.fmi3:
@@ -221,7 +221,7 @@ def test_a_start_that_cannot_be_closed_is_refused(unit):
 
 def test_derivatives_by_start_values_and_parameters_go_through_the_solution(unit):
     if unit.description.coSimulation.providesDirectionalDerivative is not True and not unit.fmi3:
-        pytest.skip("Python units offer no derivatives")
+        pytest.skip("Python FMUs offer no derivatives")
     unknown, known = ["q2", "u3", "coupler_pin.x", "total_energy"], ["q1", "u1", "lb"]
     at = {"q1": 0.4, "u1": 1.5, "lb": 2.05}
     slave = unit.initializing()

@@ -1,4 +1,4 @@
-"""Units whose contacts have friction: the proof of a thrown body, planted faults, Painlevé's rod told as Discard."""
+"""FMUs whose contacts have friction: the validation of a thrown body, planted faults, Painlevé's rod told as Discard."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_where_no_motion_agrees_the_unit_says_so(tmp_path):
 
 
 def test_parameters_that_leave_no_motion_discard_the_step(tmp_path):
-    """Nothing is stepped then, and with less friction the unit goes on."""
+    """Nothing is stepped then, and with less friction the FMU goes on."""
     path = str(export(rod(), tmp_path, fmi="2").path)
     description = fmpy.read_model_description(path)
     unit = FMU2Slave(
@@ -150,7 +150,7 @@ def rods(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
 @pytest.mark.parametrize("beside", [-1e-3, 1e-3])
 def test_the_paradox_begins_at_four_thirds(rods, kind, beside):
-    """At tan(angle) = 2, where 1 + 3 cos (cos - mu sin) comes to zero first: a little below the unit moves on."""
+    """At tan(angle) = 2, where 1 + 3 cos (cos - mu sin) comes to zero first: a little below the FMU moves on."""
     told: list[str] = []
     settings = {
         "fmi_type": kind,

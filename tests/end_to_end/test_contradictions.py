@@ -1,4 +1,4 @@
-"""Units whose constraints were made to contradict each other: refused at initialization, and while they run."""
+"""FMUs whose constraints were made to contradict each other: refused at initialization, and while they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of mechanisms whose declared constraints are solved for at the start, and kept from there on."""
+"""FMUs of mechanisms whose declared constraints are solved for at the start, and kept from there on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units with events: closed forms at any communication step, both kinds and versions; planted faults are caught."""
+"""FMUs with events: closed forms at any communication step, both kinds and versions; planted faults are caught."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BALL, FRICTION, BELT = (
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    """The unit of a model, made once for each version."""
+    """The FMU of a model, made once for each version."""
     known = {}
 
     def unit(path: Path, fmi: str) -> Path:
@@ -275,7 +275,7 @@ LET_GO = "failed = mb2fmu_let_go(s, t, x, r, p, w, set);"
 
 @pytest.fixture(scope="module")
 def short_belt():
-    """The belt for as long as it takes to stick, and what judges it, in mid-run too."""
+    """The belt for as long as it takes to stick, and what judges it, during the run too."""
     model = load(BELT)
     model.experiment(stop=5.0, step=0.25, tolerance=1e-8)
     derivation = derive(model)

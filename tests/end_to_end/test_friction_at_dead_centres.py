@@ -34,7 +34,7 @@ def judge():
     "treatment", ["attractor", *(pytest.param(t, marks=pytest.mark.repeats) for t in ("explicit", "partition"))]
 )
 def test_a_crank_goes_through_its_dead_centres(tmp_path, judge, treatment):
-    """The energy that is lost is friction times way; a unit, and its derivatives, can be made by every treatment."""
+    """The energy that is lost is friction times way; an FMU, and its derivatives, can be made by every treatment."""
     unit = export(rubbing(), tmp_path, constraints=treatment).path
     for kind in ("CoSimulation", "ModelExchange"):
         names = ["omega", "slider", "kinetic_energy"]

@@ -1,4 +1,4 @@
-"""A unit's adjoint derivatives of each output, at a point where branches that are not taken have poles."""
+"""An FMU's adjoint derivatives of each output, at a point where branches that are not taken have poles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults that a proof by the defaults alone does not see, each in a real unit: all of them fail, the right one passes.
+"""Faults that a validation by the defaults alone does not see, each in a real unit: all of them fail, the right one passes.
 
 A cart with a pendulum. By default nothing drives it (the torque is 0), nothing damps it (d = 0), and cart and bob have
 the same mass: what is wrong in any of these moves nothing in the default experiment.
@@ -72,7 +72,7 @@ def trolley(*, gain: float = 1.0, drag: float = 1.0, weight: str = "m", driven: 
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges units by the right mechanism; the reference is made once."""
+    """Judges FMUs by the right mechanism; the reference is made once."""
 
     build: Build
     yardstick: Yardstick
@@ -102,7 +102,7 @@ def judge2(yardstick) -> Judge:
 
 
 def short(result: ValidationResult) -> set[str]:
-    """What fell short of the moved experiment and of the calls."""
+    """What failed in the perturbed experiment and of the calls."""
     assert result.moved is not None
     found = {call.name for call in result.calls if call.verdict == "failed"}
     for kind in result.moved.kinds:
@@ -111,7 +111,7 @@ def short(result: ValidationResult) -> set[str]:
 
 
 def by_default(result: ValidationResult) -> bool:
-    """What a proof by the defaults alone says."""
+    """What a validation by the defaults alone says."""
     return all(v.verdict == "passed" for v in (*result.variables, *result.invariants)) and all(
         other.passed for other in result.others
     )

@@ -1,4 +1,4 @@
-"""Units whose contacts bounce, rest and open: published rows at any communication step; planted faults are caught."""
+"""FMUs whose contacts bounce, rest and open: published rows at any communication step; planted faults are caught."""
 
 from __future__ import annotations
 
@@ -167,7 +167,8 @@ def test_impacts_without_end_are_told(tmp_path):
     assert "impact of ground, ceiling" in " ".join(said)
 
 
-# --- the proof --------------------------------------------------------------------------------------------------------
+# --- the validation
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Units that couple and let go: closed forms in Co-Simulation and Model Exchange; planted faults are caught."""
+"""FMUs that couple and let go: closed forms in Co-Simulation and Model Exchange; planted faults are caught."""
 
 from __future__ import annotations
 
@@ -245,7 +245,8 @@ def locked_smoothly() -> Model:
     return locked(rough=False)
 
 
-# --- the proof --------------------------------------------------------------------------------------------------------
+# --- the validation
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

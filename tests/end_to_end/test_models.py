@@ -1,7 +1,7 @@
 """Models through the whole way: derived, exported, run in fmpy, judged; then held to what is known of them.
 
-By day the units of representatives prove themselves. All other models whose motion is known are held to it without a
-unit; ``scripts/prove_models`` proves their units too, each night.
+By day the FMUs of representatives validate themselves. All other models whose motion is known are held to it without a
+unit; ``scripts/prove_models`` validates their units too, each night.
 """
 
 from __future__ import annotations
@@ -421,7 +421,7 @@ def test_no_representative_is_left_to_the_night():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(KNOWN.keys() & OF_A_KIND_THAT_IS_PROVEN.keys() - {"crank_slider"}))
 def test_a_model_moves_as_is_known(name):
-    """Its unit is held to the same by night; that of crank_slider by day, without the coupler's mass: see above."""
+    """Its FMU is held to the same by night; that of crank_slider by day, without the coupler's mass: see above."""
     KNOWN[name](mb2fmu.simulate(ROOT / "models" / f"{name}.py"))
 
 

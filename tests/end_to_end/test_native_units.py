@@ -1,4 +1,4 @@
-"""From the command line to proven native units of both versions."""
+"""From the command line to validated native FMUs of both versions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pages for beginners, executed as a reader types them: every command and every Python block, in order, in one folder.
 
 Left out: installing (``pip``, ``scripts/…``), and tools that the tests do not have; which ones is written down below.
-By day one ``run`` is typed as it stands; the others are typed as ``export``, and a unit that is validated once more has
+By day one ``run`` is typed as it stands; the others are typed as ``export``, and an FMU that is validated once more has
 its motion judged alone. By night everything is typed as it stands.
 """
 
@@ -123,7 +123,7 @@ def test_readme(by_day: bool) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @by_day_and_night
 def test_start_and_importing(by_day: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The importing page goes on with the unit that the start page made."""
+    """The importing page goes on with the FMU that the start page made."""
     reader = Reader(proving=set() if by_day else None)
     import matplotlib as mpl
 

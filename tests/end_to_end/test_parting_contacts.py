@@ -62,7 +62,7 @@ def flight(y: float, v: float, time: float) -> list[float]:
 
 @pytest.fixture(scope="module")
 def unit(tmp_path_factory):
-    """Makes the unit of a version: its file, its conditions, and what stands for the cam's rate."""
+    """Makes the FMU of a version: its file, its conditions, and what stands for the cam's rate."""
 
     def made(fmi: str):
         model = follower()

@@ -1,4 +1,4 @@
-"""Units with discrete memory, in both backends: changed at accepted steps only, part of the state, lost by no fault."""
+"""FMUs with discrete memory, in both backends: changed at accepted steps only, part of the state, lost by no fault."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STEP = 0.02
 
 
 class Unit:
-    """One instance of a unit on disk, its messages collected."""
+    """One instance of an FMU on disk, its messages collected."""
 
     def __init__(self, path: Path, folder: str, kind: str = "CoSimulation") -> None:
         description = fmpy.read_model_description(path)

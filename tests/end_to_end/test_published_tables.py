@@ -1,4 +1,4 @@
-"""Published tables against units, by nothing but the command: ``validate UNIT.fmu --data …`` and ``--points …``."""
+"""Published tables against FMUs, by nothing but the command: ``validate NAME.fmu --data …`` and ``--points …``."""
 
 import json
 import math

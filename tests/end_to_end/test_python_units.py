@@ -1,4 +1,4 @@
-"""Units of Python code, built with pythonfmu, the whole way to the verdict: by day a few kinds, by night all models."""
+"""FMUs of Python code, built with pythonfmu, the whole way to the verdict: by day a few kinds, by night all models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODELS = sorted(path for path in FOLDER.glob("*.py") if path.stem not in LARGE)
 
 
 WHOLE = "double_pendulum"
-"""What a unit of Python declares, and how it answers when it is disturbed, is judged by day of this one."""
+"""What an FMU of Python declares, and how it answers when it is disturbed, is judged by day of this one."""
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path, monk
 
 @pytest.mark.parametrize("path", marked(MODELS, repeating={path.stem for path in MODELS} - {WHOLE}))
 def test_the_python_unit_is_proven(path: Path, tmp_path: Path) -> None:
-    """A model with events is refused instead: units of Python have none."""
+    """A model with events is refused instead: FMUs of Python have none."""
     if not needs_events(derive(load(path))):
         prove(path, tmp_path)
         return

@@ -193,7 +193,7 @@ def test_the_next_instant_is_that_of_the_restored_state(units, fmi):
 
 
 class Instance:
-    """A unit in Model Exchange that stands still: its states are not integrated."""
+    """An FMU in Model Exchange that stands still: its states are not integrated."""
 
     def __init__(self, path: Path, fmi: str) -> None:
         description = fmpy.read_model_description(str(path))

@@ -37,7 +37,7 @@ def test_the_tutorial_runs_and_shows_itself(prelude: str, tmp_path: Path) -> Non
     assert equations["text/latex"].startswith("$\\displaystyle")
     assert "animation-data" in motion["text/html"]
     assert "quantities within their bounds" in proof["text/html"]
-    assert "wasm-unsafe-eval" in proof["text/html"]  # the unit runs there: sliders
+    assert "wasm-unsafe-eval" in proof["text/html"]  # the FMU runs there: sliders
     assert (tmp_path / "out" / "Crane.fmu").is_file()
 
 

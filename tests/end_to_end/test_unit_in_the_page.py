@@ -1,4 +1,4 @@
-"""The unit that runs in a page: the bits of the native unit, in Chromium, with nothing imported."""
+"""The FMU that runs in a page: the bits of the native FMU, in Chromium, with nothing imported."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def shown(browser: str, page: Path) -> dict:
 
 
 def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_path: Path) -> None:
-    """Other parameters and start values, an input held: the same states and outputs as the unit that fmpy runs.
+    """Other parameters and start values, an input held: the same states and outputs as the FMU that fmpy runs.
 
     Steps are powers of two, so that differences of times are the steps: then all bits are the same.
     """

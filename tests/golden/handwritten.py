@@ -130,7 +130,7 @@ def pendulum_interface(
 
 
 def native_interface(fmi: Fmi, **changes: object) -> FmuInterface:
-    """What describes the pendulum as a native unit; ``changes`` replace attributes."""
+    """What describes the pendulum as a native FMU; ``changes`` replace attributes."""
     python = pendulum_interface()
     types = quantity_types(python.variables)
     enumerated = solver_type(list(types))

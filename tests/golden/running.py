@@ -1,4 +1,4 @@
-"""Runs the printed code of a unit in this process, without any binary."""
+"""Runs the printed code of an FMU in this process, without any binary."""
 
 import dataclasses
 import importlib

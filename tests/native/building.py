@@ -1,4 +1,4 @@
-"""Compiles units whose models are written by hand in the ways the tests need."""
+"""Compiles FMUs whose models are written by hand in the ways the tests need."""
 
 from __future__ import annotations
 

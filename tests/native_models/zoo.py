@@ -1,4 +1,4 @@
-"""The solvers of native units around hand-written models (zoo.c), called through ctypes."""
+"""The solvers of native FMUs around hand-written models (zoo.c), called through ctypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plants faults in units of many models and counts which the proof finds."""
+"""Plants faults in units of many models and counts which the validation finds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planted.unit_verdict import Verdict, judge
 NOTHING_PLANTED = "no fault can be chosen"
 """The place of a model of which the choice itself fails."""
 COUNTED = ("found", "survived")
-"""Outcomes of faults that change what the unit does."""
+"""Outcomes of faults that change what the FMU does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def table(records: Sequence[Record]) -> str:
     alarms = [record for record in right if record.outcome != "passed"]
     errors = sum(record.outcome == "error" for record in records)
     models = len({record.model for record in planted if record.outcome in COUNTED})
-    lines += ["", f"{models} models; {len(right)} right units, {len(alarms)} false alarms; {errors} errors."]
+    lines += ["", f"{models} models; {len(right)} right FMUs, {len(alarms)} false alarms; {errors} errors."]
     told = [record for record in planted if record.outcome == "survived"] + alarms
     told += [record for record in records if record.outcome == "error"]
     lines += ["", "| model | level | kind | place | outcome |", "|---|---|---|---|---|"] if told else []
@@ -182,7 +182,7 @@ def write_csv(records: Sequence[Record], path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 if no wrong unit passed and no right one failed, else 1."""
+    """Exit code 0 if no wrong FMU passed and no right one failed, else 1."""
     parser = argparse.ArgumentParser(prog="fool_the_proof", description=__doc__)
     parser.add_argument("--models", nargs="*", default=(), metavar="NAME", help="all models and mechanisms if none")
     parser.add_argument("--kinds", nargs="*", default=(), metavar="KIND", help="all kinds of faults if none")

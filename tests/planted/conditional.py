@@ -243,7 +243,7 @@ def _of_description(subject: Subject, fmi: Literal["2", "3"]) -> Any:
         unit = description._typed(root, name).get("unit")
         others = [u for u in units if u != unit]
         if causality in {"output", "parameter", "input"} and unit and others:
-            yield "unit of one variable", f"{name}: {others[0]} for {unit}", description._put(name, "unit", others[0])
+            yield "FMU of one variable", f"{name}: {others[0]} for {unit}", description._put(name, "unit", others[0])
     inputs = [v.get("name") for v in variables if v.get("causality") == "input"]
     for first, second in itertools.pairwise(inputs):
         yield "inputs exchanged", f"{first} and {second}", description._swapped_references(first, second)

@@ -35,9 +35,9 @@ ROOT = Path(__file__).parents[2]
 Level = Literal["none", "reading", "equations", "program", "derivatives", "interface", "sources", "description"]
 """What a fault is planted in:
 
-    none          nothing: the right unit
-    reading       ``Mechanism``: all that follows shares the fault, the reference of the proof too
-    equations     ``EquationsOfMotion`` of the unit
+    none          nothing: the right FMU
+    reading       ``Mechanism``: all that follows shares the fault, the reference of the validation too
+    equations     ``EquationsOfMotion`` of the FMU
     program       ``Program`` of the unit: all that is printed from it shares the fault
     derivatives   ``NativeProgram``: tangents and adjoints
     interface     ``FmuInterface``: code and description share the fault
@@ -48,7 +48,7 @@ Level = Literal["none", "reading", "equations", "program", "derivatives", "inter
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A unit that is wrong in one place.
+    """An FMU that is wrong in one place.
 
     Attributes:
         kind: What is wrong, as the table says it.
@@ -56,7 +56,7 @@ class Mutant:
         place: Where, for people.
         change: From the right ``Mechanism`` (``EquationsOfMotion``, ``Program``, …) to the wrong one.
         fmi: Version of the unit.
-        by_construction: True: it is known that the unit behaves differently. False: it is measured.
+        by_construction: True: it is known that the FMU behaves differently. False: it is measured.
     """
 
     kind: str
@@ -127,7 +127,7 @@ class Subject:
         return frozenset((v.source, v.index) for v in variables if v.causality == "output" or v.derivative_of)
 
     def _interface(self, fmi: Literal["2", "3"]) -> FmuInterface:
-        """What an importer of the right unit sees."""
+        """What an importer of the right FMU sees."""
         d = self.derivation
         target = interface.Target(fmi, "native", None, "zig", False)  # noqa: FBT003
         return interface.describe(d.definition, d.equations, d.program, target)
@@ -138,7 +138,7 @@ class Subject:
 
     @cached_property
     def yardstick(self) -> Any:
-        """What the unit and every mutant that does not change the reading is judged by."""
+        """What the FMU and every mutant that does not change the reading is judged by."""
         with tempfile.TemporaryDirectory(prefix="mb2fmu-") as folder:
             path = Path(folder) / "right.fmu"
             package.pack(pipeline.build(self.derivation).core, path)
@@ -222,7 +222,7 @@ def falling_disc() -> Model:
 
 
 def robot_of_tests() -> Model:
-    """The model of a robot description, which stays on disk until this process ends: the proof reads it again."""
+    """The model of a robot description, which stays on disk until this process ends: the validation reads it again."""
     from unit.robots.robot_texts import ARM
 
     folder = tempfile.TemporaryDirectory(prefix="mb2fmu-")
@@ -265,4 +265,4 @@ CHEAP_FIRST = (
     "andrews",
     "bicycle",
 )
-"""Models by what their proof costs, the cheapest first."""
+"""Models by what their validation costs, the cheapest first."""

@@ -311,7 +311,7 @@ _LITTLE = 1e-9  # of the largest result, below which a result is nothing but rou
 
 
 def points(subject: Subject, seed: int) -> list[tuple[float, Any, Any, Any]]:
-    """Times, states, inputs and parameters that the unit offers, near and far from its start."""
+    """Times, states, inputs and parameters that the FMU offers, near and far from its start."""
     rng = generator("points", subject.name, seed)
     x0, r0, p0 = _values(subject)
     free = [p for p in subject.mechanism.declared.parameters if not p.calculated]
@@ -332,7 +332,7 @@ def points(subject: Subject, seed: int) -> list[tuple[float, Any, Any, Any]]:
 
 
 def effect(subject: Subject, right: Program, wrong: Program, *, entries: tuple[str, ...] = RESULTS) -> float:
-    """How much a fault changes of what the unit computes: largest change over the result's largest magnitude.
+    """How much a fault changes of what the FMU computes: largest change over the result's largest magnitude.
 
     Infinite where the wrong program has no result though the right one has one.
     """

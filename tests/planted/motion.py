@@ -1,4 +1,4 @@
-"""Faults of a formulation: ``EquationsOfMotion`` of the unit that are not those of the mechanism that was read."""
+"""Faults of a formulation: ``EquationsOfMotion`` of the FMU that are not those of the mechanism that was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of events: C sources of a unit in which an event is late, missing, of another size, or in one kind only."""
+"""Faults of events: C sources of an FMU in which an event is late, missing, of another size, or in one kind only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
-    """Every fault of events that changes what this unit does; nothing where it has none."""
+    """Every fault of events that changes what this FMU does; nothing where it has none."""
     program = freeze(subject.derivation.program)
     kinds = {switch.kind for switch in switches_of(program)}
     if not kinds:

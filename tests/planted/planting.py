@@ -13,7 +13,7 @@ LEVELS = (reading, touch_reading, motion, graph, runtime, occurrences, condition
 
 
 def all_mutants(subject: Subject) -> Iterator[Mutant]:
-    """The right unit first, then every fault of every level."""
+    """The right FMU first, then every fault of every level."""
     fmi: Literal["2", "3"] = "2" if generator(subject.name, RIGHT).random() < 0.5 else "3"
     yield Mutant(RIGHT, "none", "the right unit", fmi=fmi, by_construction=True)
     for level in LEVELS:
@@ -35,7 +35,7 @@ def sample(
         subject: The model.
         per_kind: How many are wanted of each kind and level. A list holds three times as many, because some turn out
             to change nothing.
-        limit: How many kinds are planted in this model, the right units not counted; None: all.
+        limit: How many kinds are planted in this model, the right FMUs not counted; None: all.
         seed: Of the order.
         kinds: Only these; all if empty.
         levels: Of the sample only what is planted in these; all if empty.

@@ -1,4 +1,4 @@
-"""Faults of the runtime: C sources of a unit in which one statement does something else."""
+"""Faults of the runtime: C sources of an FMU in which one statement does something else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def replaced(file: str, old: str, new: str) -> Callable[[Motion], Motion]:
 
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
-    """Every fault of the runtime that changes what this unit does."""
+    """Every fault of the runtime that changes what this FMU does."""
     program = subject.derivation.program
     states, inputs = len(program.layout.states), len(program.layout.inputs)
     fmi: Literal["2", "3"] = "2" if generator(subject.name).random() < 0.5 else "3"
@@ -128,7 +128,7 @@ def _of_parameters() -> Planted:
         "(instance->now.mode & (MB2FMU_STEP | MB2FMU_EVENT | MB2FMU_CONTINUOUS)) == 0) {\n"
         "                *place = values[i];\n            }\n"
     )
-    yield "wrong after a parameter changed", "a change in mid-run is lost", replaced("values.c", old, new)
+    yield "wrong after a parameter changed", "a change during the run is lost", replaced("values.c", old, new)
     changed = "            mb2fmu_changed(instance, (enum mb2fmu_source)variable->source);\n"
     stale = changed.replace("            ", "            if (variable->source != MB2FMU_SOURCE_PARAMETER) ")
     yield "wrong after a parameter changed", "what was computed stays", replaced("values.c", changed, stale)

@@ -21,7 +21,7 @@ Planted = Iterator[tuple[str, str, Callable[[Mechanism], Mechanism]]]
 
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
-    """Every fault of this room that can be planted in a mechanism; each changes what the unit does."""
+    """Every fault of this room that can be planted in a mechanism; each changes what the FMU does."""
     for faults in (_of_contacts, _of_latches, _of_events, _of_values, _of_outputs):
         for kind, place, change in faults(subject.read):
             yield Mutant(kind, "reading", place, change, by_construction=True)
@@ -154,7 +154,7 @@ def _of_values(mechanism: Mechanism) -> Planted:
         for i, item in enumerate(getattr(mechanism.declared, kind)):
             other_unit = {"m": "mm", "kg": "g", "rad": "deg", "N.m": "kN.m", "N": "kN"}.get(item.unit)
             if other_unit:
-                yield "unit as read", f"{item.name} in {other_unit}", _declared(kind, i, replace(item, unit=other_unit))
+                yield "FMU as read", f"{item.name} in {other_unit}", _declared(kind, i, replace(item, unit=other_unit))
                 break
 
 

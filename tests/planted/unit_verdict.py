@@ -1,4 +1,4 @@
-"""Builds a mutant's unit by the product's own way and lets the product's own proof judge it."""
+"""Builds a mutant's unit by the product's own way and lets the product's own validation judge it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mb2fmu.validation.result import KindResult
 EFFECTIVE = 1e-3
 """Of the largest magnitude of a result: a fault that changes less is not counted."""
 TIME_LIMIT = 120.0
-"""For one run of a unit, in s."""
+"""For one run of an FMU, in s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Verdict:
 
     Attributes:
         outcome: ``found``; ``survived``: it passed; ``equivalent``: it changes nothing, or too little to count;
-            ``refused``: it could not even be made; for the right unit ``passed`` or ``false alarm``.
+            ``refused``: it could not even be made; for the right FMU ``passed`` or ``false alarm``.
         by: The first check that found it.
         effect: Largest change of a result over its largest magnitude; nan where it was not measured.
         seconds: Processor time, its children's included.
@@ -86,7 +86,7 @@ def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
 
 
 def _said(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path, effect: float) -> Verdict:
-    """What the proof says of a unit that could be made."""
+    """What the validation says of an FMU that could be made."""
     early = _found_early(subject, mutant, derivation, unit)
     if early:
         return Verdict("found", early, effect)
@@ -97,7 +97,7 @@ def _said(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path, 
 
 
 def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
-    """The wrong derivation, and how much of what the unit computes is another."""
+    """The wrong derivation, and how much of what the FMU computes is another."""
     right = subject.derivation
     if mutant.level == "reading":
         wrong = mutant.change(subject.read)
@@ -127,7 +127,7 @@ def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
 
 
 def _built(derivation: Derivation, mutant: Mutant) -> Build:
-    """The unit, with the fault planted where the stage that it belongs to hands on its result."""
+    """The FMU, with the fault planted where the stage that it belongs to hands on its result."""
     places: dict[str, tuple[Any, str]] = {
         "derivatives": (derivatives, "with_derivatives"),
         "interface": (mb2fmu.fmu.interface, "describe"),
@@ -172,7 +172,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
 def _against_the_reference(
     subject: Subject, derivation: Derivation, unit: Path, yardstick: Yardstick, *, conformance: bool = True
 ) -> ValidationResult:
-    """Experiments and calls in mid-run by the right reference; without a moved yardstick the default experiment."""
+    """Experiments and API checks during the run by the right reference; without a moved yardstick the default experiment."""
     return validation.validate(
         unit,
         subject.mechanism.declared,
@@ -217,7 +217,7 @@ def first_finding(result: ValidationResult) -> str:
 
 
 def declared(findings: Iterable[Finding]) -> str:
-    """The first error of what a unit declares, or an empty string."""
+    """The first error of what an FMU declares, or an empty string."""
     for finding in findings:
         if finding.severity == "error":
             rule = finding.message.partition(":")[0] if finding.checker == "auditor" else finding.checker.split()[0]
@@ -231,7 +231,7 @@ def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
     for other in result.others:
         yield f"default experiment in {other.simulation.kind}", _of_kind(other)
     for kind in result.moved.kinds if result.moved else ():
-        yield "moved experiment", _of_kind(kind)
+        yield "perturbed experiment", _of_kind(kind)
     for call in result.calls:
         yield "calls", call.name if call.verdict == "failed" else None
     for field in fields(result):  # whatever else has a verdict of its own

@@ -1,4 +1,4 @@
-"""No unit with a planted fault passes, no right one fails; ``scripts/fool_the_proof`` plants many more."""
+"""No FMU with a planted fault passes, no right one fails; ``scripts/fool_the_proof`` plants many more."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_model_that_cannot_be_planted_in_is_an_error_and_the_others_go_on(monk
         (name, "error", "ValueError: this model cannot be made") for name in ("bad", "next")
     ]
     shown = capsys.readouterr().out
-    assert "0 right units, 0 false alarms; 2 errors." in shown
+    assert "0 right FMUs, 0 false alarms; 2 errors." in shown
     assert shown.count(command.NOTHING_PLANTED) == 4  # as it goes, and in the table
 
 
@@ -125,5 +125,5 @@ def test_the_count_goes_on_where_it_was(tmp_path):
     assert set(again.found) == {found.key, right.key}
     text = table([found, survived, right])
     assert "| sign | 2 | 1 | calls 1 | 0 | 0 |" in text
-    assert "1 models; 1 right units, 0 false alarms; 0 errors." in text
+    assert "1 models; 1 right FMUs, 0 false alarms; 0 errors." in text
     assert "| a | reading | sign | there | survived" in text

@@ -63,7 +63,7 @@ def _agree(mechanism):
 
 
 # Beside the kinds: quaternions, explicit time, a point on a surface, a motion that is prescribed, couplings within
-# loops. The proof of each representative compares two formulations, too.
+# loops. The validation of each representative compares two formulations, too.
 DAILY = {*KINDS, "quadrotor_slung_load", "turntable_ball", "bowl", "driven_crank", "steering_linkage"}
 
 

@@ -133,7 +133,7 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, leng
 
 @pytest.mark.parametrize("name", ["four_bar", "crank_slider"])
 def test_loops_are_drawn_together_by_the_models_own_time(name):
-    """Seen: per s or per µs only, so that in milliseconds α was a thousand times too large, and the unit stiff."""
+    """Seen: per s or per µs only, so that in milliseconds α was a thousand times too large, and the FMU stiff."""
     rates = [
         characteristic_units.choose_attractor_rate(
             mechanism_of(rescale(pipeline.load(MODELS / f"{name}.py"), time=time)).declared
@@ -147,7 +147,7 @@ SMALL = {"length": 1e-3, "mass": 1e-3, "time": 1e-3}
 
 
 def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, monkeypatch):
-    """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right unit fell short."""
+    """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right FMU failed."""
     monkeypatch.setattr(characteristic_units, "DEFAULT_ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     checked, read = model_derivation.read_model(
@@ -186,7 +186,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
 
 @pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1e-12, 1e-6)])
 def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, mass, time):
-    """Seen: a moment of inertia of 1e-26 kg m2 was taken for round-off and became 0.3, and a right unit failed."""
+    """Seen: a moment of inertia of 1e-26 kg m2 was taken for round-off and became 0.3, and a right FMU failed."""
     model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
     read = close_loops(mechanism_of(model))
     unit = pipeline.export(model, tmp_path).path

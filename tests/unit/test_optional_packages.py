@@ -25,7 +25,7 @@ def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatc
 
 
 def test_pages_and_proofs_say_what_they_draw_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proof says so before anything is derived, not when its page is due."""
+    """A validation says so before anything is derived, not when its page is due."""
     monkeypatch.setattr(optional_packages, "find_spec", lambda module: None if module == "trimesh" else module)
     for needy in (three_js.source, lambda: refuse_what_cannot_run({})):
         with pytest.raises(ToolError, match=r"trimesh is missing(.|\n)*'mb2fmu\[meshes\]'"):

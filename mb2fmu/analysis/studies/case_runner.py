@@ -1,4 +1,4 @@
-"""Run cases of a study one after the other with one instance of a unit, in the calling process."""
+"""Run cases of a study one after the other with one instance of an FMU, in the calling process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 LONG = 0.1
 """In s: cases that take longer get a new instance each, which costs next to nothing then."""
 _HANGS = 70
-"""Exit code of a process whose unit does not return."""
+"""Exit code of a process whose FMU does not return."""
 _GRACE = 5.0
 """In s: between steps a case ends by itself when its time is over; a call that hangs is given so much more."""
 
@@ -101,7 +101,7 @@ class Answer:
 
 
 class Runner:
-    """One unit in this process.
+    """One FMU in this process.
 
     An instance is reset between cases if that is the same as a new one: the first case is run both ways.
 
@@ -136,7 +136,7 @@ class Runner:
             return Answer(values, tuple(messages), paths, time.perf_counter() - begin)
 
     def watch(self) -> None:
-        """End this process if a call of the unit does not return: the sender of the case notices, and continues."""
+        """End this process if a call of the FMU does not return: the sender of the case notices, and continues."""
 
         def look() -> None:
             """End the process when a case has passed its deadline."""
@@ -228,7 +228,7 @@ class Runner:
         return ""
 
     def _last_words(self) -> str:
-        """Return the unit's last message."""
+        """Return the FMU's last message."""
         lines = self._said.getvalue().splitlines()
         return f" ({json.loads(lines[-1])[2]})" if lines else ""
 

@@ -98,7 +98,7 @@ class Effort:
         part = f" ({self.overhead:.1%})" if self.cases >= _LONG else ""
         return (
             f"{self.elapsed:.3g} s with {self.workers} at a time: {self.cases:.3g} s in the cases, {beside:.3g} s{part}"
-            " beside them (loading the unit, handing out, writing, waiting)"
+            " beside them (loading the FMU, handing out, writing, waiting)"
         )
 
     def facts(self) -> dict[str, float]:
@@ -181,5 +181,5 @@ def _pieces(cases: Cases) -> list[Cases]:
 
 def _lost(results: int) -> Answer:
     """Return the outcome of a case that ends its process."""
-    why = "the process that ran it ended each time: the unit crashed, did not return in time, or memory ran out"
+    why = "the process that ran it ended each time: the FMU crashed, did not return in time, or memory ran out"
     return Answer(np.full((1, results), np.nan), (why,), np.full((1, 0, 0), np.nan), 0.0)

@@ -36,7 +36,7 @@ _TRIES = 5
 
 
 class Shipment(WorkerPlugin):  # type: ignore[misc]
-    """The unit and the data of all cases on a worker: sent once, also to workers that come later.
+    """The FMU and the data of all cases on a worker: sent once, also to workers that come later.
 
     Args:
         key: SHA-256 of both.
@@ -52,7 +52,7 @@ class Shipment(WorkerPlugin):  # type: ignore[misc]
         self.runner: Runner | None = None
 
     def setup(self, worker: Any) -> None:
-        """Unpack the unit in the worker's own folder, which the worker removes."""
+        """Unpack the FMU in the worker's own folder, which the worker removes."""
         folder = Path(worker.local_directory) / f"mb2fmu-{self.key[:16]}"
         (folder / "resources").mkdir(parents=True, exist_ok=True)
         write_tree(unarchived(self.content, "unit"), folder)
@@ -67,7 +67,7 @@ def run_chunk(key: str, cases: Floats) -> Answer:
     limit = time.monotonic() + _SLOW
     while (runner := getattr(get_worker().plugins.get(key), "runner", None)) is None:
         if time.monotonic() > limit:
-            raise RuntimeError("the unit did not reach this worker")
+            raise RuntimeError("the FMU did not reach this worker")
         time.sleep(0.02)
     assert isinstance(runner, Runner)
     return runner.run(cases)
@@ -78,7 +78,7 @@ class DaskWorkers:
 
     Args:
         client: Connected to a scheduler.
-        content: The unit's archive.
+        content: The FMU's archive.
         job: What all cases have in common.
         cases: All of them, a row each.
         own: The workers were started by this program.
@@ -92,7 +92,7 @@ class DaskWorkers:
         self._ship(Shipment(digest, content, job, own=own))
 
     def _ship(self, shipment: Shipment) -> None:
-        """Send the unit to all workers; those that end meanwhile are replaced, and get it when they begin.
+        """Send the FMU to all workers; those that end meanwhile are replaced, and get it when they begin.
 
         Raises:
             ToolError: If workers end again and again, or the scheduler is gone.
@@ -137,7 +137,7 @@ class DaskWorkers:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Cancel chunks and remove the unit from foreign workers; own workers end with the study.
+        """Cancel chunks and remove the FMU from foreign workers; own workers end with the study.
 
         To ask own workers would wait half a minute for each that an interruption has ended.
         """

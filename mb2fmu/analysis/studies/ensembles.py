@@ -41,7 +41,7 @@ class Ensemble:
         x0: Start values as they are declared, shape (n_x,).
         p0: Values of the parameters, shape (n_p,).
         inputs: Held over each communication step of the experiment, shape (steps, n_r), or one row.
-        scale: Absolute over relative tolerance of each state, as the unit has it.
+        scale: Absolute over relative tolerance of each state, as the FMU has it.
         tolerance: Relative, of the model's experiment.
         step: Communication step of the experiment, s.
         stop: End of the experiment, s.
@@ -53,7 +53,7 @@ class Ensemble:
         project: Puts states on the constraints; None where there is nothing to do.
         start: Likewise start values, as they were set; rows without a solution are NaN.
         own: States of the model's; those behind them are derivatives, which are carried along. None: all.
-        one_by_one: Instances are run one after the other by the model's unit, which knows events.
+        one_by_one: Instances are run one after the other by the model's FMU, which knows events.
         varied: Gives an ensemble that carries derivatives by parameters and start values of these names.
         not_varied: Why there is no such ensemble; empty if there is.
     """
@@ -94,7 +94,7 @@ class Ensemble:
         reduce: Mapping[str, Reduction] | None = None,
         sensitivities: Sequence[str] = (),
     ) -> Runs:
-        """Move n instances from their starts; each has the same bits as the unit's Co-Simulation.
+        """Move n instances from their starts; each has the same bits as the FMU's Co-Simulation.
 
         Args:
             n: Number of instances.

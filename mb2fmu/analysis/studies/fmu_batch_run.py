@@ -1,4 +1,4 @@
-"""``UnitMotion``: many instances one after the other by their native unit's Co-Simulation, in a C loop."""
+"""``UnitMotion``: many instances one after the other by their native FMU's Co-Simulation, in a C loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTS = ("states", "parameters", "inputs", "outputs", "selected")
 
 _LOGGER = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p
-)  # messages of our units are complete: nothing follows them
+)  # messages of our FMUs are complete: nothing follows them
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
 _FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -49,7 +49,7 @@ class _Unit(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class UnitPlaces:
-    """The unit's names of its variables.
+    """The FMU's names of its variables.
 
     Attributes:
         token: With braces.
@@ -70,12 +70,12 @@ class UnitMotion:
     """Integrates instances by their unit, with its bits, also through events; releases Python's lock.
 
     Args:
-        unit: The unit's library, of FMI 2.
+        unit: The FMU's library, of FMI 2.
         loop: ``mb2fmu_unit_runs``, compiled.
         places: What its variables are called.
 
     Raises:
-        ToolError: If the unit makes no instance.
+        ToolError: If the FMU makes no instance.
     """
 
     def __init__(self, unit: ctypes.CDLL, loop: ctypes.CDLL, places: UnitPlaces) -> None:
@@ -95,7 +95,7 @@ class UnitMotion:
             b"instance", _CO_SIMULATION, places.token.encode(), None, ctypes.byref(self._callbacks), 0, 1
         )
         if not self._record.component:
-            raise ToolError(f"the unit makes no instance: {self._said.get(0, 'it does not say why')}")
+            raise ToolError(f"the FMU makes no instance: {self._said.get(0, 'it does not say why')}")
 
     def __del__(self) -> None:
         """Free the instance."""
@@ -126,7 +126,7 @@ def places_of(token: str, references: Mapping[str, int], names: Mapping[str, Seq
     """Return value references by the names of variables.
 
     Args:
-        token: Of the unit, without braces.
+        token: Of the FMU, without braces.
         references: FMU name → value reference.
         names: ``states``, ``parameters``, ``inputs`` and ``outputs`` → FMU names in order.
     """

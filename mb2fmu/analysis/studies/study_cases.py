@@ -31,7 +31,7 @@ ReadSignals = Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[
 EXCHANGE_TOLERANCE, TIGHTEST = 1e-3, 1e-12
 """Of the integrator that drives Model Exchange, in parts of the experiment's, as ``validation.simulate`` has it."""
 STOP, STEPS, TOLERANCE = 10.0, 1000, 1e-6
-"""Of units that say nothing of their experiment: s, communication steps, relative."""
+"""Of FMUs that say nothing of their experiment: s, communication steps, relative."""
 RESERVED = ("case", "message")
 
 
@@ -41,7 +41,7 @@ class Study:
 
     Attributes:
         plan: As written.
-        model: Name of the unit's model.
+        model: Name of the FMU's model.
         varied: FMU names of what varies, with their units.
         cases: Shape (n, n_varied).
         results: What is kept, with units.
@@ -95,11 +95,11 @@ def resolve(
 
     Args:
         plan: What is wanted.
-        described: The unit's variables with their units and bounds.
+        described: The FMU's variables with their units and bounds.
         unit: What is needed to run it.
         table: Of the cases, if the plan names one.
         defaults: FMU name of an input → what it follows where the plan says nothing.
-        read_signals: Makes functions of time from formulas, given the units of all inputs and the end in s.
+        read_signals: Makes functions of time from formulas, given the FMUs of all inputs and the end in s.
         earlier: What is wrong with the plan itself, and left out of it.
 
     Raises:
@@ -166,7 +166,7 @@ class _Resolver:
         return fixed
 
     def _entrances(self) -> list[str]:
-        """Return the names of the unit's inputs that are real numbers."""
+        """Return the names of the FMU's inputs that are real numbers."""
         return [name for name, v in self._unit.variables.items() if v.causality == "input" and v.real]
 
     def _signals(self, read: ReadSignals, stop: float) -> Mapping[str, Signal]:
@@ -178,11 +178,11 @@ class _Resolver:
             return {}
 
     def _kind(self) -> UnitKind:
-        """Return the interface type that is asked for, or the unit's first; add a fault if the unit lacks it."""
+        """Return the interface type that is asked for, or the FMU's first; add a fault if the FMU lacks it."""
         offered = self._unit.identifiers
         kind: UnitKind = next(iter(offered)) if self._plan.kind is None else self._plan.kind
         if kind not in offered:
-            self._fault(f"the unit offers no {kind}", "kind", f"it offers {', '.join(offered)}")
+            self._fault(f"the FMU offers no {kind}", "kind", f"it offers {', '.join(offered)}")
         return kind
 
     def _refuse_faults(self) -> None:
@@ -190,7 +190,7 @@ class _Resolver:
         if self._earlier:
             raise AnalysisError("the plan cannot be used:", [*self._earlier, *self._faults])
         if self._faults:
-            raise AnalysisError("the plan does not fit the unit:", self._faults)
+            raise AnalysisError("the plan does not fit the FMU:", self._faults)
 
     def _request(self, kind: UnitKind) -> dict[str, object]:
         """Return what the driver has to know of the unit."""
@@ -252,7 +252,7 @@ class _Resolver:
             if np.isfinite(value) and first < last:
                 found.append(Varied(name, "uniform", (first, last)))
         if not found:
-            what = "the unit has no parameter with a value other than 0 that can be set"
+            what = "the FMU has no parameter with a value other than 0 that can be set"
             self._fault(what, "cases.spread", "name what varies: [vary] in a plan, --vary on the command line")
         if plan.count * (len(found) + 2 if plan.indices else 1) > MOST_CASES:
             self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
@@ -318,7 +318,7 @@ class _Resolver:
         return names, cases
 
     def _bounds(self, names: list[str], cases: Floats, where: str = "vary") -> None:
-        """Add faults for values outside of the unit's bounds."""
+        """Add faults for values outside of the FMU's bounds."""
         for column, name in enumerate(names):
             low, high = self._variables[name].number("min"), self._variables[name].number("max")
             values = cases[:, column]
@@ -328,10 +328,10 @@ class _Resolver:
                 if bound is not None and beyond:
                     ends = dict.fromkeys(f"{end:.6g}" for end in (values.min(), values.max()))
                     what = f"{name} {'goes from' if len(ends) > 1 else 'is'} {' to '.join(ends)}, beyond {bound:g}"
-                    self._fault(what, f"{where}.{name}", "the unit allows no more")
+                    self._fault(what, f"{where}.{name}", "the FMU allows no more")
 
     def _scaled(self, name: str, numbers: tuple[Value, ...], law: str) -> tuple[float, ...]:
-        """Return numbers in the variable's unit; a standard deviation is a difference, without the unit's offset."""
+        """Return numbers in the variable's unit; a standard deviation is a difference, without the FMU's offset."""
         found = [self._number(name, value, "vary") for value in numbers]
         if law == "normal" and isinstance(numbers[1], str):
             found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
@@ -357,12 +357,12 @@ class _Resolver:
         return tuple(columns), read
 
     def _outputs(self) -> tuple[Wanted, ...]:
-        """Return all outputs at the end; of a unit without outputs its continuous variables."""
+        """Return all outputs at the end; of an FMU without outputs its continuous variables."""
         reals = {name: v for name, v in self._unit.variables.items() if v.real}
         found = [name for name, v in reals.items() if v.causality == "output"]
         found = found or [n for n, v in reals.items() if v.variability == "continuous" and v.causality == "local"]
         if not found:
-            self._fault("the unit has nothing that changes", "results", "is it the right unit?")
+            self._fault("the FMU has nothing that changes", "results", "is it the right FMU?")
         return tuple(Wanted(f"{name} at the end" if name in RESERVED else name, name, "end") for name in found)
 
     def _readable(self) -> list[str]:
@@ -411,7 +411,7 @@ class _Resolver:
         return step, max(1, round(stop / step))
 
     def _experiment(self, key: str, otherwise: float) -> float:
-        """Return a number of the unit's default experiment, or `otherwise`."""
+        """Return a number of the FMU's default experiment, or `otherwise`."""
         text: Any = self._described.experiment.get(key)
         try:
             return float(text) if text else otherwise

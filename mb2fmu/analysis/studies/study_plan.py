@@ -22,7 +22,7 @@ DIRECTIONS: tuple[Direction, ...] = ("either", "rising", "falling")
 WORST = ("largest", "smallest")
 MOST_CASES = 100_000_000
 _KEYS = (
-    *("model", "unit", "arguments", "kind", "stop", "step", "time_limit", "set", "inputs", "cases", "vary", "results"),
+    *("model", "fmu", "arguments", "kind", "stop", "step", "time_limit", "set", "inputs", "cases", "vary", "results"),
     *("trajectories", "trajectory_format"),
 )
 _OF_CASES = ("method", "count", "seed", "indices", "file", "spread")
@@ -78,7 +78,7 @@ class StudyPlan:
         source: Model file or unit, as written.
         of_unit: It is a unit.
         arguments: Of the model's function.
-        kind: How a unit is run; None: as Co-Simulation if it can do that.
+        kind: How an FMU is run; None: as Co-Simulation if it can do that.
         stop: s; None: as the experiment.
         step: Communication step in s; None: as the experiment.
         time_limit: For one case, s of the clock on the wall.
@@ -124,7 +124,7 @@ def examine_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ..
         content: As ``tomllib`` reads it.
 
     Returns:
-        The plan, of which what is wrong is left out, so that the rest can be held against the unit; every fault.
+        The plan, of which what is wrong is left out, so that the rest can be compared with the FMU; every fault.
     """
     reader = _Reader()
     return reader.plan(content), tuple(reader.faults)
@@ -160,14 +160,14 @@ class _Reader:
     def plan(self, content: Mapping[str, Any]) -> StudyPlan:
         """Return the whole plan; faulty parts are replaced by harmless ones."""
         self._known(content, _KEYS, "the plan")
-        sources = [key for key in ("model", "unit") if key in content]
+        sources = [key for key in ("model", "fmu") if key in content]
         if len(sources) != 1:
-            what = "both model and unit are given" if sources else "neither model nor unit is given"
-            self._fault(what, "", 'write model = "NAME.py" or unit = "NAME.fmu"')
+            what = "both model and fmu are given" if sources else "neither model nor fmu is given"
+            self._fault(what, "", 'write model = "NAME.py" or fmu = "NAME.fmu"')
         source = self._text(content, sources[0], "") if len(sources) == 1 else ""
-        of_unit = "unit" in sources or source.endswith(".fmu")
+        of_unit = "fmu" in sources or source.endswith(".fmu")
         if of_unit and "arguments" in content:
-            self._fault("a unit has no arguments", "arguments", "give the model, or leave [arguments] out")
+            self._fault("an FMU has no arguments", "arguments", "give the model, or leave [arguments] out")
         kind = self._choice(content, "kind", (*_KINDS, ""), "", "")
         cases = self._table(content, "cases")
         self._known(cases, _OF_CASES, "cases")

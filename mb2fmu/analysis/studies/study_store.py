@@ -76,7 +76,7 @@ class Store:
             "schema": _SCHEMA,
             "state": "running",
             "model": study.model,
-            "unit": {"file": unit[0], "sha256": hashlib.sha256(unit[1]).hexdigest()},
+            "fmu": {"file": unit[0], "sha256": hashlib.sha256(unit[1]).hexdigest()},
             "plan": dict(written),
             "hashes": study.fingerprint(),
             "cases": len(study.cases),
@@ -226,7 +226,7 @@ class Store:
             AnalysisError: Naming everything that is another.
         """
         faults = []
-        old, new = before.get("unit", {}), self._manifest["unit"]
+        old, new = before.get("fmu", {}), self._manifest["fmu"]
         if old.get("sha256") != new["sha256"]:
             what = f"the unit is another one: SHA-256 {new['sha256'][:16]}…, it was {str(old.get('sha256'))[:16]}…"
             faults.append(Fault(what, new["file"], "bring back the unit or model that the study began with"))

@@ -1,1 +1,1 @@
-"""Behaviour of the running unit: probes, each in a process that the unit may kill."""
+"""Behaviour of the running unit: probes, each in a process that the FMU may kill."""

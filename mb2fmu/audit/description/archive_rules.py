@@ -105,7 +105,7 @@ def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
     if "\\" in written:
         yield Observation("archive.paths", "a backslash separates folders on Windows only", written)
     if written.startswith("/") or ".." in parts or (len(written) > 1 and written[1] == ":"):
-        yield Observation("archive.paths", "the path leaves the folder that the unit is unpacked into", written)
+        yield Observation("archive.paths", "the path leaves the folder that the FMU is unpacked into", written)
     if (each.external_attr >> 16) & 0xF000 == _LINK:
         yield Observation("archive.paths", "is a symbolic link, which not every system can make", written)
     if each.flag_bits & _ENCRYPTED:

@@ -36,7 +36,7 @@ _MACHINES = {
     "X86_64": "x86_64", "AMD64": "x86_64", "I386": "i386", "X86": "i386", "AARCH64": "aarch64", "ARM64": "aarch64",
     "ARM": "aarch32", "ARMNT": "aarch32", "RISCV": "riscv64", "PPC64": "ppc64le",
 }  # fmt: skip
-# What the linkers and runtimes of C and C++ export on their own; not the unit's doing.
+# What the linkers and runtimes of C and C++ export on their own; not the FMU's doing.
 _USUAL = re.compile(
     r"(_init|_fini|__bss_start|_edata|_end|__end__|__data_start|__gmon_start__|__mh_dylib_header|___dso_handle|"
     r"DllMain|DllMainCRTStartup|_Avx2WmemEnabledWeakValue|_ITM_.*|__asan_.*|__ubsan_.*|_Z.*|\?.*|__emutls.*|__odr_asan.*|__start_.*|__stop_.*)\Z"
@@ -172,7 +172,7 @@ _ONLY = {
 
 
 def required(version: int, kinds: frozenset[str]) -> frozenset[str]:
-    """Return functions that a unit must export: the common ones and those of its interface types."""
+    """Return functions that an FMU must export: the common ones and those of its interface types."""
     others = {f"fmi{version}{name}" for kind, names in _ONLY.items() if kind not in kinds for name in names.split()}
     if version == 3 and "CoSimulation" in kinds:
         others -= {"fmi3EnterEventMode"}
@@ -279,7 +279,7 @@ def _symbols(
     if missing:
         text = f"{len(missing)} functions are not exported: {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}"
         yield Observation("binary.symbols", text, where)
-    # Other versions of FMI in one library, and prefixed functions of a source unit, are documented symbols too.
+    # Other versions of FMI in one library, and prefixed functions of a source FMU, are documented symbols too.
     extra = sorted(
         name
         for name in image.exported - functions

@@ -1,4 +1,4 @@
-"""Subjects that a unit lacks: rules about them are neither judged nor counted."""
+"""Subjects that an FMU lacks: rules about them are neither judged nor counted."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def without(archive: Archive, description: Description) -> dict[str, str]:
 
 
 def _idle(found: object, why: str, *rules: str) -> dict[str, str]:
-    """Return a reason for each rule if the unit has nothing that these rules are about."""
+    """Return a reason for each rule if the FMU has nothing that these rules are about."""
     return {} if found else dict.fromkeys(rules, why)
 
 
 def _variables(description: Description) -> dict[str, str]:
-    """Return rules on units, types and variables that have no subject, with reasons."""
+    """Return rules on FMUs, types and variables that have no subject, with reasons."""
     variables = description.variables
 
     def some(key: str) -> list[Variable]:

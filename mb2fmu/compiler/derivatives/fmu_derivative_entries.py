@@ -1,4 +1,4 @@
-"""Entry points of native units in addition to those of :func:`mb2fmu.compiler.lowering.lower_equations`."""
+"""Entry points of native FMUs in addition to those of :func:`mb2fmu.compiler.lowering.lower_equations`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class NativeProgram:
 
 
 def with_derivatives(program: Program, *, adjoint: bool = True) -> NativeProgram:
-    """Add the derivatives that a native unit offers.
+    """Add the derivatives that a native FMU offers.
 
     Args:
         program: As lowered.

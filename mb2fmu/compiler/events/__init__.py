@@ -10,7 +10,7 @@ next; ``instants``). ``docs/decisions/0035-events-modes-and-event-indicators.md`
 
 Promises: a program without switches and events is handed back as it is, the same object.
 
-Must not: know how modes change; the fixed part of the unit does that (``fmu/emit_c/runtime/events.c``).
+Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """
 
 from mb2fmu.compiler.events.mode_switching import Switch, SwitchKind, freeze, switches_of

@@ -51,7 +51,7 @@ class _Dual:
 
 
 def depends(program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]) -> npt.NDArray[np.bool_]:
-    """Return whether each result depends on each variable, shape (n_results, n_variables); True where unproven.
+    """Return whether each result depends on each variable, shape (n_results, n_variables); True where not validated.
 
     True too where a result is zero whatever the values: what is seen of it is round-off of everything it reads.
 

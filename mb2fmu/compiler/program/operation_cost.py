@@ -1,4 +1,4 @@
-"""``cost``: the cost of an entry point in a compiled unit, estimated from its operations."""
+"""``cost``: the cost of an entry point in a compiled FMU, estimated from its operations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``emit_batch``: print an entry point of a Program for many instances at once, as a library of its own.
 
 Every value is a vector with one lane per instance (``runtime/batch.h``), so all the ways in which functions are printed
-(parts, loops) serve here too, and each lane has the bits that the unit's code has for that instance. Linear solves
+(parts, loops) serve here too, and each lane has the bits that the FMU's code has for that instance. Linear solves
 choose their pivots, and Newton's method its number of iterations, in each lane (``runtime/batch_algebra.h``).
 """
 
@@ -110,7 +110,7 @@ def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: in
 
 
 def unit_runs() -> dict[str, bytes]:
-    """Return the code of a library that runs a unit of FMI 2 repeatedly, ``mb2fmu_unit_runs``: file name → content."""
+    """Return the code of a library that runs an FMU of FMI 2 repeatedly, ``mb2fmu_unit_runs``: file name → content."""
     headers = ("fmi2FunctionTypes.h", "fmi2TypesPlatform.h")
     return {
         **{name: packaged("mb2fmu.fmu.emit_c", f"fmi_headers/{name}") for name in headers},

@@ -1,6 +1,6 @@
-"""``emit_component``: the code of a unit as a WebAssembly component, after FMI's layered standard for it (a draft).
+"""``emit_component``: the code of an FMU as a WebAssembly component, after FMI's layered standard for it (a draft).
 
-The unit's own sources, unchanged, and around them the functions that the component model calls (``component/``), the
+The FMU's own sources, unchanged, and around them the functions that the component model calls (``component/``), the
 interface in its language (``unit.wit``), and the manifest that the layered standard asks for in ``extra/``.
 """
 
@@ -16,7 +16,7 @@ NAME = "org.modelica.fmi-ls-wasm"
 DRAFT = "0.1.0"
 """Its version: the working draft of 2026-07-08. It says itself that everything in it may change."""
 WORLD = "unit"
-"""What ``unit.wit`` calls the union of the draft's two worlds that a unit serves."""
+"""What ``unit.wit`` calls the union of the draft's two worlds that an FMU serves."""
 
 _FIXED = MappingProxyType(
     {name: f"component/{name}" for name in ("component.c", "component_exports.h", "component_methods.h")}
@@ -27,7 +27,7 @@ def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
     """Print the code of the component.
 
     Args:
-        sources: Of a unit of FMI 3, ``sources/…``.
+        sources: Of an FMU of FMI 3, ``sources/…``.
 
     Returns:
         Files of one folder, with ``wit/unit.wit``, and the names of those that a compiler is given.
@@ -39,6 +39,6 @@ def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
 
 
 def component_manifest() -> FileTree:
-    """Return ``extra/org.modelica.fmi-ls-wasm/manifest.xml``, which announces a unit's component."""
+    """Return ``extra/org.modelica.fmi-ls-wasm/manifest.xml``, which announces an FMU's component."""
     text = render("component_manifest.xml.jinja", name=NAME, version=DRAFT)
     return FileTree({f"extra/{NAME}/manifest.xml": text})

@@ -95,10 +95,10 @@ class PrintedUnit:
     """A translation unit of the equations.
 
     Attributes:
-        prototypes: Of functions that several units know.
+        prototypes: Of functions that several FMUs know.
         texts: Definitions.
         tables: Lookup tables that they read.
-        entries: Names of the functions of a table of ``runtime/equations.h``, in its order; of one unit only.
+        entries: Names of the functions of a table of ``runtime/equations.h``, in its order; of one FMU only.
         seldom: It is evaluated so seldom that it is compiled quickly.
     """
 
@@ -299,7 +299,7 @@ def _units(
 ) -> tuple[PrintedUnit, ...]:
     """Return the slowly compiled and then the quickly compiled translation unit; the first has the table.
 
-    What Newton's method evaluates stands in every unit that calls it.
+    What Newton's method evaluates stands in every FMU that calls it.
     """
     units: list[PrintedUnit] = []
     entries = tuple(function.name for function in printed)
@@ -436,7 +436,7 @@ def print_bodies(program: Program, names: Names, *, batch: bool = False) -> tupl
 
     Args:
         program: Any.
-        names: Of the unit; takes what the bodies need.
+        names: Of the FMU; takes what the bodies need.
         batch: For many instances at once.
 
     Returns:

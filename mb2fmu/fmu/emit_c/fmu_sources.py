@@ -57,10 +57,10 @@ _INCLUDED = (
 """What ``unit.c`` is made of: arithmetic, the way to the equations, the solvers, the FMI shell."""
 
 NAMES = "model_names.h"
-"""What the names of a unit's functions begin with: read only where ``DISABLE_PREFIX`` is not defined."""
+"""What the names of an FMU's functions begin with: read only where ``DISABLE_PREFIX`` is not defined."""
 
 TABLES = "model.c"
-"""The translation unit that has the unit's tables: its variables, token and default experiment."""
+"""The translation FMU that has the FMU's tables: its variables, token and default experiment."""
 
 _HEADERS: dict[Fmi, tuple[str, ...]] = {
     "2": ("fmi2FunctionTypes.h", "fmi2Functions.h", "fmi2TypesPlatform.h"),
@@ -81,10 +81,10 @@ _ONCE = "derived_once"
 """What the names of translation units begin with that have equations, by their table; and what is evaluated seldom."""
 
 EVENTS = ("events.h", "events.c", "instance_events.c", "solver_events.c")
-"""Of the runtime's files those that only units whose equations switch have."""
+"""Of the runtime's files those that only FMUs whose equations switch have."""
 
 BATCH = "batch"
-"""What the names of the runtime's files begin with that units do not need."""
+"""What the names of the runtime's files begin with that FMUs do not need."""
 
 WORK = 1e9
 """Of one communication step at most, in additions (see ``lowering.cost``): about a second of a processor.
@@ -108,7 +108,7 @@ _CAUSALITY = {
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """The code of a unit without derivatives; none of its files depends on them.
+    """The code of an FMU without derivatives; none of its files depends on them.
 
     Attributes:
         sources: ``sources/…``: ``unit.c`` and the equations of the motion, with all that they include.
@@ -120,7 +120,7 @@ class Motion:
 
 
 def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, part: int = PART) -> Motion:
-    """Print the code of a unit without its derivatives.
+    """Print the code of an FMU without its derivatives.
 
     Args:
         program: As it was lowered.
@@ -161,7 +161,7 @@ def emit_motion(program: Program, interface: FmuInterface, *, adjoint: bool, par
 
 
 def emit_derivatives(native: NativeProgram, interface: FmuInterface, motion: Motion, *, part: int = PART) -> FileTree:
-    """Print the rest of a unit's code: the derivatives, and the file for CMake.
+    """Print the rest of an FMU's code: the derivatives, and the file for CMake.
 
     Args:
         native: The program with its derivatives.
@@ -257,7 +257,7 @@ def _equations_file(name: str, unit: PrintedUnit, printed: PrintedEquations, fil
 
 
 def _names(stem: str, count: int) -> tuple[str, ...]:
-    """Return the names of translation units that have equations."""
+    """Return the names of translation FMUs that have equations."""
     return tuple(f"{stem}_{i}.c" if i else f"{stem}.c" for i in range(count))
 
 
@@ -272,7 +272,7 @@ def translation_units(sources: FileTree) -> tuple[str, ...]:
 
 
 def is_motion(name: str) -> bool:
-    """Return whether a translation unit has equations of motion, compiled for several kinds of processors.
+    """Return whether a translation FMU has equations of motion, compiled for several kinds of processors.
 
     Args:
         name: One of :func:`translation_units`.
@@ -281,7 +281,7 @@ def is_motion(name: str) -> bool:
 
 
 def is_seldom(name: str) -> bool:
-    """Return whether a translation unit is evaluated too seldom for a long optimization.
+    """Return whether a translation FMU is evaluated too seldom for a long optimization.
 
     Args:
         name: One of :func:`translation_units`.
@@ -290,7 +290,7 @@ def is_seldom(name: str) -> bool:
 
 
 def is_derived(name: str) -> bool:
-    """Return whether a translation unit has derivatives, compiled once for all kinds of processors.
+    """Return whether a translation FMU has derivatives, compiled once for all kinds of processors.
 
     Args:
         name: One of :func:`translation_units`.
@@ -299,7 +299,7 @@ def is_derived(name: str) -> bool:
 
 
 def longest_step_loop(program: Program) -> int:
-    """Return the internal steps in one communication step after which a unit gives up: their cost is :data:`WORK`.
+    """Return the internal steps in one communication step after which an FMU gives up: their cost is :data:`WORK`.
 
     Args:
         program: As it was lowered.
@@ -316,7 +316,7 @@ def coordinates(program: Program) -> int:
 
 
 def _solver(interface: FmuInterface) -> int:
-    """Return the solver that the unit begins with: the start value of the parameter that chooses it."""
+    """Return the solver that the FMU begins with: the start value of the parameter that chooses it."""
     for variable in interface.of("solver"):
         assert variable.start is not None
         return int(variable.start)

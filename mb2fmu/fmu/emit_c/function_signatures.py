@@ -1,4 +1,4 @@
-"""Inputs and outputs of function printing: signatures, the names of one unit, printed text."""
+"""Inputs and outputs of function printing: signatures, the names of one FMU, printed text."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def print_function(
         graph: Of the program.
         signature: Of the function; it returns 0 or the number of the linear solve that failed.
         outputs: (lvalue, node) of each value to store.
-        names: Shared by all functions of a unit; takes what is new.
+        names: Shared by all functions of an FMU; takes what is new.
         given: Mask of nodes that are read from ``names.prepared``; None: none.
         part: Largest number of values that one part computes.
     """

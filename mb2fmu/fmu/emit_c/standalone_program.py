@@ -1,6 +1,6 @@
-"""``emit_standalone``: the equations and the solver of a unit as plain C99 functions, without FMI.
+"""``emit_standalone``: the equations and the solver of an FMU as plain C99 functions, without FMI.
 
-The code is the unit's own: the same printed functions, the same elementary functions, the same solvers. So x', outputs,
+The code is the FMU's own: the same printed functions, the same elementary functions, the same solvers. So x', outputs,
 the Jacobian, and the states that ``main`` prints have the bits of the unit.
 """
 

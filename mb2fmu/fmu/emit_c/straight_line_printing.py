@@ -26,7 +26,7 @@ def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequen
 
 
 def declaration(name: str, parameters: Sequence[str], more: str = "") -> str:
-    """Return the declaration of a function that is visible in the unit's other translation units only."""
+    """Return the declaration of a function that is visible in the FMU's other translation units only."""
     return head(f"MB2FMU_HIDDEN {more} int" if more else "MB2FMU_HIDDEN int", name, parameters) + ";"
 
 

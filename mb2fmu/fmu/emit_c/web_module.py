@@ -1,10 +1,10 @@
-"""``emit_web``: print a unit for a page: the same equations, elementary functions and solver, without imports.
+"""``emit_web``: print an FMU for a page: the same equations, elementary functions and solver, without imports.
 
 It is compiled for WebAssembly. What nothing in a page calls is left out: directional and adjoint derivatives, the
-Jacobian unless the unit's solver is implicit, u' and dependent speeds as values of their own, solvers that the unit
+Jacobian unless the FMU's solver is implicit, u' and dependent speeds as values of their own, solvers that the FMU
 does not begin with, variables that are no states. What the tables do not name is not handed to the compiler, which
 would work on it for seconds only for the linker to leave it out. What x', outputs and projection share is printed once
-(``shared_motion``); the native unit, which has room, computes each alone and is faster.
+(``shared_motion``); the native FMU, which has room, computes each alone and is faster.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 MAIN = "web.c"
-"""The translation unit that holds all but the equations."""
+"""The translation FMU that holds all but the equations."""
 
 _HEADERS = ("math.h", "stdio.h", "stdlib.h", "string.h")
 _TABLES = {
@@ -41,7 +41,7 @@ def emit_web(sources: FileTree, program: Program, interface: FmuInterface) -> Fi
     """Print the code.
 
     Args:
-        sources: Of the unit, ``sources/…``.
+        sources: Of the FMU, ``sources/…``.
         program: That they were printed from.
         interface: Of the unit.
 

@@ -1,4 +1,4 @@
-"""Print the generated part of a Python-hosted unit, and add the fixed part."""
+"""Print the generated part of a Python-hosted FMU, and add the fixed part."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
 
 
 def _entry_names(interface: FmuInterface) -> list[str]:
-    """Return the entry points that the unit evaluates, in a fixed order."""
+    """Return the entry points that the FMU evaluates, in a fixed order."""
     used = {str(variable.source) for variable in interface.variables if variable.source not in MEMORY}
     used.add("rhs")
     return sorted(used)

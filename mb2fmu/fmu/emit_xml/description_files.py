@@ -20,14 +20,14 @@ TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 def emit(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileTree:
     """Print the description files.
 
-    Native units of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
+    Native FMUs of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
 
     Args:
         interface: What to describe.
         sources: Of a native unit: names of the files to compile, from the folder ``sources``; none: it has no sources.
 
     Returns:
-        ``modelDescription.xml``; for native units ``terminalsAndIcons/terminalsAndIcons.xml`` too, and
+        ``modelDescription.xml``; for native FMUs ``terminalsAndIcons/terminalsAndIcons.xml`` too, and
         ``sources/buildDescription.xml`` if there are sources.
     """
     native = interface.target.backend == "native"

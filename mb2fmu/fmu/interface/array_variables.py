@@ -19,7 +19,7 @@ _DECLARED = frozenset({"input", "position", "velocity", "acceleration"})
 
 
 def arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
-    """Return the arrays of a unit of FMI 3.0; their value references follow those of ``variables``."""
+    """Return the arrays of an FMU of FMI 3.0; their value references follow those of ``variables``."""
     return tuple(_arrays(definition, variables))
 
 

@@ -1,4 +1,4 @@
-"""FmuInterface: everything an importer can see of a unit, decided once.
+"""FmuInterface: everything an importer can see of an FMU, decided once.
 
 Value references, causality, variability, initial, start values, units, dependencies and the token stand here and
 nowhere else; the backends print them. The laws of the FMI standards that concern them (2.0.5 sections 2.2.3 to 2.2.8,
@@ -47,7 +47,7 @@ Fmi = Literal["2", "3"]
 Backend = Literal["native", "python"]
 
 MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter", "solver", "solver_step")
-"""Sources that the unit stores; the others are entry points of the Program, evaluated on demand."""
+"""Sources that the FMU stores; the others are entry points of the Program, evaluated on demand."""
 
 _LEGAL = {
     ("independent", "continuous", None),
@@ -63,7 +63,7 @@ _LEGAL = {
     ("local", "continuous", "calculated"),
     ("local", "discrete", "calculated"),
 }
-"""Combinations of causality, variability and initial that units of ours use: a part of the standard's table."""
+"""Combinations of causality, variability and initial that FMUs of ours use: a part of the standard's table."""
 
 _QUOTED = r"""'(?:[A-Za-z0-9_!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]|\\['"?\\abfnrtv])+'"""
 _PART = rf"(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED})(?:\[\d+(?:,\d+)*\])?"
@@ -74,12 +74,12 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """FMI version, interface types and backend that a unit is built for.
+    """FMI version, interface types and backend that an FMU is built for.
 
     Attributes:
         fmi: Major version of the standard: 2.0 or 3.0.
         backend: ``native``: C code, Model Exchange and Co-Simulation; ``python``: Co-Simulation by pythonfmu, FMI 2.0.
-        solver: Of a native unit, unless its parameter says otherwise; None: what the model's experiment asks for.
+        solver: Of a native FMU, unless its parameter says otherwise; None: what the model's experiment asks for.
         compiler: Of a native unit: ``zig``, whose binaries move alike everywhere, or ``cc``: the system's, whatever
             that is told to do.
         fast: Of a native unit: fused multiply-adds are allowed, so that it moves alike on equal processors only.
@@ -94,14 +94,14 @@ class Target:
     def __post_init__(self) -> None:
         faults = []
         if self.backend == "python" and self.fmi != "2":
-            faults.append(Fault("units of Python are built for FMI 2.0 only", "FMI", "use 2.0, or the native backend"))
+            faults.append(Fault("FMUs of Python are built for FMI 2.0 only", "FMI", "use 2.0, or the native backend"))
         names = [row.name for row in SOLVERS]
         if self.solver is not None and self.solver not in names:
             faults.append(Fault(f"there is no solver {self.solver!r}", "solver", f"take one of {', '.join(names)}"))
         if self.backend == "python" and self.solver is not None:
-            faults.append(Fault("the solver of a unit of Python is the experiment's", "solver", "leave it out"))
+            faults.append(Fault("the solver of an FMU of Python is the experiment's", "solver", "leave it out"))
         if faults:
-            raise InterfaceError("no such unit can be built:", faults)
+            raise InterfaceError("no such FMU can be built:", faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class DisplayUnit:
 
 @dataclass(frozen=True, slots=True)
 class UnitDefinition:
-    """A unit that variables use.
+    """An FMU that variables use.
 
     Attributes:
         name: Modelica style.
@@ -163,7 +163,7 @@ class FmuVariable:
         initial: As in FMI; None for the independent variable.
         start: In ``unit``; None exactly where the value is calculated or independent.
         unit: Name of a declared unit.
-        display_unit: Name of one of that unit's display units.
+        display_unit: Name of one of that FMU's display units.
         minimum: In ``unit``.
         maximum: In ``unit``.
         nominal: Typical magnitude, > 0.
@@ -244,7 +244,7 @@ class DefaultExperiment:
 
 @dataclass(frozen=True, slots=True)
 class SolverSettings:
-    """How a co-simulation unit integrates.
+    """How a co-simulation FMU integrates.
 
     Attributes:
         kind: Of a row of :data:`mb2fmu.fmu.solvers.SOLVERS`. Python FMUs have ``explicit``, ``implicit`` and ``fixed``.
@@ -306,12 +306,12 @@ class FmuInterface:
         units: In the order of their first use.
         experiment: The default experiment.
         solver: Of the co-simulation.
-        log_categories: What the unit may log.
+        log_categories: What the FMU may log.
         capabilities: Beyond the least.
         generation_tool: Name and version of the exporter.
         target: Standard and backend.
         types: In the order of their first use.
-        terminals: Where other units may be connected with all that belongs together.
+        terminals: Where other FMUs may be connected with all that belongs together.
         arrays: Of FMI 3.0, with value references behind those of ``variables``.
     """
 
@@ -409,10 +409,10 @@ class FmuInterface:
             yield Fault(f"{independent} independent variables", "time")
 
     def _unit_faults(self) -> Iterator[Fault]:
-        """Yield units and display units that variables use and that are not declared."""
+        """Yield FMUs and display units that variables use and that are not declared."""
         declared = {unit.name: {shown.name for shown in unit.display_units} for unit in self.units}
         if len(declared) != len(self.units):
-            yield Fault("a unit is declared twice", "units")
+            yield Fault("an FMU is declared twice", "units")
         for variable in self.variables:
             if variable.kind == "enumeration":
                 continue

@@ -12,10 +12,10 @@ Variables, in this order:
 - Outputs of the model: calculated.
 - Derivatives: ``der(x)`` of every state, linked to it, and of every dependent speed (without a link: it is no state).
   They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
-- In units of FMI 3.0 the arrays that the model declares (``array_variables``).
-- In native units a fixed parameter that chooses the Co-Simulation's solver; it has no effect in Model Exchange.
+- In FMUs of FMI 3.0 the arrays that the model declares (``array_variables``).
+- In native FMUs a fixed parameter that chooses the Co-Simulation's solver; it has no effect in Model Exchange.
 
-A start value declared as ``guess`` is ``approx`` where a loop determines it: the unit solves for it in Initialization
+A start value declared as ``guess`` is ``approx`` where a loop determines it: the FMU solves for it in Initialization
 Mode. Elsewhere nothing solves for it, so it is as exact as a fixed one. Nothing is
 constant that a user might want to change: numbers in the model's expressions are no variables.
 """
@@ -89,13 +89,13 @@ _MODE: dict[SwitchKind, str] = {
 def describe(
     definition: Declarations, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_UNIT
 ) -> FmuInterface:
-    """Describe a unit for importers: variables, units, structure, experiment.
+    """Describe an FMU for importers: variables, units, structure, experiment.
 
     Args:
         definition: The checked model: names, units, bounds, start values.
         equations: Which speeds are states; the outputs.
         program: The lowered equations: dependencies.
-        target: Standard and backend: what the unit can do follows from them.
+        target: Standard and backend: what the FMU can do follows from them.
 
     Returns:
         The interface, its token included.
@@ -228,7 +228,7 @@ class _Describer:
             yield self._calculated_parameter(parameter) if parameter.calculated else self._parameter(parameter)
 
     def _parameter(self, parameter: Parameter) -> FmuVariable:
-        """Return a free parameter; it can be changed in mid-run if it is tunable."""
+        """Return a free parameter; it can be changed during the run if it is tunable."""
         return dataclasses.replace(
             _from_quantity(parameter, "parameter", self._free.index(parameter)),
             causality="parameter",

@@ -1,4 +1,4 @@
-"""Abilities of native units, and the parameters that choose their solver.
+"""Abilities of native FMUs, and the parameters that choose their solver.
 
 FMI knows structural parameters from 3.0 on only, and they are about sizes of arrays: the solver is chosen by a fixed
 parameter of an enumeration type. It acts in Co-Simulation; in Model Exchange the importer integrates.

@@ -108,7 +108,7 @@ def _sign(
 
 
 def _is_power(force: str, speed: str) -> bool:
-    """Return whether the product of two units is a power (radians ignored)."""
+    """Return whether the product of two FMUs is a power (radians ignored)."""
     product = [a + b for a, b in zip(parse_unit(force).exponents, parse_unit(speed).exponents, strict=True)]
     return product[:-1] == list(parse_unit("W").exponents[:-1])
 

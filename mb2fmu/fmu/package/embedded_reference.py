@@ -1,4 +1,4 @@
-"""The reference trajectory inside a unit, in the format of the draft layered standard fmi-ls-ref.
+"""The reference trajectory inside an FMU, in the format of the draft layered standard fmi-ls-ref.
 
 Pinned version: 1.0.0-alpha.1. A manifest lists related files by their role: ``result`` (what the default experiment
 gives, CSV, times in the first column), ``report``, and ``experiment/validation`` (an experiment with its stimuli and
@@ -57,16 +57,16 @@ def reference_files(
 
     Args:
         interface: Whose default experiment it is.
-        reference: What the unit is to give.
+        reference: What the FMU is to give.
         stimuli: Inputs of the experiment; each value holds until the next time. None: start values.
         origin: One line: what the reference was made by, independently of the unit.
-        report: The unit carries its report.
+        report: The FMU carries its report.
 
     Returns:
         Manifest, reference trajectory, experiment, and stimuli if there are any.
 
     Raises:
-        PackageError: If a table names what is no variable of the unit, or no input.
+        PackageError: If a table names what is no variable of the FMU, or no input.
     """
     _check(interface, reference, stimuli)
     files = {RESULT: reference.csv(), _EXPERIMENTS: _experiments(interface, stimuli=stimuli is not None)}
@@ -77,13 +77,13 @@ def reference_files(
 
 
 def _check(interface: FmuInterface, reference: Table, stimuli: Table | None) -> None:
-    """Raise if a table has names that are no variables of the unit, or stimuli that are no inputs."""
+    """Raise if a table has names that are no variables of the FMU, or stimuli that are no inputs."""
     known = {variable.name: variable.causality for variable in interface.variables}
     faults = [Fault("is no variable of the unit", name) for name in reference.names if name not in known]
     if stimuli is not None:
         faults += [Fault("is no input of the unit", name) for name in stimuli.names if known.get(name) != "input"]
     if faults:
-        raise PackageError("the reference does not belong to the unit:", faults)
+        raise PackageError("the reference does not belong to the FMU:", faults)
 
 
 def _manifest(origin: str, *, report: bool) -> bytes:
@@ -97,7 +97,7 @@ def _manifest(origin: str, *, report: bool) -> bytes:
     related = [("text/csv", RESULT, "result", f"The default experiment: {origin}")]
     if report:
         where = "/".join([".."] * len(FOLDER.split("/"))) + f"/{REPORT}"
-        related.append(("text/html", where, "report", "Comparison of this unit with the reference"))
+        related.append(("text/html", where, "report", "Comparison of this FMU with the reference"))
     related.append(("text/xml", _EXPERIMENTS, "experiment/validation", "The default experiment with its reference"))
     for kind, source, role, description in related:
         etree.SubElement(root, "Related", {"type": kind, "source": source, "role": role, "description": description})

@@ -18,7 +18,7 @@ DESCRIPTION = "modelDescription.xml"
 LARGEST_MEMBER = 1 << 30
 LARGEST_SUM = 1 << 32
 LARGEST_RATIO = 1000
-"""Bytes out per byte in: deflate reaches 1032, files of units stay far below; small members are let through."""
+"""Bytes out per byte in: deflate reaches 1032, files of FMUs stay far below; small members are let through."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODE = stat.S_IFREG | 0o644
@@ -42,19 +42,19 @@ def pack(tree: FileTree, path: Path) -> None:
     """Write a unit. An existing file is replaced at the end, in one step, and kept if anything fails.
 
     Args:
-        tree: The unit; has ``modelDescription.xml`` at its top.
+        tree: The FMU; has ``modelDescription.xml`` at its top.
         path: Where to write it.
 
     Raises:
         PackageError: If the tree is no unit, or the file cannot be written.
     """
     if DESCRIPTION not in tree.files:
-        raise PackageError(f"{path} was not written:", [Fault(f"the unit has no {DESCRIPTION}")])
+        raise PackageError(f"{path} was not written:", [Fault(f"the FMU has no {DESCRIPTION}")])
     write_whole(path, archived(tree))
 
 
 def unpack(path: Path, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:
-    """Read a unit completely, with all checksums.
+    """Read an FMU completely, with all checksums.
 
     Args:
         path: The archive.
@@ -67,7 +67,7 @@ def unpack(path: Path, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree
     Raises:
         PackageError: If there is no such file, it is no ZIP archive, is damaged or truncated, has no
             ``modelDescription.xml``, has members that would land outside of its folder, twice in the same place or
-            not be plain files, or unpacks to more than a unit can be.
+            not be plain files, or unpacks to more than an FMU can be.
     """
     try:
         content = path.read_bytes()

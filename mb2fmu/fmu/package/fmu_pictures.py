@@ -1,4 +1,4 @@
-"""Pictures of a unit, drawn from the model's diagram: what importers show of it in a list or a block diagram.
+"""Pictures of an FMU, drawn from the model's diagram: what importers show of it in a list or a block diagram.
 
 A diagram that is a drawing (SVG) is used as it is; one that is text, or none, becomes a plain card with the model's
 name and the text. An icon must be known at a glance at 64 pixels: it is the drawing in a square without letters and
@@ -42,7 +42,7 @@ def pictures(interface: FmuInterface, diagram: str) -> FileTree:
     """Return the pictures of a unit.
 
     Args:
-        interface: Names the unit; its standard says where pictures stand.
+        interface: Names the FMU; its standard says where pictures stand.
         diagram: As the model has it: SVG, text, or nothing.
 
     Returns:

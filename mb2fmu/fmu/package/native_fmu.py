@@ -1,6 +1,6 @@
 """Assemble the native unit: description, sources, binaries, pictures and licences; later report and reference.
 
-The report is made from the core unit and put into it in a second step. It can name the core by :func:`digest`, which
+The report is made from the core FMU and put into it in a second step. It can name the core by :func:`digest`, which
 depends on contents only: taking the two parts out again gives the core back.
 """
 
@@ -46,7 +46,7 @@ def build_native(
         binaries: From the toolchain: ``binaries/<platform>/<model identifier>.<extension>``.
         description: From ``emit.xml``: ``modelDescription.xml`` and what goes with it.
         interface: Names the unit.
-        drawn: The unit's :func:`pictures`; None: those of a model without a diagram.
+        drawn: The FMU's :func:`pictures`; None: those of a model without a diagram.
         compiler: What made the binaries: parts of its run-time library, with their licences, are in them.
 
     Returns:
@@ -57,7 +57,7 @@ def build_native(
     """
     faults = list(_faults(sources, binaries, description, interface))
     if faults:
-        raise PackageError(f"the unit {interface.model_name} cannot be put together:", faults)
+        raise PackageError(f"the FMU {interface.model_name} cannot be put together:", faults)
     return (
         description.joined(sources)
         .joined(binaries)
@@ -67,7 +67,7 @@ def build_native(
 
 
 def with_page(core: FileTree, page: bytes) -> FileTree:
-    """Return the core unit with a page about it: ``documentation/index.html``.
+    """Return the core FMU with a page about it: ``documentation/index.html``.
 
     Args:
         core: Of either backend.
@@ -77,7 +77,7 @@ def with_page(core: FileTree, page: bytes) -> FileTree:
 
 
 def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
-    """Return the core unit with its report and its reference trajectory.
+    """Return the core FMU with its report and its reference trajectory.
 
     Args:
         core: From :func:`build_native`.
@@ -94,7 +94,7 @@ def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
 
 
 def core_of(unit: FileTree) -> FileTree:
-    """Return the unit without report and reference: the inverse of :func:`with_proof`."""
+    """Return the FMU without report and reference: the inverse of :func:`with_proof`."""
     return FileTree({path: unit[path] for path in unit if path != REPORT and not path.startswith(f"{FOLDER}/")})
 
 
@@ -109,7 +109,7 @@ def digest(tree: FileTree) -> str:
 
 
 def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interface: FmuInterface) -> Iterator[Fault]:
-    """Yield members that do not belong into this unit, or not at their place."""
+    """Yield members that do not belong into this FMU, or not at their place."""
     if DESCRIPTION not in description.files:
         yield Fault("is missing", DESCRIPTION)
     elif interface.token.encode() not in description[DESCRIPTION]:
@@ -126,7 +126,7 @@ def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interf
 
 
 def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "cc"]) -> FileTree:
-    """Return licences of the unit's parts: SPDX identifiers, with the texts."""
+    """Return licences of the FMU's parts: SPDX identifiers, with the texts."""
     lines = [
         "SPDX-License-Identifier: BSD-3-Clause",
         "",

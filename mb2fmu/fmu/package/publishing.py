@@ -3,7 +3,7 @@
 The private folder lies in the output folder, so that renaming stays within one file system; its name is hidden and
 unlike any other, so that runs into one folder at the same time never see each other's files. Whatever goes wrong before
 publishing leaves what was there before as it was; while a pair is published others wait at a lock, and what fails then
-is taken back. Where even that is cut off (no power, SIGKILL) the unit is without a report, never beside a wrong one;
+is taken back. Where even that is cut off (no power, SIGKILL) the FMU is without a report, never beside a wrong one;
 whoever writes results of that name next removes the private folder that is left.
 """
 
@@ -64,7 +64,7 @@ def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> N
 
     Args:
         private: From :func:`private_folder`.
-        names: Of the files in it, the unit first: whoever looks meanwhile may miss a report, but finds no old one.
+        names: Of the files in it, the FMU first: whoever looks meanwhile may miss a report, but finds no old one.
         stale: Names of files beside the private folder that are removed, because what they are about is replaced.
 
     Raises:

@@ -1,7 +1,7 @@
 """The FMU that Python hosts: built by pythonfmu, then made reproducible; its Linux binary is patched.
 
 pythonfmu contributes the binaries that call Python (linux64, win64) and its Python package. Its description has neither
-units nor dependencies, a random token and the time of day: it is replaced by ours. Its Linux binary frees a block twice
+FMUs nor dependencies, a random token and the time of day: it is replaced by ours. Its Linux binary frees a block twice
 when a process ends: it is mended (see ``exporter``).
 """
 
@@ -17,7 +17,7 @@ from mb2fmu.fmu.package.fmu_archive import DESCRIPTION, unarchived
 from mb2fmu.fmu.toolchain.pythonfmu_builder import licence, run_builder, version
 
 _DEPENDENCIES = """\
-This unit runs Python code inside of the simulation tool. On the machine that simulates it there must be
+This FMU runs Python code inside of the simulation tool. On the machine that simulates it there must be
 
   Python 3.11 or later (CPython, 64 bit)
   numpy  1.26 or later
@@ -54,7 +54,7 @@ def build_pythonfmu(sources: FileTree, description: FileTree, interface: FmuInte
     """
     scripts = [path for path in sources if "/" not in path]
     if len(scripts) != 1:
-        raise PackageError("the unit cannot be built:", [Fault(f"{len(scripts)} scripts at the top of the sources")])
+        raise PackageError("the FMU cannot be built:", [Fault(f"{len(scripts)} scripts at the top of the sources")])
     built = unarchived(run_builder(sources, scripts[0]), "pythonfmu's result")
     kept = {path: built[path] for path in built if path != DESCRIPTION and "__pycache__" not in path}
     expected = {f"resources/{path}" for path in sources} | {"resources/slavemodule.txt"}

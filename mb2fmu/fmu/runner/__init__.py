@@ -1,9 +1,9 @@
-"""Driving: run units by fmpy in separate processes, which ``validation.simulate`` starts.
+"""Driving: run FMUs by fmpy in separate processes, which ``validation.simulate`` starts.
 
-Input: ``request.json``, which names everything; nothing is read from the unit's description. Output: values recorded
-in experiments, and the answers of sessions (calls in mid-run).
+Input: ``request.json``, which names everything; nothing is read from the FMU's description. Output: values recorded
+in experiments, and the answers of sessions (API checks during the run).
 
-Promises: what goes wrong in a unit is written down or kills this process only. Nothing but fmpy and NumPy is imported,
+Promises: what goes wrong in an FMU is written down or kills this process only. Nothing but fmpy and NumPy is imported,
 so that it begins quickly.
 
 This stage must not judge anything.

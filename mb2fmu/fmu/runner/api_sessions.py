@@ -16,11 +16,11 @@ from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Exchange2, Exchange3
 
 
 class Session:
-    """One instance of a unit (or several in sequence), with its saved state.
+    """One instance of an FMU (or several in sequence), with its saved state.
 
     Args:
         request: As ``driver`` reads it.
-        log: Of the unit's messages.
+        log: Of the FMU's messages.
     """
 
     def __init__(self, request: dict[str, Any], log: Log) -> None:

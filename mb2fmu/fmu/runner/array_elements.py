@@ -18,7 +18,7 @@ def element(array: int, place: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """References, and the variables of the unit that hold their values.
+    """References, and the variables of the FMU that hold their values.
 
     Attributes:
         references: Of scalars and whole arrays, each once unless it was named twice by itself.

@@ -1,8 +1,8 @@
-"""Find the instants of events in a Co-Simulation unit between communication points, to a given resolution.
+"""Find the instants of events in a Co-Simulation FMU between communication points, to a given resolution.
 
-The unit makes the communication steps of an experiment. Where an event is expected its state is kept, and it steps from
+The FMU makes the communication steps of an experiment. Where an event is expected its state is kept, and it steps from
 there to one instant after the other: an event has happened by then if one of its variables is beyond a level. That the
-unit may step to any instant and go back is what it offers; whether an instant is right is not judged here.
+FMU may step to any instant and go back is what it offers; whether an instant is right is not judged here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Instances of units by fmpy, of both versions and interface types, with the same methods.
+"""Instances of FMUs by fmpy, of both versions and interface types, with the same methods.
 
 Inputs are set at the beginning of each communication step and held over it; values are read after it, before inputs
-change again. Co-Simulation units make the steps themselves. Model Exchange units are integrated by fmpy's CVODE
+change again. Co-Simulation FMUs make the steps themselves. Model Exchange FMUs are integrated by fmpy's CVODE
 (``continuous``), which begins anew where an input jumps.
 """
 
@@ -88,10 +88,10 @@ class Stateful:
         return list(self._fmu.getDirectionalDerivative(unknowns, knowns, seed))
 
     def afresh(self, time: float) -> None:
-        """Start the integrator anew at ``time`` in s; nothing for units with their own."""
+        """Start the integrator anew at ``time`` in s; nothing for FMUs with their own."""
 
     def noted(self) -> list[list[Any]]:
-        """Return events up to now; none for units that find them themselves."""
+        """Return events up to now; none for FMUs that find them themselves."""
         return []
 
     def reset(self) -> None:

@@ -42,7 +42,7 @@ class Integration:
         self._solver = self._made()
 
     def _made(self) -> _Stepper:
-        """Return CVODE at the unit's states and time."""
+        """Return CVODE at the FMU's states and time."""
         fmu = self._fmu
         return _Stepper(
             nx=self._request["states"],
@@ -60,7 +60,7 @@ class Integration:
         )
 
     def afresh(self, time: float) -> None:
-        """Start a new integrator at the unit's states and ``time`` in s; the next inputs are an event."""
+        """Start a new integrator at the FMU's states and ``time`` in s; the next inputs are an event."""
         self._time = time
         self._inputs = None
         self._solver = self._made()
@@ -113,7 +113,7 @@ TRY_SHORTER, GIVE_UP = 1, -1
 
 
 class _Stepper(CVodeSolver):  # type: ignore[misc]
-    """CVODE, told of units that give no derivatives or indicators.
+    """CVODE, told of FMUs that give no derivatives or indicators.
 
     An exception in a callback is lost: CVODE would go on with the values that lay there before. After Discard a shorter
     step is tried; after Error the instance is of no use any more.

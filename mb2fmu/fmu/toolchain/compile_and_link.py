@@ -1,8 +1,8 @@
-"""``Workshop``: compile and link the translation units of a unit for one platform, in the background.
+"""``Workshop``: compile and link the translation units of an FMU for one platform, in the background.
 
-A translation unit that was compiled before, with the same words to the compiler and the same files included, is not
+A translation FMU that was compiled before, with the same words to the compiler and the same files included, is not
 compiled again: the object is kept under the hash of these. The runtime (``unit.c``) includes nothing of a model but its
-sizes, so that it is compiled once for all units of these sizes.
+sizes, so that it is compiled once for all FMUs of these sizes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mb2fmu.fmu.toolchain.platforms import Platform
 from mb2fmu.temporary_files import told_of_disk, work_folder
 
 UNIT = "sources/unit.c"
-"""The translation unit that every unit has."""
+"""The translation FMU that every FMU has."""
 _WHAT = "compile the unit"
 _LAYOUT = "mb2fmu object 1"
 
@@ -63,7 +63,7 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
     """Return the translation units of a platform, in linking order.
 
     Args:
-        sources: Of the unit, or those that are there already: ``unit.c`` and equations together, or equations.
+        sources: Of the FMU, or those that are there already: ``unit.c`` and equations together, or equations.
         order: What is to be built.
         platform: To build for.
     """
@@ -111,7 +111,7 @@ def read_files(sources: FileTree, path: str) -> dict[str, bytes]:
 
 
 class Workshop:
-    """Folder in which a unit is compiled for one platform; it exists as long as there is work in it.
+    """Folder in which an FMU is compiled for one platform; it exists as long as there is work in it.
 
     Args:
         order: What is to be built.

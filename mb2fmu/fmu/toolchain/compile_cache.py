@@ -26,7 +26,7 @@ from mb2fmu.errors import Fault, ToolError
 VARIABLE = "MB2FMU_CACHE_DIR"
 _LAYOUT = b"mb2fmu library 1"
 KEPT = 800
-"""Binaries kept, about 100 MB of small units; the ones not used for longest go first."""
+"""Binaries kept, about 100 MB of small FMUs; the ones not used for longest go first."""
 
 
 def folder() -> Path:

@@ -4,10 +4,10 @@
 machine builds for all of them and none needs a compiler of its own. ``cc`` is the system's compiler, for its own
 platform.
 
-The flags promise that a unit moves alike everywhere: C99 arithmetic as written, no fast-math, and
+The flags promise that an FMU moves alike everywhere: C99 arithmetic as written, no fast-math, and
 ``-ffp-contract=off``: a fused multiply-add rounds once where two operations round twice, and zig fuses by default on
 Arm. ``-fno-math-errno`` only spares writing ``errno``, which nobody reads, and makes ``sqrt`` one instruction. Nothing
-but FMI's functions is visible; calls inside of a unit never go through the dynamic linker (``-Bsymbolic``), or the unit
+but FMI's functions is visible; calls inside of an FMU never go through the dynamic linker (``-Bsymbolic``), or the FMU
 loaded first would answer for the second. Libraries are stripped, because symbol tables hold paths.
 
 ``fast`` allows contraction and nothing else: fewer roundings, but infinities, NaN checks and the order of sums hold.
@@ -54,7 +54,7 @@ _QUICKLY: dict[Compiler, tuple[str, ...]] = {
 """The rest of -O2 takes clang a seventh of what is left."""
 
 Care = Literal["plain", "equations", "seldom"]
-"""What a translation unit has, by which the compiler takes its time: the fixed part, equations, or what is evaluated so
+"""What a translation FMU has, by which the compiler takes its time: the fixed part, equations, or what is evaluated so
 seldom that quick compiling is worth more."""
 
 _TAKEN: dict[Care, dict[Compiler, tuple[str, ...]]] = {
@@ -266,7 +266,7 @@ def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[s
         return ("-shared", *strip, *plain, f"-Wl,-install_name,@rpath/{identifier}.dylib")
     if platform.system == "windows":
         return ("-shared", "-s", *plain)
-    # Units need libc and libm only (-z defs holds that), and begin without code of the compiler's, which zig would
+    # FMUs need libc and libm only (-z defs holds that), and begin without code of the compiler's, which zig would
     # build the first time: ten seconds.
     bare = ("-nostdlib", "-lc", "-Wl,-z,defs") if compiler == "zig" else ("-Wl,--build-id=none", "-static-libgcc")
     return ("-shared", "-s", "-Wl,-Bsymbolic", *bare)

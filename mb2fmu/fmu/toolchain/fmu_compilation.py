@@ -1,4 +1,4 @@
-"""``compile_unit``: compile the shared libraries of a unit from its sources, for any platforms.
+"""``compile_unit``: compile the shared libraries of an FMU from its sources, for any platforms.
 
 ``Compilation`` is the same for sources that are still being made: what is complete of them is compiled meanwhile.
 """
@@ -31,7 +31,7 @@ class CompileObserver(Protocol):
     """Protocol: is told how compiling goes on, from several threads but one at a time."""
 
     def started(self, platform: Platform) -> None:
-        """Note that the unit is being compiled for this platform."""
+        """Note that the FMU is being compiled for this platform."""
 
     def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
         """Note that a binary is there, compiled or (``cached``) from an earlier time."""
@@ -72,7 +72,7 @@ def compile_unit(
 
 
 class Compilation:
-    """Compilation of a unit while its sources are still being made.
+    """Compilation of an FMU while its sources are still being made.
 
     What was begun goes on in the background until :meth:`finish`, which tells what failed of it. Leaving the context
     ends whatever still runs and removes all that was written.
@@ -118,7 +118,7 @@ class Compilation:
     def begin(self, sources: FileTree) -> None:
         """Compile translation units in the background; all their includes must be there.
 
-        Where a unit that began like this was built before nothing is done: the whole of it will be there.
+        Where an FMU that began like this was built before nothing is done: the whole of it will be there.
         """
         self._begun = self._begun.joined(sources)
         for platform in self._platforms:

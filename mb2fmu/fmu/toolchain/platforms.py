@@ -1,4 +1,4 @@
-"""Platforms that a unit can be built for, with their names in zig and FMI.
+"""Platforms that an FMU can be built for, with their names in zig and FMI.
 
 Sources: FMI 2.0.5 section 2.3 and FMI 3.0.2 section 2.5.1.4.1 (names of the folders). FMI 2 knows ``linux64``,
 ``win64`` and ``darwin64`` for x86-64, and ``aarch64-darwin``; other names of that form stand for any other platform. An
@@ -70,7 +70,7 @@ PLATFORMS = (X86_64_LINUX, X86_64_WINDOWS, X86_64_DARWIN, AARCH64_LINUX, AARCH64
 
 COMPONENT = "wasm32-wasip2"
 """The folder of FMI's layered standard for WebAssembly (a draft). It is none of ``PLATFORMS``: an importer does not
-load its file as a library, and a unit that has one says so in ``extra/``."""
+load its file as a library, and an FMU that has one says so in ``extra/``."""
 
 _BY_NAME = MappingProxyType(
     {each.name: (each,) for each in PLATFORMS}
@@ -99,7 +99,7 @@ def host() -> Platform:
                 Fault(
                     f"{platform.machine()} ({bits} bit) with {sys.platform} is not among {_names()}",
                     "host",
-                    "name the platforms that the unit is for",
+                    "name the platforms that the FMU is for",
                 )
             ],
         )

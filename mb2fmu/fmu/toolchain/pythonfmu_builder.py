@@ -32,7 +32,7 @@ def run_builder(sources: FileTree, script: str) -> bytes:
     """Pack Python sources with pythonfmu.
 
     Args:
-        sources: Files; top-level folders go into the unit's resources as they are.
+        sources: Files; top-level folders go into the FMU's resources as they are.
         script: Path of the file with the slave class, at the top of ``sources``.
 
     Returns:
@@ -69,7 +69,7 @@ def run_builder(sources: FileTree, script: str) -> bytes:
             raise ToolError(f"pythonfmu did not finish within {TIME_LIMIT} s") from late
         if done.returncode != 0 or not result.is_file():
             raise ToolError(
-                f"pythonfmu {version()} could not build the unit:",
+                f"pythonfmu {version()} could not build the FMU:",
                 [
                     Fault(f"exit code {done.returncode}", "FmuBuilder.build_FMU"),
                     *(Fault(text.strip(), stream) for stream, text in _streams(done) if text.strip()),

@@ -9,7 +9,7 @@ from mb2fmu.fmu.toolchain.compiler_processes import Processes
 from mb2fmu.fmu.toolchain.compilers import Tool, environment, find
 from mb2fmu.temporary_files import told_of_disk, work_folder
 
-_WHAT = "compile the unit for a page"
+_WHAT = "compile the FMU for a page"
 _WORDS = (
     "-target", "wasm32-freestanding", "-std=c99", "-Oz", "-g0", "-fno-math-errno", "-ffp-contract=off",
     "-fno-inline", "-fvisibility=hidden", "-ffreestanding", "-nostdlib", "-Wl,--no-entry", "-s", "-I.",

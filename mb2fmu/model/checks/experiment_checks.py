@@ -16,7 +16,7 @@ from mb2fmu.model.model import Experiment, Model
 from mb2fmu.model.quantity_declarations import Input
 
 MAX_STEPS = 1_000_000
-"""Communication steps of a default experiment: the proof keeps what every variable is at each of them."""
+"""Communication steps of a default experiment: the validation keeps what every variable is at each of them."""
 
 
 def experiment_faults(model: Model) -> Iterator[Fault]:

@@ -102,7 +102,7 @@ class AddedLoadDeclarations:
             loads: (point, frame or body, vector) or SymPy's ``Force``, ``Torque`` and actuators; with a robot
                 (joint, effort along it), or what its ``force`` and ``torque`` return.
             potential: Potential energy in J of these together, of what they do at rest; None: it is to be found. It is
-                held against the generalized forces, and dropped where they differ.
+                compared with the generalized forces, and dropped where they differ.
         """
         if potential is not None:
             self.known_potentials.append((loads, potential))

@@ -20,7 +20,7 @@ Signal: TypeAlias = float | sm.Expr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """The default experiment; the proof runs it too.
+    """The default experiment; the validation runs it too.
 
     Attributes:
         stop: Stop time in s; the start time is 0.

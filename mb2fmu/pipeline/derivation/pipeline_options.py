@@ -1,4 +1,4 @@
-"""Options of the user: how equations of motion are formed, and how a unit is built of them."""
+"""Options of the user: how equations of motion are formed, and how an FMU is built of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FormulationOptions(TypedDict, total=False):
 
 
 class BuildOptions(TypedDict, total=False):
-    """How a unit is built; all may be left out.
+    """How an FMU is built; all may be left out.
 
     Attributes:
         backend: ``native`` (C code, Model Exchange and Co-Simulation) or ``python`` (pythonfmu, Co-Simulation).
@@ -75,14 +75,14 @@ def compiler_of(options: BuildOptions) -> Compiler:
 
 
 def major_version(options: BuildOptions) -> Literal["2", "3"]:
-    """Return the version of the standard that a unit is built for, from any of its spellings.
+    """Return the version of the standard that an FMU is built for, from any of its spellings.
 
     Raises:
-        InterfaceError: It is none that units are built for.
+        InterfaceError: It is none that FMUs are built for.
     """
     asked = options.get("fmi", "2")
     for known in get_args(FmiVersion):
         if type(asked) is type(known) and asked == known:
             return "3" if str(known).startswith("3") else "2"
-    fault = Fault(f"there are units of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
-    raise InterfaceError("no such unit can be built:", [fault])
+    fault = Fault(f"there are FMUs of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
+    raise InterfaceError("no such FMU can be built:", [fault])

@@ -84,18 +84,18 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Build:
-    """Result of the stages from a program to a whole unit, in memory.
+    """Result of the stages from a program to a whole FMU, in memory.
 
     Attributes:
         derivation: What it was made from.
         interface: What an importer sees.
-        sources: The unit's code.
+        sources: The FMU's code.
         description: ``modelDescription.xml``, and what else describes the unit.
         binaries: The compiled code; pythonfmu's is in ``core`` only.
         scene: What the mechanism looks like; None where nothing can be drawn.
-        core: The whole unit, without its report.
+        core: The whole FMU, without its report.
         timings: Of the stages so far.
-        live: The unit as a page runs it; None where there is none.
+        live: The FMU as a page runs it; None where there is none.
     """
 
     derivation: Derivation
@@ -115,7 +115,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exported:
-    """A unit on disk: ``build`` and the archive's ``path``; ``sources`` are files of other languages beside it."""
+    """An FMU on disk: ``build`` and the archive's ``path``; ``sources`` are files of other languages beside it."""
 
     build: Build
     path: Path
@@ -123,11 +123,11 @@ class Exported:
     sources: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        """Return a line: the model, and the unit's path."""
+        """Return a line: the model, and the FMU's path."""
         return f"<Exported {self.build.derivation.definition.name}: {self.path}>"
 
     def _repr_html_(self) -> str:
-        """Return the unit's place and page, for notebooks."""
+        """Return the FMU's place and page, for notebooks."""
         return notebook_display.render_html(self)
 
 
@@ -159,7 +159,7 @@ class Validated:
 
     @property
     def passed(self) -> bool:
-        """True if the unit met all bounds."""
+        """True if the FMU met all bounds."""
         return self.result.passed
 
 
@@ -168,9 +168,9 @@ class Finished:
     """Result of all stages.
 
     Attributes:
-        exported: The unit; its archive holds the report too.
+        exported: The FMU; its archive holds the report too.
         validated: The verdict on its core.
-        page: The report beside the unit, with timings.
+        page: The report beside the FMU, with timings.
         timings: Of all stages.
     """
 
@@ -180,7 +180,7 @@ class Finished:
     timings: tuple[Timing, ...]
 
     def __repr__(self) -> str:
-        """Return a line: the model, the verdict, paths of unit and report."""
+        """Return a line: the model, the verdict, paths of FMU and report."""
         verdict = "passed" if self.passed else "FAILED"
         return f"<Finished {self.validated.definition.name}: {verdict}; {self.exported.path}, {self.page}>"
 
@@ -190,5 +190,5 @@ class Finished:
 
     @property
     def passed(self) -> bool:
-        """True if the unit met all bounds."""
+        """True if the FMU met all bounds."""
         return self.validated.passed

@@ -1,4 +1,4 @@
-"""Drawings of motions: of a unit that fmpy runs, or of a proof beside its reference."""
+"""Drawings of motions: of an FMU that fmpy runs, or of a validation beside its reference."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ def scene_needed(derivation: Derivation) -> Scene:
 
 
 def scene_in(unit: FileTree, where: str) -> Scene:
-    """Return the scene that a unit carries.
+    """Return the scene that an FMU carries.
 
     Raises:
         PackageError: If it carries none.
     """
     if visualization.FILE not in unit.files:
-        remedy = "animate it by its model: mb2fmu animate UNIT.fmu --model MODEL.py; units of mb2fmu carry their scene"
+        remedy = "animate it by its model: mb2fmu animate NAME.fmu --model MODEL.py; FMUs of mb2fmu carry their scene"
         raise PackageError(
-            f"{where} cannot be animated:", [Fault("the unit does not say what it looks like", "", remedy)]
+            f"{where} cannot be animated:", [Fault("the FMU does not say what it looks like", "", remedy)]
         )
     return visualization.Scene.from_json(unit[visualization.FILE], where)
 
 
 def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -> tuple[Drawing, Signals]:
-    """Run a unit through the scene's experiment; its reference is the default ghost.
+    """Run an FMU through the scene's experiment; its reference is the default ghost.
 
     Raises:
-        ValidationError: If the unit lacks the scene's variables, or cannot be run here.
+        ValidationError: If the FMU lacks the scene's variables, or cannot be run here.
         ToolError: If it fails while it runs.
     """
     from mb2fmu import validation
@@ -97,7 +97,7 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
 
 
 def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signals]:
-    """Draw a validated unit; the reference is the ghost."""
+    """Draw a validated FMU; the reference is the ghost."""
     run, reference = result.reference.conditions, result.reference.trajectory
     rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
     names = [variable.name for variable in scene.states]
@@ -133,5 +133,5 @@ def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | 
 
 
 def _side_by_side(columns: Sequence[Floats], rows: int) -> Floats:
-    """Return columns as one table, shape (rows, n); n may be 0: a unit without states."""
+    """Return columns as one table, shape (rows, n); n may be 0: an FMU without states."""
     return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))

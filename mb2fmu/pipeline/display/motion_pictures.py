@@ -1,4 +1,4 @@
-"""Put a mechanism into motion for a picture: by its own program, or by a unit that fmpy runs."""
+"""Put a mechanism into motion for a picture: by its own program, or by an FMU that fmpy runs."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def animate(
     """Return a mechanism in motion, for ``animation.page`` and ``animation.still``.
 
     Args:
-        source: A model, its file, or a unit (``.fmu``), which is run by fmpy.
-        model: Of a unit that does not say what it looks like; its own motion is then the ghost.
+        source: A model, its file, or an FMU (``.fmu``), which is run by fmpy.
+        model: Of an FMU that does not say what it looks like; its own motion is then the ghost.
         arguments: Of the model file's function.
-        at: FMU name of a parameter, start value or input → value; this and what follows as for ``simulate``. A unit
+        at: FMU name of a parameter, start value or input → value; this and what follows as for ``simulate``. An FMU
             that is run with values of its own has no ghost: its reference is of another motion.
         inputs: FMU name → formula of ``t``, number, or function of time.
         tables: CSV files with inputs.
@@ -75,7 +75,7 @@ def animate(
         simulated = simulate_model(model, arguments=arguments, observer=observer)
         if isinstance(simulated, SimulatedUnit):
             fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
-            raise ValidationError("this model cannot be the ghost of a unit:", [fault])
+            raise ValidationError("this model cannot be the ghost of an FMU:", [fault])
         scene, ghost = scene_needed(simulated.derivation), simulated.motion
     with stage("simulate"):
         return unit_drawn(path, unit, scene, ghost)
@@ -88,7 +88,7 @@ def _refuse_ghost(model: AnyModel | None) -> None:
         ValidationError: If there is one.
     """
     if model is not None:
-        fault = Fault("a model beside a unit moves through its own experiment", "--model", "animate one of them alone")
+        fault = Fault("a model beside an FMU moves through its own experiment", "--model", "animate one of them alone")
         raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
 
 

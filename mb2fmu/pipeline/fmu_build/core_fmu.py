@@ -21,10 +21,10 @@ BACKEND: Backend = "native"
 
 
 def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:
-    """Build a unit in memory: Program → FmuInterface → sources and description → binaries → core unit.
+    """Build an FMU in memory: Program → FmuInterface → sources and description → binaries → core unit.
 
     Args:
-        derivation: What to build a unit of.
+        derivation: What to build an FMU of.
         observer: Is told of each stage, and of each platform that is compiled for.
         options: See :class:`BuildOptions`.
 
@@ -40,7 +40,7 @@ def build(derivation: Derivation, *, observer: Observer | None = None, **options
 
 
 def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
-    """Describe, emit and compile the unit in C; compilers run while derivatives are formed and pictures drawn."""
+    """Describe, emit and compile the FMU in C; compilers run while derivatives are formed and pictures drawn."""
     from mb2fmu import analysis
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
 
@@ -98,12 +98,12 @@ def _refuse_component(options: BuildOptions) -> None:
     elif compiler_of(options) != "zig":
         faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
     if faults:
-        raise EmitError("this unit cannot be built:", faults)
+        raise EmitError("this FMU cannot be built:", faults)
     toolchain.wasm_tools()
 
 
 def _component(sources: FileTree, identifier: str) -> FileTree:
-    """Return the unit as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
+    """Return the FMU as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
     from mb2fmu.fmu import emit_c, toolchain
 
     tree, units = emit_c.emit_component(sources)
@@ -112,14 +112,14 @@ def _component(sources: FileTree, identifier: str) -> FileTree:
 
 
 def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
-    """Describe, emit and pack the unit that runs in Python; refuse models with events."""
+    """Describe, emit and pack the FMU that runs in Python; refuse models with events."""
     from mb2fmu import analysis
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
 
     _refuse_native_options(options)
     if needs_events(derivation):
-        what = f"{derivation.definition.name} has events or friction that sticks, which units of Python do not have"
-        raise EmitError("this unit cannot be built:", [Fault(what, "events", "take the native backend")])
+        what = f"{derivation.definition.name} has events or friction that sticks, which FMUs of Python do not have"
+        raise EmitError("this FMU cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
         target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))
         definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
@@ -134,16 +134,16 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
 
 
 def _refuse_native_options(options: BuildOptions) -> None:
-    """Refuse options that a Python unit cannot have."""
+    """Refuse options that a Python FMU cannot have."""
     given = {
         "--platform": options.get("platforms", "host") != "host",
         "--compiler": options.get("compiler") not in (None, "zig"),
         "--fast": options.get("fast", False),
     }
     faults = [
-        Fault("has no meaning for a unit of Python", name, "leave it out")
+        Fault("has no meaning for an FMU of Python", name, "leave it out")
         for name, is_given in given.items()
         if is_given
     ]
     if faults:
-        raise EmitError("this unit cannot be built:", faults)
+        raise EmitError("this FMU cannot be built:", faults)

@@ -29,7 +29,7 @@ class Appearance(NamedTuple):
 
     Attributes:
         scene: Its bodies and shapes; None where nothing can be drawn.
-        files: What a unit carries of it.
+        files: What an FMU carries of it.
         diagram: Its picture, as SVG; empty where there is none.
     """
 

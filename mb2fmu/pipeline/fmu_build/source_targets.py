@@ -46,7 +46,7 @@ def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
 
 
 def _c(derivation: Derivation) -> FileTree:
-    """Print plain C99: x', outputs, Jacobian and the unit's own solver, with the bits of the unit."""
+    """Print plain C99: x', outputs, Jacobian and the FMU's own solver, with the bits of the unit."""
     from mb2fmu import validation
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import emit_c
@@ -125,7 +125,7 @@ def _modelica(derivation: Derivation) -> FileTree:
 def _with_modes(derivation: Derivation) -> Program:
     """Return the program with all modes in discrete memory if events order them, else as it is: Modelica has switches.
 
-    Friction that sticks, contacts and latches change several things at one instant, in an order that the unit knows;
+    Friction that sticks, contacts and latches change several things at one instant, in an order that the FMU knows;
     compilers let one ``reinit`` of a clause read what another has set.
     """
     program, mechanism = derivation.program, derivation.mechanism
@@ -225,7 +225,7 @@ def source_files(derivation: Derivation, target: str) -> FileTree:
     if target != "modelica" and needs_events(derivation):
         name = derivation.definition.name
         what = f"{name} has events or friction that sticks, which source code of this kind does not have"
-        remedy = "export a unit, whose sources have them; or write tanh(v/v0) for friction"
+        remedy = "export an FMU, whose sources have them; or write tanh(v/v0) for friction"
         raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
     return PRINTERS[target](derivation)
 

@@ -74,7 +74,7 @@ def _page_html(page: MotionPage) -> str:
 
 @notebook_display.render_html.register
 def _unit_html(simulated: SimulatedUnit) -> str:
-    """Return the motion of a unit; its numbers where it carries no scene."""
+    """Return the motion of an FMU; its numbers where it carries no scene."""
     from mb2fmu.errors import PackageError
 
     try:
@@ -105,7 +105,7 @@ def _validated_html(validated: Validated) -> str:
 
 @notebook_display.render_html.register
 def _finished_html(finished: Finished) -> str:
-    """Return the verdict, the motion with sliders that run the unit where a page can, and the folded report."""
+    """Return the verdict, the motion with sliders that run the FMU where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
     motion = report_pages.playable(built, finished.validated)
     moving = "" if motion is None else _framed(motion, name, _TALL)
@@ -114,7 +114,7 @@ def _finished_html(finished: Finished) -> str:
 
 @notebook_display.render_html.register
 def _exported_html(exported: Exported) -> str:
-    """Return the unit's path, and the page that describes it."""
+    """Return the FMU's path, and the page that describes it."""
     built = exported.build
     return f"<p><code>{escape(str(exported.path))}</code></p>" + _folded(
         report_pages.description(built), built.interface.model_name, "What it is"

@@ -1,4 +1,4 @@
-"""The unit for a page: compiled for WebAssembly, with its settings."""
+"""The FMU for a page: compiled for WebAssembly, with its settings."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def living(built: Build) -> LiveUnit | None:
-    """Return the unit as a page runs it.
+    """Return the FMU as a page runs it.
 
     Args:
-        built: A unit of ours.
+        built: An FMU of ours.
 
     Returns:
-        None for units of Python, where there is no compiler for WebAssembly, or where the module
+        None for FMUs of Python, where there is no compiler for WebAssembly, or where the module
         is too large for a page (``animation.live.LARGEST``).
 
     Raises:

@@ -1,4 +1,4 @@
-"""Rules of publication: units that can be proven here, and reports that belong to a unit."""
+"""Rules of publication: FMUs that can be validated here, and reports that belong to a unit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Results:
     """A unit and its report while they are made: in a private folder, until both are published together.
 
     Attributes:
-        path: Where the unit will be.
+        path: Where the FMU will be.
         private: The folder until then.
     """
 
@@ -53,13 +53,13 @@ class Results:
         package.pack(tree, self.unit)
 
     def publish(self) -> None:
-        """Publish the unit alone; the report of a unit that it replaces is removed."""
+        """Publish the FMU alone; the report of an FMU that it replaces is removed."""
         from mb2fmu.fmu import package
 
         package.publish(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
 
     def publish_with(self, page: bytes) -> None:
-        """Publish the unit together with its report."""
+        """Publish the FMU together with its report."""
         from mb2fmu.fmu import package
 
         package.write_whole(self.private / self.page.name, page)
@@ -94,7 +94,7 @@ class Belonging:
 
     @property
     def passed(self) -> bool:
-        """True if the page is about this unit, and says that it passed."""
+        """True if the page is about this FMU, and says that it passed."""
         return self.together and self.claim.verdict == "passed"
 
     @property
@@ -102,7 +102,7 @@ class Belonging:
         """One sentence for people."""
         if not self.together:
             return f"{self.report} is about another unit than {self.unit}: do not trust its verdict"
-        said = {"passed": "it passed", "failed": "it fell short"}.get(self.claim.verdict, "nobody has run it")
+        said = {"passed": "it passed", "failed": "it failed"}.get(self.claim.verdict, "nobody has run it")
         return f"{self.report} is about {self.unit}: {said}"
 
 
@@ -110,7 +110,7 @@ def check_report(report: Path, unit: Path | None = None) -> Belonging:
     """Return the relation between a report and a unit.
 
     Args:
-        report: A page of mb2fmu: from beside a unit, or out of its ``documentation``.
+        report: A page of mb2fmu: from beside an FMU, or out of its ``documentation``.
         unit: The archive; None: the one beside the report, of the same name.
 
     Raises:
@@ -130,7 +130,7 @@ def check_report(report: Path, unit: Path | None = None) -> Belonging:
 
 @contextmanager
 def held_still(unit: Path) -> Iterator[Path]:
-    """Return a copy of a unit, of the same name, so that the judged and hashed file cannot change.
+    """Return a copy of an FMU, of the same name, so that the judged and hashed file cannot change.
 
     Args:
         unit: The archive, which others may replace meanwhile.
@@ -149,7 +149,7 @@ def held_still(unit: Path) -> Iterator[Path]:
 
 
 def is_report(page: Path) -> bool:
-    """Return whether a file is an existing report of a unit; other pages are left alone."""
+    """Return whether a file is an existing report of an FMU; other pages are left alone."""
     return page.is_file() and _claim(page) is not None
 
 
@@ -169,21 +169,21 @@ def _claim(page: Path) -> Claim | None:
 
 
 def refuse_what_cannot_run(options: UnitOptions) -> None:
-    """Raise, before anything is derived, for a unit that cannot run on this machine.
+    """Raise, before anything is derived, for an FMU that cannot run on this machine.
 
     Raises:
-        ToolError: If packages that judge units or show motion are not installed (extras ``audit``, ``meshes``).
+        ToolError: If packages that judge FMUs or show motion are not installed (extras ``audit``, ``meshes``).
         PlatformError: If the platforms asked for are all others than this machine's.
     """
     from mb2fmu.fmu import toolchain
 
-    required("the proof", "lief", "fmu_manipulation_toolbox", "trimesh")
+    required("the validation", "lief", "fmu_manipulation_toolbox", "trimesh")
     if options.get("backend") == "python":
         return
     asked = options.get("platforms", "host")
     host = toolchain.host()
     native, _ = toolchain.split_component(asked)
     if not native or host not in toolchain.parse(native):
-        remedy = f"add the host (--platform host,{asked}), or write it without a proof: mb2fmu export"
+        remedy = f"add the host (--platform host,{asked}), or write it without a validation: mb2fmu export"
         fault = Fault(f"{asked} is not {host}, where it would have to run", "--platform", remedy)
-        raise PlatformError("the unit cannot be proven on this machine:", [fault])
+        raise PlatformError("the FMU cannot be validated on this machine:", [fault])

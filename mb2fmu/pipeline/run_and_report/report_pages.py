@@ -1,4 +1,4 @@
-"""Pages of a unit before and after a run, and the proof that is packed with it."""
+"""Pages of an FMU before and after a run, and the validation that is packed with it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEW = 30
 
 
 def description(built: Build) -> bytes:
-    """Return the content of the page of a unit that was not run."""
+    """Return the content of the page of an FMU that was not run."""
     from mb2fmu import visualization
     from mb2fmu.report import Provenance, describe
 
@@ -88,16 +88,16 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
 
 
 def described(built: Build) -> FileTree:
-    """Return the core unit with the page that describes it."""
+    """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
     return package.with_page(built.core, description(built))
 
 
 def proved(built: Build, validated: Validated, command: str) -> FileTree:
-    """Return the core unit with its report; native units carry the reference too.
+    """Return the core FMU with its report; native FMUs carry the reference too.
 
-    The report has no times, the core unit's hash, and at most ``LIMIT`` bytes.
+    The report has no times, the core FMU's hash, and at most ``LIMIT`` bytes.
     """
     from mb2fmu.fmu import package
 
@@ -142,9 +142,9 @@ def command(definition: Declarations, arguments: Mapping[str, Any], options: Uni
 
 
 def report(validated: Validated) -> bytes:
-    """Return the page of a unit of which only the verdict is known."""
+    """Return the page of an FMU of which only the verdict is known."""
     source = validated.definition.source
-    command = f"mb2fmu validate UNIT.fmu --model {source.name} --report REPORT.html" if source else ""
+    command = f"mb2fmu validate NAME.fmu --model {source.name} --report REPORT.html" if source else ""
     return beside(None, validated, command, validated.timings)
 
 
@@ -154,7 +154,7 @@ def beside(
     """Return the report for a folder, with times.
 
     Args:
-        built: None where only the verdict on a unit is known.
+        built: None where only the verdict on an FMU is known.
         validated: The verdict.
         command: What to type to get the same again.
         timings: Of all stages.
@@ -180,7 +180,7 @@ def _report(
     limit: int | None,
     unit: str = "",
 ) -> bytes:
-    """Render a proof as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
+    """Render a validation as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
     from mb2fmu.fmu import package
     from mb2fmu.pipeline.display import motion_drawings
     from mb2fmu.pipeline.fmu_build.model_scene import scene_of
@@ -218,7 +218,7 @@ def _report(
 
 
 def _platforms(built: Build) -> tuple[str, ...]:
-    """Return the platforms that the unit has a binary for, by FMI's names."""
+    """Return the platforms that the FMU has a binary for, by FMI's names."""
     if built.interface.target.backend != "native":
         return ()
     paths = (PurePosixPath(path).parts for path in built.core.files)
@@ -226,7 +226,7 @@ def _platforms(built: Build) -> tuple[str, ...]:
 
 
 def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signals] | None) -> str:
-    """Return the unit as a page runs it; empty where it cannot."""
+    """Return the FMU as a page runs it; empty where it cannot."""
     from mb2fmu.visualization.interactive_fmu import live_json, live_record
 
     if built is None or scene is None or motion is None or built.live is None:
@@ -235,7 +235,7 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
 
 
 def playable(built: Build, validated: Validated) -> bytes | None:
-    """Return the proof's motion as a page that can run the unit; None where nothing can be drawn."""
+    """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.display import motion_drawings
 

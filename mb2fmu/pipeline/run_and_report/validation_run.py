@@ -25,7 +25,7 @@ class ReferenceEquations:
     """Equations that a reference is integrated from.
 
     Attributes:
-        equations: Of motion, by another formulation than the unit's where there is one.
+        equations: Of motion, by another formulation than the FMU's where there is one.
         mechanism: x' and outputs come from this mechanism in numbers, and ``equations`` only says what stands where;
             None: there are no bodies, or their motion alone does not tell x': x' comes from ``equations``.
     """
@@ -39,7 +39,7 @@ def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquati
 
     Args:
         read: The mechanism.
-        used: The formulation that the unit was made by; None if that is unknown.
+        used: The formulation that the FMU was made by; None if that is unknown.
 
     Events are found in equations, so these are what moves a mechanism that has any.
     """
@@ -70,7 +70,7 @@ def validate(
         observer: Is told of each stage.
 
     Raises:
-        Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the unit fails while it runs.
+        Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the FMU fails while it runs.
     """
     stage = Stopwatch(observer)
     checked, read = read_model(model, arguments, stage)
@@ -79,13 +79,13 @@ def validate(
 
 
 def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch) -> Validated:
-    """Judge a unit by the mechanism of its model.
+    """Judge an FMU by the mechanism of its model.
 
     Args:
         fmu: The archive, which nobody changes meanwhile.
         checked: The checked model, whose own objects are asked.
         read: The mechanism.
-        used: The formulation that the unit was made by; None if that is unknown.
+        used: The formulation that the FMU was made by; None if that is unknown.
         stage: Times the stages.
     """
     from mb2fmu import validation
@@ -125,7 +125,7 @@ def measure(
 
     Raises:
         ValidationError: If a table cannot be read, or does not fit the unit.
-        ToolError: If the unit fails while it runs.
+        ToolError: If the FMU fails while it runs.
     """
     from mb2fmu import validation
 

@@ -87,7 +87,7 @@ def _switches(derivation: Derivation) -> bool:
 
 
 def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
-    """Return an ensemble whose instances are run one by one by the model's unit, which handles events."""
+    """Return an ensemble whose instances are run one by one by the model's FMU, which handles events."""
     alone = replace(
         ensemble,
         motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
@@ -102,7 +102,7 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
 
 
 def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
-    """Return the model's unit, loaded, in a C loop."""
+    """Return the model's FMU, loaded, in a C loop."""
     from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.pipeline.fmu_build.core_fmu import build
 
@@ -276,7 +276,7 @@ def _moved(
     to: tuple[str, ...],
     asked: tuple[Floats, Floats, Course, bool, Sequence[int]],
 ) -> Moved:
-    """Return instances as the unit moves them, with derivatives; NaN, and the reason, where there are none."""
+    """Return instances as the FMU moves them, with derivatives; NaN, and the reason, where there are none."""
     x0, p, course, states, outputs = asked
     n_x, n_y = len(ensemble.states), len(ensemble.output_names)
     own = [place for place in outputs if place < n_y]
@@ -327,7 +327,7 @@ def _derivatives(
 
 
 def _held(course: Course) -> analysis.HeldInputs:
-    """Return the inputs of a course as the unit receives them: new values after the communication point."""
+    """Return the inputs of a course as the FMU receives them: new values after the communication point."""
     rows = np.flatnonzero(course.turns[:-1]) if len(course.inputs) > 1 else np.empty(0, dtype=np.intp)
     rows = np.concatenate([[0], rows]).astype(np.intp)
     points = course.start + np.linspace(0.0, course.step * course.points, course.points + 1)  # to the bit

@@ -1,4 +1,4 @@
-"""Run any unit by fmpy through the user's experiment: values, inputs and times as requested."""
+"""Run any FMU by fmpy through the user's experiment: values, inputs and times as requested."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS: Mapping[str, UnitKind] = {
 """What a kind may be called, on the command line and from Python → what the standard calls it."""
 
 _STOP, _STEPS, _TOLERANCE = 10.0, 1000, 1e-6
-"""Of units that say nothing of their experiment: s, communication steps, relative."""
+"""Of FMUs that say nothing of their experiment: s, communication steps, relative."""
 _REAL = frozenset({"Real", "Float64"})
 _LISTED = 30
 _SET_BEFORE = frozenset({"exact", "approx"})
@@ -50,21 +50,21 @@ def simulate_unit(
     step: float | None = None,
     kind: AskedKind | None = None,
 ) -> SimulatedUnit:
-    """Run a unit from its own start values; nothing is judged.
+    """Run an FMU from its own start values; nothing is judged.
 
     Args:
         path: The archive, FMI 2 or 3.
         at: FMU name of a parameter, start value or input → value in its unit, or text with a unit. An input keeps it.
-        inputs: FMU name of an input → formula of ``t``, number, or function of time. The unit gets it at the
+        inputs: FMU name of an input → formula of ``t``, number, or function of time. The FMU gets it at the
             beginning of each communication step.
         tables: CSV files with inputs.
-        stop: In s; None: as the unit says.
-        step: Communication step in s; None: as the unit says.
+        stop: In s; None: as the FMU says.
+        step: Communication step in s; None: as the FMU says.
         kind: How it is run, ``cs`` and ``me`` for short; None: as Co-Simulation if it can do that.
 
     Raises:
         ValidationError: For all names and values that do not fit.
-        ToolError: If the unit fails while it runs.
+        ToolError: If the FMU fails while it runs.
     """
     from mb2fmu import validation
     from mb2fmu.audit.description.description_import import read_description
@@ -87,7 +87,7 @@ def simulate_unit(
     shown = tuple(name for name, v in reals.items() if v.variability == "continuous" and v.causality != "independent")
     if not shown:
         raise ValidationError(
-            f"{path.name} cannot be shown:", [Fault("it has no continuous variable", remedy="is it the right unit?")]
+            f"{path.name} cannot be shown:", [Fault("it has no continuous variable", remedy="is it the right FMU?")]
         )
     found = validation.simulate(path, run, shown, kind=used)
     _refuse_not_finite(found.values, shown, time, path.name)
@@ -105,7 +105,7 @@ def _kind(kind: AskedKind) -> UnitKind:
     """Return the interface type of a name, ``cs`` or ``me`` for short; raise for any other."""
     if kind not in KINDS:
         fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(KINDS)}")
-        raise ValidationError("the unit cannot be run as asked:", [fault])
+        raise ValidationError("the FMU cannot be run as asked:", [fault])
     return KINDS[kind]
 
 
@@ -115,7 +115,7 @@ def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where
     if len(wrong):
         row, column = wrong[0]
         fault = Fault(f"{names[column]} is {values[row, column]} at t = {time[row]:g} s", where)
-        raise ToolError("the unit returns a value that is no number:", [fault])
+        raise ToolError("the FMU returns a value that is no number:", [fault])
 
 
 def _times(described: Description, stop: float | None, step: float | None) -> Floats:
@@ -159,7 +159,7 @@ def _set(
             continue
         (constants if variable.causality == "input" else starts)[name] = number
     if faults:
-        raise ValidationError("the unit cannot be set as asked:", faults)
+        raise ValidationError("the FMU cannot be set as asked:", faults)
     return starts, constants
 
 
@@ -168,7 +168,7 @@ def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
     names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SET_BEFORE]
     near = difflib.get_close_matches(name, names)
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    remedy = f"there are {', '.join(names[:_LISTED])}{more}" if names else "nothing of this unit can be set"
+    remedy = f"there are {', '.join(names[:_LISTED])}{more}" if names else "nothing of this FMU can be set"
     return Fault(f"there is no variable {name}", remedy=f"did you mean {' or '.join(near)}?" if near else remedy)
 
 

@@ -190,7 +190,7 @@ def seconds(column: Column) -> Floats:
 
 
 def _interpolated(path: Path, time: Floats, column: Column, unit: str) -> InputSignal:
-    """Return a column as an input in the model's unit, linear between rows and constant beyond the ends."""
+    """Return a column as an input in the model's FMU, linear between rows and constant beyond the ends."""
     values = column.values
     if not np.all(np.isfinite(values)):
         raise ValueError("has empty cells")

@@ -51,19 +51,19 @@ def simulate(
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Simulated | SimulatedUnit:
-    """Simulate a model by its own equations, without any unit; or a unit by fmpy.
+    """Simulate a model by its own equations, without any unit; or an FMU by fmpy.
 
     A model with events of its own, with contacts, or with friction that sticks is run as a unit too, which is made for
     it: x' alone does not tell when a mode ends.
 
     Args:
-        model: A model, the file that has its function, or a unit (``.fmu``, from any tool).
+        model: A model, the file that has its function, or an FMU (``.fmu``, from any tool).
         at: FMU name of a parameter, start value or input → value in its unit, or text with one (``"30 deg"``).
         inputs: FMU name → formula of ``t`` (``"5*sin(t)"``), number, or function of time; or a CSV file with a column
             ``time`` and columns by FMU name. Inputs that are not named follow the model's experiment.
         arguments: Of the model file's function.
         stop: In s, instead of the experiment's.
-        step: Between the times of the result, in s, instead of the experiment's; a unit's communication step.
+        step: Between the times of the result, in s, instead of the experiment's; an FMU's communication step.
         kind: Of a unit: ``CoSimulation`` or ``cs``, ``ModelExchange`` or ``me``; None: the first that it offers.
         observer: Is told of each stage.
         options: See :class:`FormulationOptions`; of a model.
@@ -127,7 +127,7 @@ def _by_its_unit(
     step: float | None,
     observer: Observer | None,
 ) -> SimulatedUnit:
-    """Make the unit of a model in a temporary folder, and run it: it handles the events."""
+    """Make the FMU of a model in a temporary folder, and run it: it handles the events."""
     from mb2fmu.fmu.package import pack
     from mb2fmu.pipeline.fmu_build.core_fmu import build
     from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
@@ -176,7 +176,7 @@ def integrated(
     definition = derivation.definition
     if derivation.mechanism.has_event_sources:
         what = f"{definition.name} has events of its own, which equations alone do not know"
-        fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate UNIT.fmu")
+        fault = Fault(what, "events", "simulate or animate its unit: mb2fmu export, then mb2fmu animate NAME.fmu")
         raise ValidationError("the model cannot be simulated without a unit:", [fault])
     run = definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)

@@ -294,7 +294,7 @@ class Simulated(Trajectories):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SimulatedUnit(Trajectories):
-    """Motion of a unit that fmpy has run.
+    """Motion of an FMU that fmpy has run.
 
     Attributes:
         name: Of its model.
@@ -306,7 +306,7 @@ class SimulatedUnit(Trajectories):
         inputs: What it was given, shape (n_t, n_r); row k holds up to ``time[k + 1]``.
         input_names: One per column.
         parameters: FMU name → value that was set.
-        ranges: Variable → ``min`` and ``max`` as the unit declares them.
+        ranges: Variable → ``min`` and ``max`` as the FMU declares them.
     """
 
     name: str
@@ -321,10 +321,10 @@ class SimulatedUnit(Trajectories):
     ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     def drawing(self) -> Drawing:
-        """Return the mechanism in motion, as the scene in the unit shows it.
+        """Return the mechanism in motion, as the scene in the FMU shows it.
 
         Raises:
-            PackageError: If the unit does not say what it looks like.
+            PackageError: If the FMU does not say what it looks like.
         """
         from mb2fmu import visualization
         from mb2fmu.pipeline.display.motion_drawings import scene_in

@@ -1,4 +1,4 @@
-"""Turn a plan into a folder of results: get the unit, choose and run cases, summarize them in a page."""
+"""Turn a plan into a folder of results: get the FMU, choose and run cases, summarize them in a page."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _prepared(
     base: Path, plan: StudyPlan, observer: Observer | None, earlier: Sequence[Fault] = ()
 ) -> tuple[Study, str, bytes]:
-    """Return the study, and the unit's file name and archive; raise with earlier faults, too."""
+    """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.audit.description.description_import import read_description
     from mb2fmu.fmu.package.fmu_archive import unarchived
@@ -172,7 +172,7 @@ def _prepared(
 
 
 def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, Signal]]:
-    """Return name and archive of the unit, made from the model if one is given; and its inputs' signals."""
+    """Return name and archive of the FMU, made from the model if one is given; and its inputs' signals."""
     path = base / plan.source
     if plan.of_unit:
         try:
@@ -242,7 +242,7 @@ def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOu
     from mb2fmu.pipeline.study_runs.study_summary import index_table, input_table, sensitivities, summary
 
     cases, values, messages = store.results()
-    facts = {"Unit": name, "SHA-256 of the unit": hashlib.sha256(content).hexdigest()}
+    facts = {"FMU": name, "SHA-256 of the FMU": hashlib.sha256(content).hexdigest()}
     effort = "" if store.effort is None else store.effort.words()
     facts |= {"Run": effort} if effort else {}
     found = sensitivities(study, values) if len(cases) == len(study.cases) else {}

@@ -1,4 +1,4 @@
-"""``split``: turn one model into several units, and the file that couples them.
+"""``split``: turn one model into several FMUs, and the file that couples them.
 
 Path → Derivation (the whole) → Cut → Parts → units, system file
 """
@@ -93,7 +93,7 @@ def split(
 
 
 def _unit(part: Part, observer: Observer | None) -> bytes:
-    """Build the unit of a part, like ``pipeline.export``; nothing is written before all parts exist."""
+    """Build the FMU of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
     return package.archived(report_pages.described(built))
 

@@ -125,7 +125,7 @@ def joined_system(
     arguments: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
 ) -> Joined:
-    """Return a joined system: path → CoupledSystem → units; units of models are exported to a temporary folder.
+    """Return a joined system: path → CoupledSystem → units; FMUs of models are exported to a temporary folder.
 
     Raises:
         CouplingError: With everything that is wrong with names, connections, units of measure, loops.
@@ -139,7 +139,7 @@ def joined_system(
 
 
 def _components(system: CoupledSystem, folder: Path, observer: Observer | None) -> list[Component]:
-    """Return all units; faults of several are told together, with their lines.
+    """Return all FMUs; faults of several are told together, with their lines.
 
     Raises:
         CouplingError: With every fault of models and archives, and of names and numbers.
@@ -158,7 +158,7 @@ def _components(system: CoupledSystem, folder: Path, observer: Observer | None) 
                 Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
             ]
     if faults:
-        others = list(name_faults(system))  # without units nothing can be said of connections, but of these
+        others = list(name_faults(system))  # without FMUs nothing can be said of connections, but of these
         what = "cannot be coupled" if others else "has components that cannot be read or exported"
         raise CouplingError(f"{system.name} {what}:", [*others, *faults])
     return found
@@ -219,12 +219,12 @@ def couple(
     ssp: SspVersion = "1.0",
     observer: Observer | None = None,
 ) -> Coupled:
-    """Couple units, run them, write files for other masters and a report.
+    """Couple FMUs, run them, write files for other masters and a report.
 
     Args:
         system: A system, the file that has its function, or an ``.ssp``.
         folder: Where to write ``NAME.ssp``, ``NAME.html``, ``NAME.svg``, ``NAME.csv``, ``NAME_fmpy.py``, and the folder
-            ``NAME`` with the units and ``OspSystemStructure.xml``.
+            ``NAME`` with the FMUs and ``OspSystemStructure.xml``.
         arguments: Of the file's function.
         masters: Others that are asked on the same files: keys of ``systems.other_masters.MASTERS``.
         parquet: Also write the results as Parquet, ``NAME.parquet``.
@@ -233,7 +233,7 @@ def couple(
 
     Raises:
         CouplingError: If the system is wrong, or its coupling is foretold to explode; nothing is written.
-        SystemRunError: If a component fails in mid-run; files and results up to there are written all the same.
+        SystemRunError: If a component fails during the run; files and results up to there are written all the same.
     """
     _check_request(masters, parquet=parquet)
     stage = Stopwatch(observer)
@@ -282,7 +282,7 @@ def _files(joined: Joined, ssp: SspVersion) -> FileTree:
     return FileTree(
         {
             f"{name}.ssp": package.archived(ssp_files(joined, ssp)),
-            f"{name}.svg": system_picture(joined.wiring, f"{name}: units and what flows between them").encode(),
+            f"{name}.svg": system_picture(joined.wiring, f"{name}: FMUs and what flows between them").encode(),
             f"{name}_fmpy.py": fmpy_script(joined, f"{name}/").encode(),
         }
     ).joined(osp_files(joined).under(name))
@@ -316,7 +316,7 @@ def table(motion: SystemMotion) -> bytes:
 def _held_against_whole(joined: Joined, motion: SystemMotion, observer: Observer | None) -> tuple[Deviation, ...]:
     """Return the system's deviations from the whole model, at communication points.
 
-    Where the whole has events only those that are multiples of the step count: others are where a unit ended a step by
+    Where the whole has events only those that are multiples of the step count: others are where an FMU ended a step by
     an event, which the whole has at another instant, before or after, and just there all that jumps would differ.
     """
     declared = joined.system.whole
@@ -338,7 +338,7 @@ def _held_against_whole(joined: Joined, motion: SystemMotion, observer: Observer
         if own not in motion.names
     ]
     if faults:
-        raise CouplingError(f"{joined.system.name} cannot be held against its whole:", faults)
+        raise CouplingError(f"{joined.system.name} cannot be compared with its whole:", faults)
     return deviations(motion, declared.same, found)
 
 
@@ -418,7 +418,7 @@ def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, 
     steps = np.diff(time)
     if np.ptp(steps) > 1e-9 * steps[0]:
         fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= out")
-        raise CouplingError("the system cannot be held against its whole:", [fault])
+        raise CouplingError("the system cannot be compared with its whole:", [fault])
     values = start_values(derivation)[1].tolist()
     held = dict(zip((each.name for each in derivation.definition.inputs), values, strict=True))
     found = simulate_derived(derivation, inputs=held, stop=float(time[-1]), step=float(time[-1]) / len(steps))

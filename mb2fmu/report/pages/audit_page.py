@@ -86,7 +86,7 @@ def rule_lines() -> Iterator[str]:
 def rules_markdown() -> str:
     """Return all rules as tables for the documentation."""
     lines: list[str] = []
-    titles = {"description": "What the archive and the description show", "behaviour": "What the running unit shows"}
+    titles = {"description": "What the archive and the description show", "behaviour": "What the running FMU shows"}
     for half, group in groupby(rules().values(), key=lambda each: each.half):
         lines += [
             f"### {titles[half]}",
@@ -103,7 +103,7 @@ def rules_markdown() -> str:
 
 def audit_page(result: AuditResult) -> bytes:
     """Return one self-contained HTML document in UTF-8."""
-    from mb2fmu.report.pages.page_template import environment, source  # brings what pages of proofs need, as SymPy
+    from mb2fmu.report.pages.page_template import environment, source  # brings what pages of validations need, as SymPy
 
     found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
     for each in result.findings:

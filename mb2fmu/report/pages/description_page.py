@@ -1,4 +1,4 @@
-"""The page of a unit that was not run, without imports that only a validation needs."""
+"""The page of an FMU that was not run, without imports that only a validation needs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def describe(
     start: Drawing | None = None,
     theory: Theory | None = None,
 ) -> bytes:
-    """Render the page of a unit that was not run: model, equations and variables, no verdict.
+    """Render the page of an FMU that was not run: model, equations and variables, no verdict.
 
     Args:
         definition: The checked model.
-        equations: The unit's.
+        equations: The FMU's.
         interface: Of the unit.
         provenance: Hashes, versions, how to repeat.
         licences: Where they stand, seen from the page; empty: nowhere.

@@ -23,9 +23,9 @@ class Provenance:
 
     Attributes:
         unit: SHA-256 of the archive that the page is about; empty where the page is packed in it.
-        core: Hash of the unit's files but for report and reference, see ``package.digest``.
+        core: Hash of the FMU's files but for report and reference, see ``package.digest``.
         hashes: What else → its hash (the model file).
-        platforms: For which the unit has a binary, as FMI names them; empty: not known, or none needed.
+        platforms: For which the FMU has a binary, as FMI names them; empty: not known, or none needed.
         versions: Software → version.
         commands: What to type to get the same result again.
         timings: Step → seconds. Leave it out where the same input must give the same bytes.
@@ -164,7 +164,7 @@ class CoverageRow:
         most: What it moves most.
         verdict: In words.
         state: Its colour.
-        remark: Why it is not proven.
+        remark: Why it is not validated.
     """
 
     name: str
@@ -199,7 +199,7 @@ class EventRow:
         number: In the order of time.
         name: The switch that came first.
         expected: Instant by the reference, s; None: it has no such event.
-        found: By the unit; None: not found, or not looked for.
+        found: By the FMU; None: not found, or not looked for.
         difference: Of both.
         allowed: How large that may be; None: it is not judged.
         ratio: The largest of the difference and of all errors just before and after, over what is allowed.
@@ -233,7 +233,7 @@ class EventTable:
 
 @dataclass(frozen=True, slots=True)
 class LadderRow:
-    """One rung of the ladder that shows how independent the proof was.
+    """One independent check of the ladder that shows how independent the validation was.
 
     Attributes:
         name: What was compared with what.
@@ -288,7 +288,7 @@ class Theory:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that the page shows, in order; without a verdict all parts of a proof are left out.
+    """Everything that the page shows, in order; without a verdict all parts of a validation are left out.
 
     ``licences`` is where they stand, seen from the page; may be empty. ``still`` is the mechanism where nothing moves.
     """
@@ -335,5 +335,5 @@ class Page:
     @property
     def hashes(self) -> Mapping[str, str]:
         """All hashes, by their objects."""
-        named = {"unit (the archive)": self.provenance.unit, "core unit, unpacked files": self.provenance.core}
+        named = {"FMU (the archive)": self.provenance.unit, "core FMU, unpacked files": self.provenance.core}
         return {what: text for what, text in named.items() if text} | dict(self.provenance.hashes)

@@ -1,7 +1,7 @@
-"""Decide whether a report belongs to a unit: the report names the unit's hash, in a form for programs.
+"""Decide whether a report belongs to a unit: the report names the FMU's hash, in a form for programs.
 
-A page beside a unit names the archive, byte by byte. The page within a unit cannot: it is a part of the archive. It
-names the core: the unit's files without report and reference, which does not depend on how they are compressed.
+A page beside a unit names the archive, byte by byte. The page within an FMU cannot: it is a part of the archive. It
+names the core: the FMU's files without report and reference, which does not depend on how they are compressed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Claim:
     Attributes:
         model: Name of the model.
         verdict: ``passed``, ``failed``, or empty: nobody has run the unit.
-        unit: SHA-256 of the unit's archive, or empty.
+        unit: SHA-256 of the FMU's archive, or empty.
         core: Hash of its core, or empty.
     """
 
@@ -31,7 +31,7 @@ class Claim:
     core: str
 
     def is_about(self, unit: str, core: str) -> bool:
-        """Return whether it is about the unit with these hashes: the archive decides, if the report names it."""
+        """Return whether it is about the FMU with these hashes: the archive decides, if the report names it."""
         if self.unit:
             return self.unit == unit
         return bool(self.core) and self.core == core
@@ -43,7 +43,7 @@ def claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
 
 
 def claim_of(page: bytes) -> Claim | None:
-    """Read the verdict and the unit's hash from a page; None if the page is no report of mb2fmu."""
+    """Read the verdict and the FMU's hash from a page; None if the page is no report of mb2fmu."""
     reader = _Reader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
     found = {name: reader.found.get(f"{_PREFIX}{name}", "") for name in _NAMES}

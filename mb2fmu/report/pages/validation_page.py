@@ -44,12 +44,12 @@ def render(
 
     Args:
         definition: The checked model.
-        equations: The unit's; the reference's if the unit is not ours.
-        interface: Of the unit; None if the unit is not ours: then the model's own variables are listed.
+        equations: The FMU's; the reference's if the unit is not ours.
+        interface: Of the FMU; None if the unit is not ours: then the model's own variables are listed.
         result: Of the validation. Its timings are not printed; hand them in with ``provenance`` if they are wanted.
         provenance: Hashes, versions, how to repeat; with timings or a date in it the bytes differ from run to run.
         motion: What is to be animated; None: nothing.
-        live: The unit as the page runs it, see ``animation.live``; empty: it does not.
+        live: The FMU as the page runs it, see ``animation.live``; empty: it does not.
         theory: Graph and quantities of the mechanism; None: none.
         limit: Most bytes; charts are thinned, then those of the best variables and frames of the motion left out.
 

@@ -1,4 +1,4 @@
-"""Checks beside the default experiment, as records of the page: moved experiment, calls, coverage."""
+"""Checks beside the default experiment, as records of the page: perturbed experiment, calls, coverage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mb2fmu.validation.result import (
 )
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
-_SHOWN = 12  # of the moved experiment's quantities, the worst; the rest is in the JSON
+_SHOWN = 12  # of the perturbed experiment's quantities, the worst; the rest is in the JSON
 
 
 def exercise(result: ValidationResult) -> Exercise | None:
@@ -43,27 +43,29 @@ def limits(result: ValidationResult) -> tuple[Fact, ...]:
     parts = [f"Judged in the default experiment up to {stop} s{moved}. Not judged: other values, longer times"]
     if result.events_at_defaults_only:
         names = ", ".join(result.events_at_defaults_only)
-        parts.append(f"events with other values than the defaults, of which the moved experiment has none ({names})")
+        parts.append(
+            f"events with other values than the defaults, of which the perturbed experiment has none ({names})"
+        )
     if result.never_switched:
         parts.append(f"what lies beyond switches that never changed ({'; '.join(result.never_switched)})")
     if result.unproven:
-        parts.append("what is listed as not proven")
+        parts.append("what is listed as not validated")
     return (Fact("Covered", ", ".join(parts)),)
 
 
 def coverage_text(result: ValidationResult) -> str:
-    """Say how many parameters, start values and inputs are proven, and which are not; empty if nothing was asked."""
+    """Say how many parameters, start values and inputs are validated, and which are not; empty if nothing was asked."""
     if not result.influences:
         return ""
     total, lacking = len(result.influences), result.unproven
     if not lacking:
-        return f"{total} of {total} parameters, start values and inputs proven"
+        return f"{total} of {total} parameters, start values and inputs validated"
     names = ", ".join(item.name for item in lacking[:5]) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
-    return f"{total - len(lacking)} of {total} parameters, start values and inputs proven; not proven: {names}"
+    return f"{total - len(lacking)} of {total} parameters, start values and inputs validated; not validated: {names}"
 
 
 def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
-    """Return one row per parameter, start value and input: the unproven first, then the weakest."""
+    """Return one row per parameter, start value and input: the not validated first, then the weakest."""
     if result.moved is None:
         return ()
     rows = []
@@ -71,7 +73,7 @@ def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
         zip(result.influences, result.moved.moves, strict=True), key=lambda pair: (pair[0].proven, pair[0].ratio)
     )
     for item, move in ordered:
-        verdict = "proven" if item.proven else "not proven"
+        verdict = "proven" if item.proven else "not validated"
         rows.append(
             CoverageRow(
                 name=item.name,
@@ -95,7 +97,7 @@ def failures(result: ValidationResult) -> Iterable[str]:
         yield from result.moved.refusals
         for kind in () if result.moved.refusals else result.moved.kinds:
             if not kind.passed:
-                yield f"moved experiment, {KIND_NAMES[kind.simulation.kind]}: not within its bounds"
+                yield f"perturbed experiment, {KIND_NAMES[kind.simulation.kind]}: not within its bounds"
     for call in result.calls:
         if call.verdict == "failed":
             yield f"{call.name}, {KIND_NAMES[call.kind]}: wrong"

@@ -50,7 +50,7 @@ def failures(result: ValidationResult) -> Iterator[str]:
 
 def event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
     """Return one table for each run with events."""
-    runs = [("", result.kinds), ("Moved experiment: ", result.moved.kinds if result.moved else ())]
+    runs = [("", result.kinds), ("Perturbed experiment: ", result.moved.kinds if result.moved else ())]
     return tuple(
         _table(prefix + KIND_NAMES[kind.simulation.kind], kind.events)
         for prefix, kinds in runs

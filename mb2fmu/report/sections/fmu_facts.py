@@ -1,4 +1,4 @@
-"""Facts about model and unit that need no run: size, equations, variables."""
+"""Facts about model and FMU that need no run: size, equations, variables."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _ROLES = {
 
 
 def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
-    """Return standard, kinds and platforms of the unit, and its tools; nothing for a foreign unit."""
+    """Return standard, kinds and platforms of the FMU, and its tools; nothing for a foreign unit."""
     if interface is None:
         return ()
     native = interface.target.backend == "native"
     kinds = "Model Exchange and Co-Simulation" if native else "Co-Simulation, needs Python on the importer's machine"
     facts = [
-        ("Unit", f"FMI {interface.target.fmi}.0, {kinds}"),
+        ("FMU", f"FMI {interface.target.fmi}.0, {kinds}"),
         ("Runs on", ", ".join(platforms)),
         ("Made by", f"mb2fmu {__version__}"),
     ]
@@ -43,7 +43,7 @@ def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tupl
 def model_facts(
     definition: Declarations, equations: EquationsOfMotion, interface: FmuInterface | None
 ) -> tuple[Fact, ...]:
-    """Return size of the mechanism, source of the mechanics, experiment; of the unit only what is known."""
+    """Return size of the mechanism, source of the mechanics, experiment; of the FMU only what is known."""
     experiment = definition.experiment
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
@@ -66,7 +66,7 @@ def model_facts(
 
 def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None) -> str:
     """Return one paragraph before the equations."""
-    whose = "The unit's equations" if interface else "The reference's equations (the unit's are not known)"
+    whose = "The FMU's equations" if interface else "The reference's equations (the FMU's are not known)"
     return (
         f"{whose}, formed by {METHOD_TITLES[equations.method]}. A dot is a derivative with respect to time. Entries too "
         "long for their matrix are listed below it; what has a name of its own is among the intermediates."
@@ -74,7 +74,7 @@ def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None)
 
 
 def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[VariableRow, ...]:
-    """Return one row per variable of the unit, in order."""
+    """Return one row per variable of the FMU, in order."""
     symbols = _symbols(definition)
     return tuple(
         VariableRow(
@@ -91,7 +91,7 @@ def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[Va
 
 
 def declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
-    """Return one row per declared variable, for a unit about which nothing else is known."""
+    """Return one row per declared variable, for an FMU about which nothing else is known."""
     roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
         ("parameter", definition.parameters),
         ("input", definition.inputs),
@@ -138,7 +138,7 @@ def _near_singular(equations: EquationsOfMotion) -> str:
 _NEAR_SINGULAR = (
     "Where links come to lie flat, or two branches of the assembly meet, x' follows the states' last digits: within "
     "1e-3 rad (or of a length) of such a position it is uncertain by about 1e-6 of itself, within 1e-4 by 1e-3, within "
-    "1e-5 it is not known. An integrator outside of the unit that steps into the last of these may give up; in "
+    "1e-5 it is not known. An integrator outside of the FMU that steps into the last of these may give up; in "
     "Co-Simulation the states are put back on the constraints after each communication step"
 )
 """Measured on ``models/n_four_bar.py``, see docs/constraints.md."""
@@ -153,7 +153,7 @@ def _solver(solver: SolverSettings, step: float) -> str:
 
 
 def _abilities(capabilities: Capabilities) -> str:
-    """Say what the unit can do, and what it needs."""
+    """Say what the FMU can do, and what it needs."""
     parts = [
         "its state can be saved, restored and serialized" if capabilities.state else "",
         "needs software on the importer's machine" if capabilities.needs_execution_tool else "",

@@ -1,4 +1,4 @@
-"""Independence of the proof as rungs of a short ladder; nothing is judged again."""
+"""Independence of the validation as independent checks of a short ladder; nothing is judged again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}
 
 
 def ladder_rows(result: ValidationResult) -> tuple[LadderRow, ...]:
-    """Return one row per rung, the most independent first."""
+    """Return one row per independent check, the most independent first."""
     return tuple(map(_row, result.ladder))
 
 
 def _row(rung: Rung) -> LadderRow:
-    """Format one rung: points, the worst ratio and its verdict."""
+    """Format one independent check: points, the worst ratio and its verdict."""
     done = rung.verdict != "unjudged"
     return LadderRow(
         name=rung.name,

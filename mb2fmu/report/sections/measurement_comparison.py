@@ -45,7 +45,7 @@ def table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
 
 
 def tables_json(results: Sequence[TableResult]) -> str:
-    """Return tables without a model's proof, as JSON."""
+    """Return tables without a model's validation, as JSON."""
     record: Mapping[str, Any] = {
         "passed": all(result.passed for result in results),
         "tables": [result.to_record() for result in results],
@@ -95,7 +95,7 @@ def _line(result: TableResult) -> Text:
     worst = max(result.columns, key=lambda column: column.ratio)
     count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"
     if wrong:
-        return Text(f"{result.source}: fell short: {', '.join(wrong)} not within tolerance", style=_STYLES["failed"])
+        return Text(f"{result.source}: failed: {', '.join(wrong)} not within tolerance", style=_STYLES["failed"])
     text = (
         f"{result.source}: passed, {count} within tolerance, largest error/tolerance {worst.ratio:.3g} ({worst.name})"
     )
@@ -109,7 +109,7 @@ def _table(result: TableResult, *, wide: bool) -> Table:
     headings = ["error", "tolerance", "ratio"]
     if wide:
         table.add_column("unit")
-        headings = ["table", "unit gives", *headings, "at", "numbers"]
+        headings = ["table", "FMU gives", *headings, "at", "numbers"]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict")

@@ -11,11 +11,11 @@ from markupsafe import Markup, escape
 WORDS: Mapping[str, str] = MappingProxyType(
     {
         "bound": (
-            "The largest difference between unit and reference that is accepted: what the tolerance allows, "
+            "The largest difference between FMU and reference that is accepted: what the tolerance allows, "
             "multiplied by how strongly the motion magnifies small differences."
         ),
         "error / bound": "How much of the accepted difference is used up. Below 1: passed.",
-        "step defect": (
+        "one-step error": (
             "How far one communication step of the unit, started from the reference's own state, misses the "
             "reference's next state. Earlier errors do not count in it."
         ),
@@ -28,8 +28,8 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "reference": "The same motion, computed apart from the unit: other equations, another solver, tighter.",
         "uncertainty": "How much the reference itself may be off, estimated from a second, tighter run.",
         "proven": (
-            "The quantity was given another value, and a unit that ignores it would have left its bounds. "
-            "What is not proven may be right: nothing that was judged depends on it."
+            "The quantity was given another value, and an FMU that ignores it would have left its bounds. "
+            "What is not validated may be right: nothing that was judged depends on it."
         ),
     }
 )

@@ -19,7 +19,7 @@ _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "bad
 _MOTION = {"coordinate": "coordinates", "speed": "speeds", "state": "auxiliary states"}
 # With more charts than this in a page, lines are thinned to half as many pixel columns.
 _MANY = 24
-_DEFECT = "step defect of "
+_DEFECT = "one-step error of "
 
 
 def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> Verdict:
@@ -28,7 +28,7 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
     Args:
         result: Of the validation.
         exercised: What is wrong beside the default experiment.
-        coverage: How much is proven.
+        coverage: How much is validated.
     """
     failed = [v.name for v in result.variables if v.verdict == "failed"]
     unjudged = [v.name for v in result.variables if v.verdict == "unjudged"]
@@ -83,7 +83,7 @@ def error_rows(result: ValidationResult, most: int | None = None) -> tuple[Error
 
 
 def other_kinds(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
-    """Return the other ways in which the unit was run → one row per variable and invariant, the worst first."""
+    """Return the other ways in which the FMU was run → one row per variable and invariant, the worst first."""
     kinds = {}
     for other in result.others:
         rows = [*map(judged_row, other.variables), *map(judged_row, other.invariants)]
@@ -168,7 +168,7 @@ def trajectory_groups(
 
 
 def balances(result: ValidationResult) -> FigureGroup:
-    """Return charts of balances; step defects together, as fractions of their bounds."""
+    """Return charts of balances; one-step errors together, as fractions of their bounds."""
     time = result.reference.trajectory.time
     figures = [
         _invariant(i, f"invariant-{k}", time[-len(i.values) :])
@@ -207,7 +207,7 @@ def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
 
 
 def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
-    """Yield the rows of importers; each has run the unit to its end, or there would be no result."""
+    """Yield the rows of importers; each has run the FMU to its end, or there would be no result."""
     versions = result.provenance.get("versions")
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.others)):
@@ -221,7 +221,7 @@ def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
 
 
 def provenance_facts(result: ValidationResult) -> dict[str, str]:
-    """Return the tools behind unit and reference, flattened: without dates and paths."""
+    """Return the tools behind FMU and reference, flattened: without dates and paths."""
     facts: dict[str, str] = {}
     known = set(result.provenance) & {"versions"} | {"parameters"}  # those stand in the table of variables
     reference = result.reference.trajectory.provenance
@@ -232,12 +232,12 @@ def provenance_facts(result: ValidationResult) -> dict[str, str]:
 
 
 def _kind(i: InvariantResult) -> str:
-    """Return the kind of an invariant; all step defects are one."""
-    return "step defect" if i.name.startswith(_DEFECT) else i.name
+    """Return the kind of an invariant; all one-step errors are one."""
+    return "one-step error" if i.name.startswith(_DEFECT) else i.name
 
 
 def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int) -> Figure:
-    """Draw a variable of the unit over its reference, and below it the error under its bound."""
+    """Draw a variable of the FMU over its reference, and below it the error under its bound."""
     reference = result.reference.trajectory
     time, column = reference.time, reference.column(v.name)
     chart = Chart(
@@ -289,14 +289,19 @@ def _invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
 
 
 def _defects(defects: list[InvariantResult], time: Any) -> Figure:
-    """Return the largest of all states' step defects, each divided by its bound."""
+    """Return the largest of all states' one-step errors, each divided by its bound."""
     parts = [np.divide(i.values, i.bounds, where=i.bounds > 0, out=np.zeros_like(i.values)) for i in defects]
     ratios = np.max(parts, axis=0)
     at = time[-len(ratios) :]
-    lines = (Line("largest step defect / bound", "error", at, ratios), Line("bound", "bound", at, np.ones_like(ratios)))
-    chart = Chart("step-defects", "Largest step defect over time", (Panel("step defect / bound", "1", lines, "log"),))
+    lines = (
+        Line("largest one-step error / bound", "error", at, ratios),
+        Line("bound", "bound", at, np.ones_like(ratios)),
+    )
+    chart = Chart(
+        "step-defects", "Largest one-step error over time", (Panel("one-step error / bound", "1", lines, "log"),)
+    )
     state: State = "good" if all(i.verdict == "passed" for i in defects) else "bad"
-    return Figure("step-defects", "step defects", "", draw(chart), chart.legend, state)
+    return Figure("step-defects", "one-step errors", "", draw(chart), chart.legend, state)
 
 
 def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
@@ -306,7 +311,7 @@ def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
     singles = [i for i in result.invariants if not i.name.startswith(_DEFECT)]
     for i in [*singles, *([max(defects, key=lambda i: i.ratio)] if defects else [])]:
         words = i.name if i.name in dict(result.reference.diagnosed) else i.name[:1].upper() + i.name[1:]
-        name = "Worst step defect" if i.name.startswith(_DEFECT) else words
+        name = "Worst one-step error" if i.name.startswith(_DEFECT) else words
         note = _at(i.name.removeprefix(_DEFECT), i.at) if i.name.startswith(_DEFECT) else f"at {short(i.at)} s"
         tiles.append(Fact(f"{name} / bound", short(i.ratio), _STATES[i.verdict], note, exact(i.ratio)))
     checks = [row for row in check_rows(result) if row.verdict != "ran"]
@@ -361,12 +366,12 @@ def _horizons(result: ValidationResult) -> tuple[str, ...]:
 
 
 def _kinds(result: ValidationResult) -> tuple[str, ...]:
-    """Say as which kinds the unit was run, where that was more than one."""
+    """Say as which kinds the FMU was run, where that was more than one."""
     if not result.others:
         return ()
     first = KIND_NAMES[result.simulation.kind]
     others = " and as ".join(KIND_NAMES[other.simulation.kind] for other in result.others)
-    return (f"The unit was run as {first}, and as {others}; charts and balances show the first.",)
+    return (f"The FMU was run as {first}, and as {others}; charts and balances show the first.",)
 
 
 def _drawn(result: ValidationResult, most: int | None) -> frozenset[str]:

@@ -13,7 +13,7 @@ def fmpy_script(joined: Joined, folder: str) -> str:
 
     Args:
         joined: The system.
-        folder: Of the units, from the script's.
+        folder: Of the FMUs, from the script's.
     """
     wiring, run = joined.wiring, joined.system.run
     order = sequence(wiring, run.stepping.sequence)

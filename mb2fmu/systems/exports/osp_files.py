@@ -15,7 +15,7 @@ Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
 def osp_files(joined: Joined) -> FileTree:
-    """Return the configuration and the units, for one folder."""
+    """Return the configuration and the FMUs, for one folder."""
     files = {f"{component.name}.fmu": component.content for component in joined.components}
     files[FILE] = etree.tostring(_structure(joined), xml_declaration=True, encoding="UTF-8", pretty_print=True)
     return FileTree(files)
@@ -63,7 +63,7 @@ def _structure(joined: Joined) -> Element:
 
 
 def _variable(parent: Element, joined: Joined, port: Port) -> None:
-    """Add a reference to a unit's variable."""
+    """Add a reference to an FMU's variable."""
     _child(parent, "Variable", simulator=joined.wiring.components[port.component], name=port.name)
 
 

@@ -371,7 +371,7 @@ class March:
         self._scale = np.maximum(self._scale, np.abs(self.closing.u))
 
     def _guarded(self, function: Any, *arguments: Any, component: int | None = None) -> Any:
-        """Call a function; an error of a unit becomes one that names component and time."""
+        """Call a function; an error of an FMU becomes one that names component and time."""
         try:
             return function(*arguments)
         except SlaveError as error:

@@ -4,7 +4,7 @@ A slave has its connected inputs and its recorded outputs in a fixed order. ``ad
 
 - FMI 2 with ``canInterpolateInputs``: value and first derivative (``fmi2SetRealInputDerivatives``), so lines; parabolas
   become the lines of the same moments (``courses``), one per substep.
-- FMI 3 with ``providesIntermediateUpdate``: values at each internal step (2.3.8 of FMI 3.0.2). A unit that makes lines
+- FMI 3 with ``providesIntermediateUpdate``: values at each internal step (2.3.8 of FMI 3.0.2). An FMU that makes lines
   of them needs two values for a line: the first substep is ``RUN_IN`` of the step.
 - others: held means over substeps.
 
@@ -117,7 +117,7 @@ class _Unit:
         self._stepping = False
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function of the unit; a refusal becomes an error with the function's name and status."""
+        """Call a function of the FMU; a refusal becomes an error with the function's name and status."""
         try:
             return function(*arguments)
         except FMICallException as error:
@@ -212,7 +212,7 @@ class Slave3(_Unit):
         self._call(lambda: fmu.enterInitializationMode(tolerance=tolerance, startTime=start, stopTime=stop))
 
     def ready(self) -> None:
-        """Enter Step Mode, by way of Event Mode if the unit has one."""
+        """Enter Step Mode, by way of Event Mode if the FMU has one."""
         self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
         if self.abilities.events:
             self._discrete()
@@ -284,7 +284,7 @@ class Intermediate(Unit3):
 
     Args:
         request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Unit3` reads it.
-        log: Of the unit's messages.
+        log: Of the FMU's messages.
         abilities: Whether updates, events and early return are used.
     """
 

@@ -66,7 +66,7 @@ class _Named(Log):
     Args:
         stream: To write to.
         component: That the log is of.
-        components: All of the system. fmpy's logger of FMI 2 is that of the unit that was made last, for all units, so
+        components: All of the system. fmpy's logger of FMI 2 is that of the FMU that was made last, for all FMUs, so
             the name that the message has counts.
     """
 
@@ -90,7 +90,7 @@ class _Named(Log):
 
 
 class _Unit2(Unit2):
-    """An FMI 2.0 unit with the name of its component."""
+    """An FMI 2.0 FMU with the name of its component."""
 
     def _made(self, request: dict[str, Any]) -> FMU2Slave:
         return FMU2Slave(

@@ -26,7 +26,7 @@ def acceleration_name(speed: str) -> str:
 
 
 def acceleration_unit(unit: str) -> str:
-    """Return the unit of u' from that of u: m/s → m/s2."""
+    """Return the FMU of u' from that of u: m/s → m/s2."""
     return f"{unit}2" if unit.endswith("/s") else f"{unit}/s" if unit != "1" else "1/s"
 
 

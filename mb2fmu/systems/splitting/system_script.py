@@ -1,4 +1,4 @@
-"""``system_file``: the Python file that couples the units of a cut model, with the whole as the truth."""
+"""``system_file``: the Python file that couples the FMUs of a cut model, with the whole as the truth."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def system_file(
         f'"""{title}"""', "", "from mb2fmu import CoupledSystem", "", "",
         (f"def coupled(step: float = {run.step!r}, stop: float = {run.stop!r}, order: int = 2, passes: int = 20)"
         " -> CoupledSystem:"),
-        '    """The units, connected; the model that was cut is the truth."""',
+        '    """The FMUs, connected; the model that was cut is the truth."""',
         f'    system = CoupledSystem("{name}", description="{title}")',
         *units, *joined, *bonds, "    same = {", *same, "    }",
         f"    system.monolith({json.dumps(whole)}, same{given})",

@@ -224,7 +224,7 @@ def _parameters(joined: Joined, version: SspVersion) -> Element:
 def _parameter_set(
     name: str, values: Sequence[tuple[str, float, UnitOfMeasure | None]], version: SspVersion
 ) -> Element:
-    """Return a parameter set with the units that it uses."""
+    """Return a parameter set with the FMUs that it uses."""
     root = etree.Element(f"{{{SSV}}}ParameterSet", nsmap={"ssv": SSV, "ssc": SSC})
     root.set("version", "1.0" if version == "1.0" else "2.0")
     root.set("name", name)
@@ -243,7 +243,7 @@ def _parameter_set(
 
 
 def _mapping(joined: Joined, version: SspVersion) -> Element:
-    """Return which variables follow which parameter, with conversions of units spelled out for every importer."""
+    """Return which variables follow which parameter, with conversions of FMUs spelled out for every importer."""
     root = etree.Element(f"{{{SSM}}}ParameterMapping", nsmap={"ssm": SSM, "ssc": SSC})
     root.set("version", "1.0" if version == "1.0" else "2.0")
     for each in joined.mapped:
@@ -257,7 +257,7 @@ def _mapping(joined: Joined, version: SspVersion) -> Element:
 
 
 def _units(root: Element, joined: Joined) -> None:
-    """Add all units that connectors and values use, sorted by name."""
+    """Add all FMUs that connectors and values use, sorted by name."""
     used: dict[str, UnitOfMeasure] = {}
     for k, component in enumerate(joined.components):
         for name in (*component.inputs, *component.outputs, *joined.values[k]):
@@ -271,7 +271,7 @@ def _units(root: Element, joined: Joined) -> None:
 
 
 def _unit(parent: Element, unit: UnitOfMeasure) -> None:
-    """Add a unit with its base unit: exponents, factor and offset where they are not the default."""
+    """Add an FMU with its base unit: exponents, factor and offset where they are not the default."""
     made = _child(parent, SSC, "Unit", name=unit.name)
     powers = {base: str(power) for base, power in zip(BASE_UNITS, unit.exponents or (), strict=False) if power}
     if unit.factor != 1.0:

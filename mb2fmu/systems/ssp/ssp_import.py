@@ -1,6 +1,6 @@
 """``read_ssp``: an ``.ssp`` of SSP 1.0 or 2.0 (or the draft 2.1), own or foreign, becomes a ``CoupledSystem``.
 
-Read are components that are units, connections with their linear transformations, parameter values (SSV) and mappings
+Read are components that are FMUs, connections with their linear transformations, parameter values (SSV) and mappings
 (SSM), inside the structure or in files, and the default experiment with the fixed step of OMSimulator or libcosim.
 What is not read is refused by name.
 """
@@ -49,7 +49,7 @@ def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
 
     Args:
         path: Of the archive.
-        folder: For the units; must live until they are read.
+        folder: For the FMUs; must live until they are read.
         run: How it is run.
 
     Raises:
@@ -225,7 +225,7 @@ class _Reader:
         names = [connection.get(f"{end}Connector", "") for end in ("start", "end")]
         if None in ends:
             what = f"{names[0]} → {names[1]} goes over the system's own edge, which is not read"
-            self._tell(what, STRUCTURE, "connect a unit there")
+            self._tell(what, STRUCTURE, "connect an FMU there")
             return
         transformation = connection.find("{*}LinearTransformation")
         late = connection.find("{*}Annotations/{*}Annotation/{*}Delay")

@@ -3,7 +3,7 @@
 Input: ``Program`` and ``ExternalFacts`` (names, units, start values). Output: ``FileTree`` with ``<name>_rhs.c`` and
 ``<name>_outputs.c``, in CasADi's interface of external functions, and ``runtime/``, which they include.
 
-Promises: the same arithmetic as the unit's; derivatives are exact, and sparse; functions keep no memory, so they may be
+Promises: the same arithmetic as the FMU's; derivatives are exact, and sparse; functions keep no memory, so they may be
 called from several threads. Must not decide anything about variables, and must not change the equations.
 """
 

@@ -48,8 +48,8 @@ class CallScenario:
     """Place and values of the calls; the same for all interface types of a unit.
 
     Attributes:
-        reference: Of the moved experiment.
-        told: What the unit was told before it.
+        reference: Of the perturbed experiment.
+        told: What the FMU was told before it.
         row: The communication point.
         steps_after: Steps that are made from there.
         tuned: Indices of the free parameters that are changed there: tunable ones that leave the loops closed.
@@ -90,10 +90,10 @@ def choose_call_scenario(
     description: UnitDescription,
     limits: Bounds,
 ) -> CallScenario:
-    """Choose the point, half-way through the moved experiment, and the parameters to change there.
+    """Choose the point, half-way through the perturbed experiment, and the parameters to change there.
 
-    The point is earlier where the motion is sensitive: the unit is asked where it is, and answers are compared with
-    the reference's own state, so both must still be close to each other. ``limits``: of the moved experiment.
+    The point is earlier where the motion is sensitive: the FMU is asked where it is, and answers are compared with
+    the reference's own state, so both must still be close to each other. ``limits``: of the perturbed experiment.
     """
     run = reference.conditions
     steps = len(run.time) - 1
@@ -324,7 +324,7 @@ def _derivative_calls(
 
 
 def typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float]:
-    """Return typical changes of the unit's states, of the inputs and of the parameters changed; [] if not known."""
+    """Return typical changes of the FMU's states, of the inputs and of the parameters changed; [] if not known."""
     assert scenario.before_change is not None
     moves = np.array(variable_changes(scenario.before_change, scenario.reference, states))
     if not moves.size:
@@ -335,7 +335,7 @@ def typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float
 
 
 def variable_changes(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:
-    """Return changes of the unit's states and of the inputs, one row per direction."""
+    """Return changes of the FMU's states and of the inputs, one row per direction."""
     columns = [reference.trajectory.column(name) for name in states if name in reference.trajectory.names]
     if len(columns) < len(states):
         return []

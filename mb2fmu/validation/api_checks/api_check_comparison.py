@@ -61,8 +61,8 @@ def compare_api_checks(
         definition: The checked model.
         scenario: Where the calls were made.
         question: What was asked.
-        driven: What the unit did: the last of its experiments is the moved one.
-        limits: Bounds of the moved experiment.
+        driven: What the FMU did: the last of its experiments is the moved one.
+        limits: Bounds of the perturbed experiment.
     """
     comparison = _ApiCheckComparison(definition, scenario, question, driven.answers, limits, driven.simulations[-1])
     return tuple(comparison.results())
@@ -77,8 +77,8 @@ class _ApiCheckComparison:
         scenario: Where the calls were made.
         asked: What was asked.
         values: API check → values that its calls recorded.
-        limits: Bounds of the moved experiment.
-        simulation: The unit's uninterrupted run of it.
+        limits: Bounds of the perturbed experiment.
+        simulation: The FMU's uninterrupted run of it.
     """
 
     definition: Declarations
@@ -88,7 +88,7 @@ class _ApiCheckComparison:
     limits: Bounds
     simulation: Simulation
     _rates: Floats = field(init=False)
-    _modes: dict[int, Modes] = field(init=False)  # of points near an event: those of the side on which the unit was
+    _modes: dict[int, Modes] = field(init=False)  # of points near an event: those of the side on which the FMU was
 
     def __post_init__(self) -> None:
         self._rates = _largest_rates(self.scenario.reference)
@@ -143,7 +143,7 @@ class _ApiCheckComparison:
 
     @property
     def _run_parameters(self) -> tuple[float, ...]:
-        """The free parameters of the moved experiment."""
+        """The free parameters of the perturbed experiment."""
         return self.scenario.reference.conditions.parameters
 
     # --- sessions
@@ -185,15 +185,15 @@ class _ApiCheckComparison:
         when: str,
         before: Sequence[float] | None = None,
     ) -> None:
-        """Compare rates and outputs with the reference's at the unit's own state.
+        """Compare rates and outputs with the reference's at the FMU's own state.
 
         Args:
-            found: All that the unit shows.
+            found: All that the FMU shows.
             at: Number of the point, and the modes there where they do not follow from the state.
             parameters: Free ones.
             tally: Takes the comparisons.
             when: For people.
-            before: Parameters before the event just now, the modes behind which are the unit's; None: there was none.
+            before: Parameters before the event just now, the modes behind which are the FMU's; None: there was none.
         """
         reference, (row, modes) = self.scenario.reference, at
         numeric, run = reference.numeric, reference.conditions
@@ -226,7 +226,7 @@ class _ApiCheckComparison:
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
     def compare_tuning(self, recorded: Recorded, tally: Tally) -> None:
-        """Compare x', outputs and later steps after parameters changed in mid-run with a reference of the new."""
+        """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
         scenario = self.scenario
         wanted = [scenario.changed[i] for i in scenario.tuned]
         for name, a, b in zip(self.plan.tuned, recorded["parameters"], wanted, strict=True):
@@ -246,7 +246,7 @@ class _ApiCheckComparison:
         self._compared(last, (there, modes), scenario.changed, tally, "after the change")
 
     def _kept_still(self, found: Mapping[str, float], tally: Tally) -> Modes | None:
-        """Compare states after a change of parameters with the reference's event from the unit's states before.
+        """Compare states after a change of parameters with the reference's event from the FMU's states before.
 
         An instant that falls on the point may come in that event, with the new parameters, or behind it.
 
@@ -281,7 +281,7 @@ class _ApiCheckComparison:
     def _flowed(
         self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: Modes | None, tally: Tally
     ) -> Modes | None:
-        """Compare states step by step with the reference's, from the unit's own, with the changed parameters.
+        """Compare states step by step with the reference's, from the FMU's own, with the changed parameters.
 
         Co-Simulation reconsiders modes at the beginning of the first step, Model Exchange has done so in its event:
         a contact whose gap the new parameters lift opens there.

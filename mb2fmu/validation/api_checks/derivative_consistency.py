@@ -1,8 +1,8 @@
 """Derivatives requested one by one, against those of one call for all, and adjoint ones against directional ones.
 
 Importers ask for one column of a Jacobian, one gradient, or a product with a dense vector. All of that is one linear
-map, whatever way it goes through the unit; so the unit's own answers must agree nearly to round-off. The reference,
-whose differences are held against the same derivatives, knows them to some hundred tolerances only.
+map, whatever way it goes through the FMU; so the FMU's own answers must agree nearly to round-off. The reference,
+whose differences are compared with the same derivatives, knows them to some hundred tolerances only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mb2fmu.validation.runs.fmu_run import Operations
 Floats = npt.NDArray[np.float64]
 
 _ALIKE = 1e-6
-"""Relative difference of numbers that should be one: units of other tools differentiate by differences."""
+"""Relative difference of numbers that should be one: FMUs of other tools differentiate by differences."""
 _LEAST = 1e-3
 """Part of an unknown's largest change below which a single change is measured by this part instead."""
 _SEED = 13
@@ -39,7 +39,7 @@ def single_seed_calls(
         unknown: Value references of unknowns.
         known: Value references of knowns.
         sizes: Typical change of each known, > 0.
-        adjoint: Whether the unit offers adjoint derivatives.
+        adjoint: Whether the FMU offers adjoint derivatives.
     """
     by_known = (dense_seed(len(known)) * np.array(sizes)).tolist()
     by_unknown = dense_seed(len(unknown)).tolist()

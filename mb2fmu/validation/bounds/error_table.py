@@ -1,4 +1,4 @@
-"""Differences between numbers that a unit answers with and those expected, with the bound of each."""
+"""Differences between numbers that an FMU answers with and those expected, with the bound of each."""
 
 from __future__ import annotations
 

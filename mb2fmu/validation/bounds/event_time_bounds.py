@@ -1,9 +1,9 @@
-"""Allowed time differences between events of a unit and of the reference.
+"""Allowed time differences between events of an FMU and of the reference.
 
 The margin m of a switch (positive as long as its mode is right) depends on the states, each of which may be off by its
 bound at the communication point before. So m may be off by
 
-    b = Σ_j |∂m/∂x_j| bound_j + round-off + what the unit's indicators are off by
+    b = Σ_j |∂m/∂x_j| bound_j + round-off + what the FMU's indicators are off by
 
 and falls with the rate m'. The event may be early or late by the δ that solves |m'| δ − |m''| δ² / 2 = b, by twice
 the uncertainty of the reference's own instant, and by round-off. Where m'² ≤ 4 b |m''| the margin only touches zero as
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 OFFSETS: Mapping[UnitKind, float] = MappingProxyType({"CoSimulation": 1e-12, "ModelExchange": 2e-10})
-"""What margins may be off by, over their sizes: units show indicators off by 1e-10, and find their own to 1e-13."""
+"""What margins may be off by, over their sizes: FMUs show indicators off by 1e-10, and find their own to 1e-13."""
 ROOT = 200 * EPSILON
 """CVODE stops looking for an event within this part of time and step."""
 PROBE = 1e-6
@@ -57,11 +57,11 @@ _BACK = 1e-2  # of a communication step
 
 @dataclass(frozen=True, slots=True)
 class EventLimit:
-    """An event of the reference, and the allowed difference of the unit's event.
+    """An event of the reference, and the allowed difference of the FMU's event.
 
     Attributes:
         occasion: The event, or several that cannot be told apart.
-        allowed: How far it may be by kind of unit, s; of a grazing one how far its margin is near zero.
+        allowed: How far it may be by kind of FMU, s; of a grazing one how far its margin is near zero.
         grazing: Its instant is not judged.
     """
 
@@ -210,7 +210,7 @@ class Sides:
 
 
 def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[int, Sides]:
-    """Return the communication points so near to an event that a unit may be on either side.
+    """Return the communication points so near to an event that an FMU may be on either side.
 
     And those at which a sign may as well hold as slip.
     """

@@ -1,6 +1,6 @@
-"""The reference's flow over one communication step from a unit's own state, with delays of its events.
+"""The reference's flow over one communication step from an FMU's own state, with delays of its events.
 
-A unit has its events late: it shows indicators that are off by o (``event_limits.OFFSETS``), so that no importer finds
+An FMU has its events late: it shows indicators that are off by o (``event_limits.OFFSETS``), so that no importer finds
 one of them zero where nothing happens. Let x⁻ be the state at which a switch's margin m(x, t) comes to zero, f⁻ and f⁺
 the slopes before and after, and R what the event makes of the state. The event is late by δ = o / |m'| with m' = m_t +
 m_x f⁻, and what is behind it is off by
@@ -67,7 +67,7 @@ class Step:
     Attributes:
         k: Its number.
         begins: Modes at its beginning, where they do not follow from the state.
-        beside: Where it ends so near to an event that a unit may be on either side of it: the unit's state there.
+        beside: Where it ends so near to an event that an FMU may be on either side of it: the FMU's state there.
         before: Free parameters before its beginning, where they change there and the state is that before the change.
     """
 
@@ -135,13 +135,13 @@ class StepFlow:
         return modes, x
 
     def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:
-        """Return the shift of the end if all events are as late as the unit's type may have them, shape (n_x,).
+        """Return the shift of the end if all events are as late as the FMU's type may have them, shape (n_x,).
 
         Args:
             step: The step.
             x: The state at its beginning.
             base: Where that leads.
-            kind: How the unit is run.
+            kind: How the FMU is run.
         """
         if not base.events:
             return np.zeros(len(x))
@@ -201,7 +201,7 @@ class StepFlow:
 
         Args:
             own: Those of the flow.
-            beside: The unit's state.
+            beside: The FMU's state.
             near: The events.
             at: The end in s, and the inputs.
         """

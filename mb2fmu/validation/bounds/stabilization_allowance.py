@@ -1,7 +1,7 @@
 """Allow for what constraint stabilization does to derivatives of x' at a state beside the constraints.
 
 x is drawn to the nearest point P(x) of the constraints by α (x - P(x)). On them, where the reference is, that is
-nothing, and stays so along them. A unit's own state is as far away as its integrator's errors have brought it: α has
+nothing, and stays so along them. An FMU's own state is as far away as its integrator's errors have brought it: α has
 an effect of its own there, and what lies along the constraints at the reference's state leads off them.
 """
 
@@ -31,9 +31,9 @@ def led_off(
         reference: Of the experiment.
         directions: What was compared.
         row: The communication point.
-        x: The unit's own state there.
+        x: The FMU's own state there.
         parameters: Free ones.
-        usual: α where it is no parameter of the reference: a model that is read again does not have the unit's.
+        usual: α where it is no parameter of the reference: a model that is read again does not have the FMU's.
     """
     numeric, t = reference.numeric, float(reference.conditions.time[row])
     rate, known = numeric.equations.attractor_rate, numeric.equations.p
@@ -59,7 +59,7 @@ def led_off(
             gone += pull * np.abs(along(v)) if np.any(v) else 0.0
         except (ValidationError, ArithmeticError, ValueError):
             gone = np.zeros(len(x))
-        # the unit's nearest point on the constraints is nearest in another norm; that of q without u
+        # the FMU's nearest point on the constraints is nearest in another norm; that of q without u
         parts = gone / reference.state_scales
         far = np.where(np.arange(len(x)) < numeric.n_q, np.max(parts[: numeric.n_q], initial=0.0), np.max(parts))
         found.append(_NORMS * far * reference.state_scales)

@@ -1,6 +1,6 @@
 """Switches that never changed in any experiment: what lies on their other side was not tried.
 
-A limit of a controller that is never reached, a stop that nothing touches, a condition that never comes true: the unit
+A limit of a controller that is never reached, a stop that nothing touches, a condition that never comes true: the FMU
 could have anything there, and would pass.
 """
 

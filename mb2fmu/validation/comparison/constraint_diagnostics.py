@@ -1,10 +1,10 @@
-"""Judge what a unit tells of its own constraints: residuals, rank and condition, at the unit's own states.
+"""Judge what an FMU tells of its own constraints: residuals, rank and condition, at the FMU's own states.
 
-No reference can know these numbers: each is of the states that the unit has come to. So they are computed again from
-the states that the unit shows, by other means than the program's: A column by column from the residuals of given
+No reference can know these numbers: each is of the states that the FMU has come to. So they are computed again from
+the states that the FMU shows, by other means than the program's: A column by column from the residuals of given
 speeds, and the pivots from an orthogonal decomposition of A⊤, where the program eliminates in A A⊤.
 
-Coordinates may be states that the unit projects before it evaluates A. They are evaluated both as shown and as
+Coordinates may be states that the FMU projects before it evaluates A. They are evaluated both as shown and as
 projected here; as far as the two differ is allowed, beside round-off.
 """
 
@@ -36,12 +36,12 @@ _CLEAR = 1e3
 
 _NEAR = 1e-9  # of the largest singular value: smaller ones say nothing of where the constraints are
 _DIGITS = 64 * float(np.finfo(float).eps)
-_OTHERS = 4.0  # the unit projects in another norm: the difference between both places may be so many times larger
+_OTHERS = 4.0  # the FMU projects in another norm: the difference between both places may be so many times larger
 _FORMULAS = {
-    DIAGNOSTIC_SYMBOLS.position_residual: "against the largest |φ| at the unit's own coordinates",
-    DIAGNOSTIC_SYMBOLS.velocity_residual: "against the largest |A u + b| at the unit's own coordinates and speeds",
+    DIAGNOSTIC_SYMBOLS.position_residual: "against the largest |φ| at the FMU's own coordinates",
+    DIAGNOSTIC_SYMBOLS.velocity_residual: "against the largest |A u + b| at the FMU's own coordinates and speeds",
     DIAGNOSTIC_SYMBOLS.rank: "against the independent rows of A, at the FMU's own coordinates",
-    DIAGNOSTIC_SYMBOLS.condition: "against the distances of A's rows from those before, at the unit's own coordinates",
+    DIAGNOSTIC_SYMBOLS.condition: "against the distances of A's rows from those before, at the FMU's own coordinates",
 }
 
 
@@ -50,7 +50,7 @@ _Seen = dict[sm.Symbol, tuple[float, float]]
 
 
 def compare_diagnostics(reference: Reference, simulation: Simulation) -> list[InvariantResult]:
-    """Return one result per diagnostic of constraints that the unit has as an output."""
+    """Return one result per diagnostic of constraints that the FMU has as an output."""
     if not reference.diagnosed:
         return []
     own = _OwnDiagnostics(reference)
@@ -66,7 +66,7 @@ def compare_diagnostics(reference: Reference, simulation: Simulation) -> list[In
 
 
 class _OwnDiagnostics:
-    """Computes the diagnostics at a unit's states.
+    """Computes the diagnostics at an FMU's states.
 
     Args:
         reference: Whose equations, parameters and scales they are.

@@ -1,4 +1,4 @@
-"""Compare events of a unit with the reference's: presence, instant, and jumps.
+"""Compare events of an FMU with the reference's: presence, instant, and jumps.
 
 An event shows by what it does: one of the variables (or of the derivatives of states, where only these jump) goes from
 what the reference has before the event to what it has after it. That variable is watched: in Co-Simulation the unit is
@@ -9,7 +9,7 @@ no derivative, does nothing to the motion and is not judged.
 Judged of each event:
 
 - *its instant*, against ``event_limits``: |t_unit − t_reference| ≤ δ;
-- *every variable just before and just after*, against the reference's, each continued to the unit's own instant with
+- *every variable just before and just after*, against the reference's, each continued to the FMU's own instant with
   modes held, within the bounds of the communication points beside it. Impulses are such variables. Of an output that is
   zero at every communication point and not in between (the torque of a stop that is left before the next one) those
   know nothing: it may be off by as much as the bounds of the states make of it there, to first order, and by 5 % of
@@ -103,14 +103,14 @@ class Watch:
 
 
 def watched_names(reference: Reference, description: UnitDescription) -> tuple[str, ...]:
-    """Return the variables to read at events: all compared ones, then derivatives that the unit has as variables."""
+    """Return the variables to read at events: all compared ones, then derivatives that the FMU has as variables."""
     if not isinstance(reference.numeric, HybridEquations):
         return ()
     return (*(v.name for v in reference.variables), *_rates(reference, description).values())
 
 
 def _rates(reference: Reference, description: UnitDescription) -> dict[int, str]:
-    """Return number of a state → the unit's variable for its derivative."""
+    """Return number of a state → the FMU's variable for its derivative."""
     names = dict(description.rates)
     states = [reference.variables[c].name for c in reference.state_columns]
     return {i: names[name] for i, name in enumerate(states) if name in names}
@@ -287,7 +287,7 @@ def judge_events(
         reference: Of the experiment.
         limits: Of the reference.
         looked: Its events.
-        driven: What the unit did.
+        driven: What the FMU did.
         number: Of the experiment.
         description: Of the unit.
     """
@@ -329,7 +329,7 @@ def _judged(
 ) -> EventResult:
     """Return the verdict on one event."""
     if found == "not looked at":
-        return _unjudged(reference, watch, kind, "the unit's state cannot be kept and restored, or that failed")
+        return _unjudged(reference, watch, kind, "the FMU's state cannot be kept and restored, or that failed")
     occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
     if isinstance(found, str):
         where = "no such event" if found == "none" else "it is there before"
@@ -453,7 +453,7 @@ def _further(reference: Reference, limits: Bounds, looked: Sequence[Watch], note
     end = reference.events[-1].time if len(looked) == MOST else float("inf")
     horizon = float(reference.trajectory.time[int(np.min(limits.judged[columns])) - 1])
     for time, before, after in noted:
-        if not before:  # nothing is read where the reference has no events: an input that jumps is one to the unit
+        if not before:  # nothing is read where the reference has no events: an input that jumps is one to the FMU
             continue
         jump = np.abs(np.array(after) - np.array(before))[columns]
         bound = _beside_bounds(reference, limits, time)[columns]

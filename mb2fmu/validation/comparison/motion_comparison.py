@@ -76,7 +76,7 @@ MINIMUM_POINTS = 10
 _SAMPLES = 10
 _LOOKS = 8  # points of a motion at which held efforts are looked at
 _CONTRADICTED = 1e-6
-"""What a switch's margin may be below zero, over its size, by the unit's own state: root searches are not exact."""
+"""What a switch's margin may be below zero, over its size, by the FMU's own state: root searches are not exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +203,15 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
 
 
 def sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
-    """Return points near an event → the number of the side on which all of the unit's variables are."""
+    """Return points near an event → the number of the side on which all of the FMU's variables are."""
     return {k: int(np.argmin(_away(reference, limits, simulation, k))) for k in limits.sides}
 
 
 def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, Modes]:
-    """Return points near an event → the modes of the unit's side.
+    """Return points near an event → the modes of the FMU's side.
 
-    Sides that the unit's own state contradicts are left out: where errors have grown, the values of both sides lie
-    within the bounds, and only the state tells where the unit is. A point of which all sides are left out is not there:
+    Sides that the FMU's own state contradicts are left out: where errors have grown, the values of both sides lie
+    within the bounds, and only the state tells where the FMU is. A point of which all sides are left out is not there:
     its modes follow from the state.
     """
     numeric, run = reference.numeric, reference.conditions
@@ -230,14 +230,14 @@ def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) ->
 
 
 def _away(reference: Reference, limits: Bounds, simulation: Simulation, k: int) -> Floats:
-    """Return the unit's largest error over bound on each side of an event at a point, shape (sides,)."""
+    """Return the FMU's largest error over bound on each side of an event at a point, shape (sides,)."""
     found = np.array([simulation[variable.name][k] for variable in reference.variables])
     off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
     return np.asarray(np.max(off, axis=1))
 
 
 def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
-    """Return the reference's values; near events those of the unit's side."""
+    """Return the reference's values; near events those of the FMU's side."""
     truth = reference.trajectory.values.copy()
     for k, side in sides_taken(reference, limits, simulation).items():
         truth[k] = limits.sides[k].values[side]
@@ -280,14 +280,14 @@ def _defects(
     made: tuple[Sequence[Step], Sequence[Landing]],
     kind: UnitKind,
 ) -> list[InvariantResult]:
-    """Return one step defect per state.
+    """Return one one-step error per state.
 
     Args:
-        reference: What the unit is judged by.
+        reference: What the FMU is judged by.
         flow: Of the reference.
-        states: The unit's, shape (n_t, n_x).
-        made: All steps, and where the flow leads from the unit's state at the beginning of each.
-        kind: How the unit is run.
+        states: The FMU's, shape (n_t, n_x).
+        made: All steps, and where the flow leads from the FMU's state at the beginning of each.
+        kind: How the FMU is run.
     """
     steps, landings = made
     columns = list(reference.state_columns)
@@ -306,7 +306,7 @@ def _defects(
     time = reference.trajectory.time[1:]
     formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
     return [
-        invariant(time, f"step defect of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j])
+        invariant(time, f"one-step error of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j])
         for j, (name, unit) in enumerate(zip(names, units, strict=True))
     ]
 

@@ -1,11 +1,11 @@
-"""Compare a unit with the user's data: measured over time, or published numbers at given points.
+"""Compare an FMU with the user's data: measured over time, or published numbers at given points.
 
 Data: the unit steps exactly to the times of the table, in steps that are no longer than its experiment's. Columns that
 are inputs drive it: straight lines between the rows, over each step held at their value in its middle (so that the
 area is right), and set to their own value before a row is read. All other columns are compared.
 
 Points: each has an instance of its own. Its parameters are set before initialization; then time, states and inputs are
-set as Model Exchange has it, and derivatives and outputs are read. A unit of Co-Simulation alone starts from the states
+set as Model Exchange has it, and derivatives and outputs are read. An FMU of Co-Simulation alone starts from the states
 and is read after initialization, at time 0.
 """
 
@@ -36,7 +36,7 @@ Judged = Literal["passed", "failed"]
 MOST_STEPS = 10_000_000
 """Of one table, communication steps."""
 _UNIT_TOLERANCE = 1e-6
-"""What the unit's own integration is told, where no experiment says otherwise."""
+"""What the FMU's own integration is told, where no experiment says otherwise."""
 _ALIKE = 1e-9
 """Part of a step by which equal steps may differ, as written times do."""
 _STEPS = 1000
@@ -45,14 +45,14 @@ _STEPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a unit for a table.
+    """Settings of an FMU for a table.
 
     Attributes:
         starts: FMU name → value in the FMU's unit, of parameters and start values.
         tolerances: Column → how far it may be off, instead of what the table says.
         otherwise: Of columns that neither names; None: they must be named.
-        step: Longest communication step in s; None: as the unit's default experiment says.
-        tolerance: Relative, of the unit's integration.
+        step: Longest communication step in s; None: as the FMU's default experiment says.
+        tolerance: Relative, of the FMU's integration.
     """
 
     starts: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -70,12 +70,12 @@ class ColumnResult:
         name: FMU name.
         unit: Of all numbers here: the column's.
         count: Numbers compared.
-        error: Largest |unit - table|; infinite where the unit gives no finite number.
+        error: Largest |FMU - table|; infinite where the FMU gives no finite number.
         tolerance: What it may be.
         row: Row of the largest error, from 1.
         time: In s, there.
         expected: Of the table, there.
-        found: Of the unit, there.
+        found: Of the FMU, there.
     """
 
     name: str
@@ -105,7 +105,7 @@ class TableResult:
 
     Attributes:
         source: The table's file.
-        kind: How the unit was run.
+        kind: How the FMU was run.
         points: The rows are points of their own, not moments of one motion.
         columns: One per compared column.
         driven: Names of the columns that were set.
@@ -141,7 +141,7 @@ def _record(column: ColumnResult) -> dict[str, Any]:
 
 
 def compare_data(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
-    """Run a unit along measured data, as each of its interface types.
+    """Run an FMU along measured data, as each of its interface types.
 
     Args:
         fmu: The archive.
@@ -151,13 +151,13 @@ def compare_data(fmu: Path, table: Table, settings: Settings | None = None) -> t
     Raises:
         PackageError: If the file is no FMU archive.
         ValidationError: If table and unit do not fit together, with every fault.
-        ToolError: If the unit fails.
+        ToolError: If the FMU fails.
     """
     return _compared(fmu, table, settings or Settings(), points=False)
 
 
 def compare_points(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
-    """Set a unit to each row of a table and compare derivatives and outputs; arguments as of :func:`compare_data`.
+    """Set an FMU to each row of a table and compare derivatives and outputs; arguments as of :func:`compare_data`.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
     """
@@ -165,7 +165,7 @@ def compare_points(fmu: Path, table: Table, settings: Settings | None = None) ->
 
 
 def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> tuple[TableResult, ...]:
-    """Run every interface type of a unit along a table, or at its points, and judge each column."""
+    """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = unpack(fmu)
     description = read_description(tree)
     plan = _Plan(table, read_anatomy(tree, description), settings, points=points)
@@ -186,7 +186,7 @@ def _values(answers: Mapping[str, list[Any]], plan: _Plan, unit: str) -> Floats:
     """Return the values that were read, shape (n_rows, n_compared).
 
     Raises:
-        ToolError: If the unit refused anything, with the row.
+        ToolError: If the FMU refused anything, with the row.
     """
     rows: list[list[float]] = []
     faults = []
@@ -231,7 +231,7 @@ class _Plan:
         self.tolerances = [self._tolerance(column) for column, _, _ in self.compared]
         self._judge_names()
         if self.faults:
-            raise ValidationError(f"{table.source} and the unit do not fit together:", self.faults)
+            raise ValidationError(f"{table.source} and the FMU do not fit together:", self.faults)
 
     def _fault(self, what: str, where: str, remedy: str = "") -> None:
         """Add a fault of the table."""
@@ -258,12 +258,12 @@ class _Plan:
         return times
 
     def _scalar(self, name: str, where: str) -> Scalar | None:
-        """Return the unit's variable; one that is absent is a fault with similar names."""
+        """Return the FMU's variable; one that is absent is a fault with similar names."""
         scalar = self.anatomy.scalars.get(name)
         if scalar is None:
             near = difflib.get_close_matches(name, self.anatomy.scalars, n=3, cutoff=0.5)
-            remedy = f"did you mean {' or '.join(near)}?" if near else "write its name as the unit's description does"
-            self._fault("the unit has no such variable of doubles", f"{where}: {name}", remedy)
+            remedy = f"did you mean {' or '.join(near)}?" if near else "write its name as the FMU's description does"
+            self._fault("the FMU has no such variable of doubles", f"{where}: {name}", remedy)
         return scalar
 
     def _take(self, column: Column, scalar: Scalar) -> None:
@@ -274,7 +274,9 @@ class _Plan:
             given = self.anatomy.unit(column.unit)
             if given is None or own is None or given.exponents != own.exponents:
                 has = scalar.unit or "none"
-                self._fault(f"unit {column.unit!r} does not measure what the unit's does: {has}", source, f"take {has}")
+                self._fault(
+                    f"unit {column.unit!r} does not measure what the FMU's unit does: {has}", source, f"take {has}"
+                )
                 return
         is_set = scalar.role in {"input", "parameter"} or (self.points and scalar.role == "state")
         if not is_set:
@@ -297,7 +299,7 @@ class _Plan:
         for name, value in self.settings.starts.items():
             scalar = self._scalar(name, "--at")
             if scalar is not None and not scalar.startable:
-                self._fault("cannot be set before the unit starts", f"--at {name}", "name a parameter or start value")
+                self._fault("cannot be set before the FMU starts", f"--at {name}", "name a parameter or start value")
             yield scalar, value
 
     def _tolerance(self, column: Column) -> float:
@@ -357,7 +359,7 @@ class _Plan:
         return np.array(points), rows
 
     def refuse_uneven_steps(self) -> None:
-        """Raise where communication points are uneven and the unit takes one step size only.
+        """Raise where communication points are uneven and the FMU takes one step size only.
 
         Raises:
             ValidationError: If the table's times cannot be met by such steps.
@@ -365,7 +367,7 @@ class _Plan:
         steps = np.diff(self._grid()[0])
         if float(np.ptp(steps)) > _ALIKE * float(steps.max()):
             remedy = "equally spaced rows that begin at 0 (or one step later)"
-            fault = Fault("the unit makes steps of one size only, and the times are uneven", self.table.source, remedy)
+            fault = Fault("the FMU makes steps of one size only, and the times are uneven", self.table.source, remedy)
             raise ValidationError("the data cannot be followed:", [fault])
 
     def _opening(
@@ -387,7 +389,7 @@ class _Plan:
         """Return the calls of one session per point, by its number.
 
         Raises:
-            ValidationError: If a unit of Co-Simulation alone is asked for another time than 0.
+            ValidationError: If an FMU of Co-Simulation alone is asked for another time than 0.
         """
         exchange = kind == "ModelExchange"
         if not exchange and (self.time != 0.0).any():

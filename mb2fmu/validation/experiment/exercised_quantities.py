@@ -1,12 +1,12 @@
 """Coverage of influence: the parameters, start values and inputs that changed a judged variable.
 
-Asked of the reference, along the moved experiment: by how much would each judged variable be off, had one parameter or
-input alone kept its default? Only what is off by more than its bound could have been seen. The motion is integrated
-anew with that one quantity at its default, wherever this is cheap (compiled equations) or needed (events). Elsewhere,
-and where that motion cannot be run, the change is followed to first order by the variational equation d' = J d + g:
-J (by the states) and g (by the quantity) from differences of the reference's own x', d carried from sample to sample by
-the matrix exponential, and put back onto the constraints there. It is judged as the unit is: against the bounds, within
-the horizons. A start value is judged where it is set: at t = 0. What is a hundred
+Asked of the reference, along the perturbed experiment: by how much would each judged variable be off, had one
+parameter or input alone kept its default? Only what is off by more than its bound could have been seen. The motion is
+integrated anew with that one quantity at its default, wherever this is cheap (compiled equations) or needed (events).
+Elsewhere, and where that motion cannot be run, the change is followed to first order by the variational equation d' =
+J d + g: J (by the states) and g (by the quantity) from differences of the reference's own x', d carried from sample to
+sample by the matrix exponential, and put back onto the constraints there. It is judged as the FMU is: against the
+bounds, within the horizons. A start value is judged where it is set: at t = 0. What is a hundred
 times its bound after a sixteenth, an eighth, a quarter or half of the experiment is not followed any further.
 """
 
@@ -57,9 +57,9 @@ def influences(
 
     Args:
         definition: The checked model.
-        moves: What became of them, in the moved experiment.
+        moves: What became of them, in the perturbed experiment.
         default: The default experiment.
-        moved: The moved one; None if there is none: nothing is proven then.
+        moved: The moved one; None if there is none: nothing is validated then.
         limits: Bounds and horizons of the moved one.
     """
     if moved is None or limits is None:
@@ -98,7 +98,7 @@ def _result(
         ratio, most = float(followed[worst]), moved.variables[worst].name
     reason = move.reason
     if not reason and ratio <= _NOTHING:
-        reason = "no influence seen"
+        reason = "not exercised"
     elif not reason and ratio <= 1.0:
         reason = "its influence is smaller than the bounds"
     return InfluenceResult(

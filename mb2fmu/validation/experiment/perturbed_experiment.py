@@ -1,10 +1,10 @@
-"""The moved experiment: every free parameter, start value and input moved as far as the mechanism permits.
+"""The perturbed experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
 What is intended (``moving``) is tried on the reference's equations, never on the unit: the loops must close with the
 moved lengths and leave as many degrees of freedom as by default, x' must be finite, a rough integration must reach the
 end. Where it does not, all moves are halved, down to a sixteenth. Where even that is impossible, what cannot be moved
 by itself is moved by one factor: three equal cranks carry a platform at any length that is all of theirs, and are a
-rigid frame if one is longer. If that does not help it keeps its default, is not proven, and the report says so.
+rigid frame if one is longer. If that does not help it keeps its default, is not validated, and the report says so.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ COVERED = 0.25
 _BEYOND = 2.0  # times the first event's instant
 _CLOSED = 1e-9
 _BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
-_NONE = "there is no moved experiment"
-_WILD = 1e3  # times the magnitudes of the default experiment: such a motion proves nothing within its bounds
+_NONE = "there is no perturbed experiment"
+_WILD = 1e3  # times the magnitudes of the default experiment: such a motion tells nothing within its bounds
 
 
 @dataclass(frozen=True, slots=True)
 class Excitation:
-    """The moved experiment, or the reason why there is none.
+    """The perturbed experiment, or the reason why there is none.
 
     Attributes:
         conditions: None where the mechanism allows none.
@@ -72,7 +72,7 @@ class _Intention:
         starts: Moves of x, shape (n_x,).
         signals: One per input.
         rows: Scale of each constraint row, shape (n_phi + m,).
-        followers: Speeds that the unit solves for; it goes no further than they follow from its states.
+        followers: Speeds that the FMU solves for; it goes no further than they follow from its states.
         gaps: Of contacts: the experiment starts where none is negative.
         independent: Rows of the velocity constraints that follow from no others in the default experiment.
     """
@@ -119,14 +119,14 @@ def excite(
     states: Collection[str] | None = None,
     smallest: int = 0,
 ) -> Excitation:
-    """Choose the moved experiment.
+    """Choose the perturbed experiment.
 
     Args:
         definition: The checked model.
         reference: The default experiment.
-        settable: FMU names of parameters, start values and inputs that the unit lets one set; None: all.
-        any_step: The unit can make communication steps of another size than the default.
-        states: FMU names of the unit's continuous states; None: unknown.
+        settable: FMU names of parameters, start values and inputs that the FMU lets one set; None: all.
+        any_step: The FMU can make communication steps of another size than the default.
+        states: FMU names of the FMU's continuous states; None: unknown.
         smallest: Index in ``PARTS`` of the largest part to try.
     """
     intention = _intended(definition, reference, settable, any_step, followers(definition, reference, states))
@@ -151,9 +151,9 @@ def excite(
 
 
 def followers(definition: Declarations, reference: Reference, states: Collection[str] | None) -> tuple[int, ...]:
-    """Return speeds that are no states of a unit, if as many as the constraints: a chart of the mechanism.
+    """Return speeds that are no states of an FMU, if as many as the constraints: a chart of the mechanism.
 
-    Such a unit cannot pass where the constraints leave these speeds undetermined (a linkage at its dead centre), and
+    Such an FMU cannot pass where the constraints leave these speeds undetermined (a linkage at its dead centre), and
     need not: whoever made it chose these coordinates. What has all of them as states goes everywhere.
     """
     speeds = [record.name for record in definition.speeds]
@@ -198,7 +198,7 @@ def _independent_rows(reference: Reference) -> int:
 
 
 def _stride(reference: Reference, count: int) -> int:
-    """Return the number of default communication steps in one step of the moved experiment.
+    """Return the number of default communication steps in one step of the perturbed experiment.
 
     All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
     events only, such as a coefficient of restitution, would never be seen otherwise.
@@ -305,7 +305,7 @@ def _calculated_within(definition: Declarations, parameters: Sequence[float]) ->
 def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> bool:
     """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
 
-    The unit has no word in this: where its ``followers`` are determined is what the mechanism's constraints say.
+    The FMU has no word in this: where its ``followers`` are determined is what the mechanism's constraints say.
     """
     numeric = reference.numeric
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
@@ -344,7 +344,7 @@ def _moves(
     for k, parameter in enumerate(p for p in definition.parameters if not p.calculated):
         reason = ""
         if settable is not None and parameter.name not in settable:
-            reason = "the unit does not let it be set"
+            reason = "the FMU does not let it be set"
         elif run is None or k in blocked:
             reason = "the mechanism cannot be started with another value" if run else _NONE
         elif moved.parameters[k] == given.parameters[k]:
@@ -360,7 +360,7 @@ def _moves(
             continue  # it follows from others, and is judged as a variable
         reason = "" if run is not None else _NONE
         if settable is not None and record.name not in settable:
-            reason = "the unit does not let it be set"
+            reason = "the FMU does not let it be set"
         elif run is not None and record.name in modes:
             reason = "it follows from where bodies are"
         found.append(_move(record, "start value", default, value, reason))
@@ -377,10 +377,10 @@ def _move(record: Quantity, role: str, default: float, moved: float, reason: str
 
 
 def _text(run: Conditions | None, part: float, moves: Sequence[Move], *, charted: bool) -> str:
-    """Describe how the experiment was made; ``charted``: within the range that the unit's states determine."""
+    """Describe how the experiment was made; ``charted``: within the range that the FMU's states determine."""
     if run is None:
         return "No experiment with other parameters, start values and inputs could be started, run and judged."
-    why = "it cannot be started or run" + (", or leaves the positions that the unit's states determine" * charted)
+    why = "it cannot be started or run" + (", or leaves the positions that the FMU's states determine" * charted)
     of = "" if part == 1.0 else f", by {part:g} of what was intended, for with more {why}"
     kept = sum(bool(move.reason) for move in moves)
     left = f"; {kept} keep their defaults" if kept else ""
@@ -397,7 +397,7 @@ def settable_names(description: UnitDescription) -> frozenset[str]:
 
 
 def as_set(moved: Conditions, default: Conditions, definition: Declarations, settable: Collection[str]) -> Conditions:
-    """Return the moved experiment with the values to set: moved parameters, and all settable start values."""
+    """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""
     free = [p.name for p in definition.parameters if not p.calculated]
     told = dict(default.overridden)
     pairs = zip(free, moved.parameters, default.parameters, strict=True)

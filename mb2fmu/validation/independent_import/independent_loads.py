@@ -1,4 +1,4 @@
-"""Forces and torques on links, and efforts that were added along joints, in the second reading of a robot's file.
+"""Forces and torques on links, and efforts that were added along joints, in the independent import of a robot's file.
 
 With J_v of the point and J_w of the link from that reading, a force F and a torque T add J_vᵀ F and J_wᵀ T to f. Loads
 of a side file are read from that file again: what they act on, where, and the names of their inputs.
@@ -91,7 +91,7 @@ def written_loads(
 
 
 class AddedForces:
-    """The generalized forces of what was added, in the columns of the second reading.
+    """The generalized forces of what was added, in the columns of the independent import.
 
     Args:
         loads: On links.
@@ -99,7 +99,7 @@ class AddedForces:
         seen: Of the motion, what the expressions may contain.
         symbols: That the expressions may contain, in the order of the values.
         known: What else they may contain → what it is in terms of the symbols, and of what else they may contain.
-        place: A link's name → its frame in the frame that the second reading has for it.
+        place: A link's name → its frame in the frame that the independent import has for it.
 
     Raises:
         ValueError: If there is something in an expression that has no value here.

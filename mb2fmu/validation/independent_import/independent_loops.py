@@ -1,4 +1,4 @@
-"""Closed loops in the second reading of a robot's file: residuals, Jacobians, and x' on them, in numbers.
+"""Closed loops in the independent import of a robot's file: residuals, Jacobians, and x' on them, in numbers.
 
 Two ends meet. With p, R, v, ω, a, α of each (a and α at u' = 0), e a direction fixed in the first end, and all in the
 ground's components,
@@ -62,7 +62,7 @@ def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> Closure
 
     Args:
         written: Its table.
-        link: A link's name → its frame in the frame that the second reading has for it.
+        link: A link's name → its frame in the frame that the independent import has for it.
     """
     first, second = written["frames"]
     axis = written.get("axis", (0.0, 0.0, 1.0))

@@ -115,7 +115,7 @@ class RobotTree:
 
 @dataclass(slots=True)
 class SecondReading:
-    """The second reading of a robot's file.
+    """The independent import of a robot's file.
 
     Args:
         content: Of the file.

@@ -1,4 +1,4 @@
-"""A second reading of an MJCF file, by MuJoCo where it is installed: M and f of M u' = f, in our speeds.
+"""An independent import of an MJCF file, by MuJoCo where it is installed: M and f of M u' = f, in our speeds.
 
 Our speeds differ from MuJoCo's where a body floats (its velocity is along its own axes here, along the world's there),
 and where a joint follows another one or is held (MuJoCo has soft constraints for that). With MuJoCo's v = S u and

@@ -1,4 +1,4 @@
-"""x' of a robot, or its efforts, from a second reading of its file: samples for ``independence``."""
+"""x' of a robot, or its efforts, from an independent import of its file: samples for ``independence``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading,
 from mb2fmu.validation.source_checks.random_points import SEED, Point
 from mb2fmu.validation.source_checks.source_accelerations import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
 
-WAY = "second reading"
+WAY = "independent import"
 _TURN, _SLIDE = 0.6, 0.1
 _TRIES = 20
 """Times as many points are drawn where loops are closed: not all of them close."""
@@ -77,7 +77,7 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
     try:
         content = source.read_bytes()
     except OSError as error:
-        fault = Fault(str(error.strerror or error), source.name, "keep the file until the unit is proven")
+        fault = Fault(str(error.strerror or error), source.name, "keep the file until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
     s = robot.settings
     inverse = s.role == "inverse-dynamics"
@@ -98,7 +98,7 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
     try:
         added = _added(definition, robot, reading)
     except ValueError as error:
-        reason = f"what was added to the file is not known to the second reading: {error}"
+        reason = f"what was added to the file is not known to the independent import: {error}"
         return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
     return _Sampler(definition, robot, reading, _closures(reading, written), added).motions()
 
@@ -117,7 +117,7 @@ def _content(side_file: Path) -> bytes:
     try:
         return side_file.read_bytes()
     except OSError as error:
-        fault = Fault(str(error.strerror or error), side_file.name, "keep the file until the unit is proven")
+        fault = Fault(str(error.strerror or error), side_file.name, "keep the file until the FMU is validated")
         raise ValidationError("the robot's settings cannot be read again:", [fault]) from None
 
 
@@ -154,7 +154,7 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
 
 
 def _seen(what: str, at: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]) -> Seen:
-    """Return what expressions name of the motion of a link or the ground, for the second reading."""
+    """Return what expressions name of the motion of a link or the ground, for the independent import."""
     offset = at.offset if isinstance(at, RecordedPoint) else (0.0, 0.0, 0.0)
     name = at.frame if isinstance(at, RecordedPoint) else at.name
     return Seen(what, name if name in links else "", offset, symbols)
@@ -182,10 +182,10 @@ def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Cl
 
 
 def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
-    """Return why a model has no second reading; empty if it has one."""
+    """Return why a model has no independent import; empty if it has one."""
     repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
     why = {
-        f"the second reading of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
+        f"the independent import of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
             robot.kind == MJCF and not mujoco_there()
         ),
         "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
@@ -196,7 +196,7 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
 
 
 class _Sampler:
-    """Draws points and evaluates the second reading there."""
+    """Draws points and evaluates the independent import there."""
 
     def __init__(
         self,
@@ -264,9 +264,9 @@ class _Sampler:
         return values
 
     def _sample(self, values: list[float]) -> Sample:
-        """Return u' and q' by the second reading at one point, with round-off bounds; closed loops included.
+        """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
-        A bound is what one unit of round-off of every term makes of u', times ROUNDING. Each column is given terms in
+        A bound is what one FMU of round-off of every term makes of u', times ROUNDING. Each column is given terms in
         its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
         A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """
@@ -421,7 +421,7 @@ class _Sampler:
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
     def _situation(self, values: list[float]) -> Situation:
-        """Return a point in the second reading's form: q, u, efforts, damping, gravity by joint name.
+        """Return a point in the independent import's form: q, u, efforts, damping, gravity by joint name.
 
         Where efforts are asked for, accelerations are among u'.
         """

@@ -1,4 +1,4 @@
-"""Names of events in the proof: from effects on contacts and latches, or from the model.
+"""Names of events in the validation: from effects on contacts and latches, or from the model.
 
 The switch that came first is an expression, which says little of a contact to who reads a report.
 """

@@ -181,7 +181,7 @@ class HoldingEquations(NumericEquations):
                 other = self.look_at(t, x, r, prepared, values)
                 changes = other.rates - rates
                 found = abs(float(changes[i]))
-                # A push is as large as what it is held against, so that little is lost to round-off.
+                # A push is as large as what it is compared with, so that little is lost to round-off.
                 if i < self._count or not found > 0.0 or 0.1 * wanted <= found <= 100.0 * wanted:
                     break
                 self._pushes[i - self._count] = size * wanted / found

@@ -34,7 +34,7 @@ class Conditions:
         z: Start values of the auxiliary states.
         tolerance: Relative tolerance that the FMU promises.
         stiff: True: an implicit method integrates the reference.
-        overridden: FMU name → value, of parameters and start values that differ from the unit's own.
+        overridden: FMU name → value, of parameters and start values that differ from the FMU's own.
         signals: FMU name of an input → what its signal is, in words or as a formula.
     """
 

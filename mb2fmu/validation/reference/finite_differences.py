@@ -1,7 +1,7 @@
 """Effects of small changes of states, inputs or parameters, by differences of the reference's x' and outputs.
 
 Directions lie along the constraints: the reference's state is moved, put back onto them, and whatever of q, u and z the
-unit has for states follows. So the choice of states does not matter, nor how a unit is drawn back from off the
+FMU has for states follows. So the choice of states does not matter, nor how an FMU is drawn back from off the
 constraints. Central differences of two step sizes, extrapolated; how far these are apart says how well they are known.
 """
 

@@ -1,12 +1,12 @@
-"""Integrals of motion along the unit's run: momenta of ignorable coordinates, momenta in space, Jacobi's integral.
+"""Integrals of motion along the FMU's run: momenta of ignorable coordinates, momenta in space, Jacobi's integral.
 
-Which there are is found from the mechanism in numbers (``mechanism.conserved``), and their values from the unit's own q
-and u, so neither the reference's motion nor the unit's equations have a say. For each of them
+Which there are is found from the mechanism in numbers (``mechanism.conserved``), and their values from the FMU's own q
+and u, so neither the reference's motion nor the FMU's equations have a say. For each of them
 
     |C(t) - C(0)|  ≤  min(FACTOR · tolerance · (1 + N(t)), 5 %) · S + round-off of S
 
 S is the largest sum of the sizes of C's terms and N(t) how often the fastest state has gone through its range
-(``traversals``), both by the reference: errors of a right unit add up with what moves. A slow loss that stays below
+(``traversals``), both by the reference: errors of a right FMU add up with what moves. A slow loss that stays below
 every step's defect is found so, however chaotic the motion is. Between events only: a step with an event, and any step
 over which the reference's own C changes (something touches, sticks or is latched), is left out.
 """

@@ -1,7 +1,7 @@
-"""Starts of moved experiments with contacts: no overlaps, and modes are not moved like numbers.
+"""Starts of perturbed experiments with contacts: no overlaps, and modes are not moved like numbers.
 
 A contact is there for gaps g(q, t) >= 0. Coordinates and lengths that are moved each by themselves would begin it with
-a pin outside of its hole, and what a unit does there is nobody's business. So the start is moved once more, by the
+a pin outside of its hole, and what an FMU does there is nobody's business. So the start is moved once more, by the
 shortest way: gaps that would be negative, and those of contacts that rest at the start, become what they are by
 default. Whether a contact rests, the sense in which it slides, and whether a latch is closed follow from where bodies
 are: to start one of them at 0.4 says nothing.
@@ -121,7 +121,7 @@ class Gaps:
             found[:n_q] -= typical * np.linalg.lstsq(slopes, off[held], rcond=None)[0]
             found = self._numeric.project(0.0, found, prepared)
         what = "no start is found at which nothing lies inside of what it touches"
-        raise ValidationError("the moved experiment cannot be started:", [Fault(what, remedy="move less")])
+        raise ValidationError("the perturbed experiment cannot be started:", [Fault(what, remedy="move less")])
 
     def _slopes(self, q: Floats, prepared: Sequence[float]) -> Floats:
         """Return slopes of the gaps by the coordinates, by central differences, shape (k, n_q)."""

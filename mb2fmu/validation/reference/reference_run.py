@@ -106,7 +106,7 @@ class Reference:
         events: In their order.
         modes: At each communication point, at the end of the step before; empty where nothing switches.
         event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
-        diagnosed: Names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTIC_SYMBOLS``.
+        diagnosed: Names of outputs about an FMU's own constraints, each with its symbol of ``DIAGNOSTIC_SYMBOLS``.
     """
 
     trajectory: Trajectory
@@ -412,7 +412,7 @@ def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Va
 
 
 def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
-    """Return equations without outputs about a unit's own constraints: they are not of the reference's motion."""
+    """Return equations without outputs about an FMU's own constraints: they are not of the reference's motion."""
     outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTIC_SYMBOLS.all)
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 

@@ -1,4 +1,4 @@
-"""EquationsOfMotion as functions of numbers, by SymPy's ``lambdify``: the reference's side of the proof.
+"""EquationsOfMotion as functions of numbers, by SymPy's ``lambdify``: the reference's side of the validation.
 
 Nothing of the program is used, and the linear algebra is not the program's: constrained dynamics are solved in the
 null space of the velocity constraints (by singular values) where the full mass matrix is known, as stacked rows
@@ -105,7 +105,7 @@ class NumericEquations:
     Args:
         equations: Of any formulation.
         typical: Magnitude of each coordinate, then of each speed, > 0: what round-off is a part of where coordinates
-            are zero, and the units in which ranks are decided and what is nearest is found. Ones if nobody says.
+            are zero, and the FMUs in which ranks are decided and what is nearest is found. Ones if nobody says.
 
     ``formulation`` names where the accelerations come from. ``prepared`` is always what :meth:`prepare` gives for the
     parameter values; ``r`` are the values of the inputs.

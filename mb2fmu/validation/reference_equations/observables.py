@@ -3,7 +3,7 @@
 The reference's side of every output. A user's own expression stays as it is; kinematic quantities, loads, energies,
 momenta and multipliers are taken from numbers (``sights``), forces in cuts from Newton's and Euler's laws (``cuts``).
 Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is handed in. Its
-slopes are held against the loads of the mechanism by ``potentials``.
+slopes are compared with the loads of the mechanism by ``potentials``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Instruments:
         return self.sights.vector(kind, b) - self.sights.vector(kind, a)  # type: ignore[arg-type]
 
     def _answer(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
-        """Yield (name, expression) of each scalar of a request; nothing for a unit's own numbers."""
+        """Yield (name, expression) of each scalar of a request; nothing for an FMU's own numbers."""
         answers = {
             "orientation": self._orientation,
             "force": self._load,

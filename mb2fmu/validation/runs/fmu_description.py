@@ -116,7 +116,7 @@ class UnitDescription:
 
     @property
     def any_step(self) -> bool:
-        """Whether Co-Simulation, if the unit has it, takes communication steps of any size."""
+        """Whether Co-Simulation, if the FMU has it, takes communication steps of any size."""
         found = self.offers.get("CoSimulation")
         return found is None or found.any_step
 
@@ -297,7 +297,7 @@ def _sizes(root: etree._Element, major: int) -> tuple[int, int]:
 
 
 def _completes_steps(exchange: etree._Element, major: int) -> bool:
-    """Return whether the unit wants to be told of accepted steps: by default yes in FMI 2, no in FMI 3."""
+    """Return whether the FMU wants to be told of accepted steps: by default yes in FMI 2, no in FMI 3."""
     if major == 2:
         return exchange.get("completedIntegratorStepNotNeeded") not in {"true", "1"}
     return exchange.get("needsCompletedIntegratorStep") in {"true", "1"}
@@ -315,7 +315,7 @@ def platform_folder(version: int) -> tuple[str, str]:
 
 
 def _check_platform(tree: FileTree, found: UnitDescription) -> None:
-    """Raise where the unit has no binary for this machine; name the platforms it has."""
+    """Raise where the FMU has no binary for this machine; name the platforms it has."""
     folder, extension = platform_folder(found.version)
     needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in found.identifiers.values()]
     missing = [path for path in needed if path not in tree]
@@ -325,7 +325,7 @@ def _check_platform(tree: FileTree, found: UnitDescription) -> None:
     has = f"it has {', '.join(offered)}" if offered else "it has none at all"
     raise _refused(
         Fault(
-            f"the unit has no binary for this machine ({folder}): {has}",
+            f"the FMU has no binary for this machine ({folder}): {has}",
             missing[0],
             "validate it on such a machine, or export it for this one",
         )
@@ -333,5 +333,5 @@ def _check_platform(tree: FileTree, found: UnitDescription) -> None:
 
 
 def _refused(fault: Fault) -> ValidationError:
-    """Return the error of a unit that cannot be run here."""
+    """Return the error of an FMU that cannot be run here."""
     return ValidationError("the FMU cannot be run here:", [fault])

@@ -70,7 +70,7 @@ class Driven:
         simulations: One per experiment.
         answers: Of each session by its name, one per operation; the last of a session that failed is
             ``{"failed": why}``. None if an experiment was refused.
-        refusal: Why the unit did not go through the last experiment, with its own last words; empty if it did. The
+        refusal: Why the FMU did not go through the last experiment, with its own last words; empty if it did. The
             values that are missing are NaN.
         events: Of each experiment in Model Exchange: the time in s of each event, what was watched before it and after.
     """
@@ -125,7 +125,7 @@ def drive(
 ) -> Driven:
     """Run an FMU through experiments (an instance each), then through sessions, in one process.
 
-    ``tolerance`` is what the unit promises; None: as the strictest experiment says. ``watched``: variables that are
+    ``tolerance`` is what the FMU promises; None: as the strictest experiment says. ``watched``: variables that are
     read before and after events in Model Exchange. Other arguments and errors as for
     :func:`simulate`; the time limit is for each experiment, and for all sessions together.
     """
@@ -217,7 +217,7 @@ def check_variables(description: UnitDescription, experiment: Conditions, variab
 
 
 def _write(tree: FileTree, folder: Path) -> None:
-    """Write a unit into a folder; `resources` exists even if it is empty, as FMI demands."""
+    """Write an FMU into a folder; `resources` exists even if it is empty, as FMI demands."""
     for path in tree:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -287,7 +287,7 @@ def _ended_late(code: int) -> Fault:
     """Return how a process ended after the FMU had finished and was freed, in words."""
     how = f"was killed by {_signal(code)}" if code < 0 else f"ended with exit code {code}"
     what = f"the FMU ran to its end, and then its process {how} as it ended; so may every host of it"
-    return Fault(what, remedy="units of pythonfmu 0.7.0 free a block twice there: build it with another version")
+    return Fault(what, remedy="FMUs of pythonfmu 0.7.0 free a block twice there: build it with another version")
 
 
 def _signal(code: int) -> str:

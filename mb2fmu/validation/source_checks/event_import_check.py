@@ -1,6 +1,6 @@
-"""Events as they were read, held against the model's own expressions at points: gaps, slip, rows, conditions, settings.
+"""Events as they were read, compared with the model's own expressions at points: gaps, slip, rows, conditions, settings.
 
-Unit and reference take gaps with their rates, conditions and what events set from one reading. Here the user's own
+FMU and reference take gaps with their rates, conditions and what events set from one reading. Here the user's own
 expressions are asked by ``lambdify``, and their rates are difference quotients along a motion; of the reading's rates
 nothing is used for them.
 """
@@ -192,7 +192,7 @@ class EventsRead:
         yield from self._of_outputs()
 
     def _of_outputs(self) -> Iterator[_Pair]:
-        """Yield outputs that contain unknown forces or sticking friction; the unit itself is asked for all others."""
+        """Yield outputs that contain unknown forces or sticking friction; the FMU itself is asked for all others."""
         d, m = self._d, self._m
         written = {each.name: each.expression for each in m.outputs if isinstance(each, ExpressionOutput)}
         for output in d.outputs:

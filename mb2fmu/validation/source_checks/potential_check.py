@@ -1,6 +1,6 @@
 """The potential energy that was found from the loads, against the loads themselves, in numbers.
 
-Unit and reference have one closed form of V, so their agreement proves nothing of it. At random places, at rest and
+FMU and reference have one closed form of V, so their agreement says nothing of it. At random places, at rest and
 without inputs, dV/dt along random directions has to be minus the power of the loads there, by the mechanism in numbers:
 
     |V'(q) K u + F(q) u|  ≤  1e-7 (Σ |F_i| |u_i| + round-off) + 10 · what two steps of the difference disagree by

@@ -59,7 +59,7 @@ class Admissible:
         constraints: What holds the states.
         quaternions: Numbers of coordinates (in the definition's order) that form unit quaternions.
         reach: FMU name of a speed → its largest magnitude in the experiments; points go beyond it.
-        computed: FMU names of coordinates that the unit computes from the others, in the way in which the mechanism is
+        computed: FMU names of coordinates that the FMU computes from the others, in the way in which the mechanism is
             put together at the start: points are put together so.
         visited: FMU name of a coordinate → its value, at instants of the experiments: every second point is near one.
     """
@@ -177,7 +177,7 @@ class Admissible:
         return as_many and (not redundant or self._is_clear(rows))
 
     def _alike_assembled(self, found: list[float]) -> bool:
-        """Return whether the coordinates that the unit computes are on the branch of the start."""
+        """Return whether the coordinates that the FMU computes are on the branch of the start."""
         if not self._computed:
             return True
         d, slot = self._definition, self._symbols.slot

@@ -38,7 +38,7 @@ from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedErro
 POINTS = 24
 EPSILON = float(np.finfo(float).eps)
 ROUNDING = 4096
-"""A bound is so many units of round-off: see docs/validation.md."""
+"""A bound is so many FMUs of round-off: see docs/validation.md."""
 _SLIGHT = 2.0**-22
 _BLUNT = 1e-6
 _PERTURBED = 2
@@ -59,7 +59,7 @@ class Sample:
     Attributes:
         point: Where.
         rates: By way (``equations``, ``kinematics``) the derivatives of q, u and z by FMU name.
-        bounds: How far a unit may be off, by FMU name of the state.
+        bounds: How far an FMU may be off, by FMU name of the state.
         differences: What the reading is off by, by quantity: (error, bound).
         outputs: (value, bound) of outputs, by FMU name, as far as the objects tell them.
         terms: By FMU name of the state the size of what its derivative is left of.
@@ -115,9 +115,9 @@ def own_motions(
 
     Args:
         definition: The checked model.
-        mechanism: What was read from it; it is held against the objects where their equations are not formed.
+        mechanism: What was read from it; it is compared with the objects where their equations are not formed.
         reach: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
-        computed: FMU names of coordinates that the unit computes itself: samples are put together as the start is.
+        computed: FMU names of coordinates that the FMU computes itself: samples are put together as the start is.
         visited: FMU name of a coordinate → its value, at instants of the experiments; some samples are near these.
         runs: What the FMU did in the experiments; it is held to the laws of motion.
     """
@@ -353,7 +353,7 @@ class _Maker:
         return dict(zip(e.u, e.x_dot(values)[0][len(e.q) :].tolist(), strict=True))
 
     def _pull(self, values: list[float]) -> Floats:
-        """Return the error of constraint stabilization acting on round-off of a unit's states, per second.
+        """Return the error of constraint stabilization acting on round-off of an FMU's states, per second.
 
         Small parts, as in :func:`mixed`: round-off of the states themselves, not of their derivatives.
         """

@@ -3,7 +3,7 @@
 Each direction cosine matrix, angular velocity, position and velocity is evaluated where SymPy keeps it, between two
 neighbours; nothing is composed symbolically, so that a chain of a hundred bodies costs a hundred times one. Velocities
 are those that ``Point.vel`` would take: the one that is set, else that of the nearest point that has one and the
-derivative of the position between. They are linear in the speeds, so unit speeds give the partial velocities. The
+derivative of the position between. They are linear in the speeds, so FMU speeds give the partial velocities. The
 accelerations at u' = 0 are derivatives along the motion by a complex step, exact to round-off (Squire and Trapp, SIAM
 Review 40(1), 1998). Neither the reading nor any formulation of mb2fmu is used.
 """
@@ -465,7 +465,7 @@ def mixed(scale: Floats, unit: Floats) -> Floats:
 
     Args:
         scale: Of each u'.
-        unit: Square roots of the mass matrix's diagonal: unit times u' is of one unit for all.
+        unit: Square roots of the mass matrix's diagonal: FMU times u' is of one FMU for all.
     """
     positive = unit > 0
     largest = float(np.max(scale[positive] * unit[positive], initial=0.0))
@@ -473,7 +473,7 @@ def mixed(scale: Floats, unit: Floats) -> Floats:
 
 
 def _units(M: Floats) -> Floats:
-    """Return square roots of the diagonal: speeds times these have the unit of the square root of an energy."""
+    """Return square roots of the diagonal: speeds times these have the FMU of the square root of an energy."""
     unit = np.sqrt(np.abs(np.diag(M)))
     unit[unit == 0.0] = float(np.max(unit, initial=0.0)) or 1.0
     return np.asarray(unit)

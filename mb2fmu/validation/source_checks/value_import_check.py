@@ -1,4 +1,4 @@
-"""Values, units and the experiment as they were read, held against what the model declares."""
+"""Values, units and the experiment as they were read, compared with what the model declares."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Scene: the visible parts of a mechanism, and a program that locates them at any state.
 
 A scene knows no numbers: it is a list of things, each bound to points, rotations, vectors and sizes that the program
-computes from time, states, inputs and parameters. As JSON it travels in a unit (``extra/``), so that the unit can be
+computes from time, states, inputs and parameters. As JSON it travels in a unit (``extra/``), so that the FMU can be
 looked at wherever it goes; it holds tables only, no code.
 """
 
@@ -23,7 +23,7 @@ from mb2fmu.visualization.scene.mesh_files import Triangles
 from mb2fmu.visualization.scene.scene_contacts import SceneTouch
 
 FILE = "extra/org.mb2fmu.scene/scene.json"
-"""Where a unit carries its scene."""
+"""Where an FMU carries its scene."""
 
 VERSION = 1
 
@@ -129,7 +129,7 @@ class SceneArrow:
 
 @dataclass(frozen=True, slots=True)
 class SceneVariable:
-    """A variable of the unit; ``start`` means nothing for an output."""
+    """A variable of the FMU; ``start`` means nothing for an output."""
 
     name: str
     unit: str
@@ -153,7 +153,7 @@ class Scene:
             ``vectors`` (components in N of each arrow), ``sizes`` (of parameters alone), ``gravity`` (direction, empty
             where it is not known), ``signals`` (the inputs of the default experiment, of time) and, where there are
             touches, ``gaps``.
-        notes: What is simplified or not drawn, one sentence each; a unit does not carry them.
+        notes: What is simplified or not drawn, one sentence each; an FMU does not carry them.
     """
 
     name: str
@@ -177,7 +177,7 @@ class Scene:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
-        """Return JSON for a unit; the same scene gives the same bytes."""
+        """Return JSON for an FMU; the same scene gives the same bytes."""
         record: dict[str, Any] = {"version": VERSION}
         for item in fields(self):
             value = getattr(self, item.name)
@@ -207,7 +207,7 @@ class Scene:
             scene = cls(**_scene_fields(record))
             _check(scene)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-            fault = Fault(f"is no scene that this version reads: {error}", FILE, "export the unit once more")
+            fault = Fault(f"is no scene that this version reads: {error}", FILE, "export the FMU once more")
             raise PackageError(f"{where} cannot be animated:", [fault]) from error
         return scene
 

@@ -253,7 +253,7 @@ Variables = tuple[SceneVariable, ...]
 
 
 def variables(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variables, Variables, Variables]:
-    """Return the unit's names of states, inputs and parameters, in the order of the equations."""
+    """Return the FMU's names of states, inputs and parameters, in the order of the equations."""
     d, e = definition, equations
     declared: dict[Any, Coordinate | Speed | AuxiliaryState] = dict(zip(e.q, d.coordinates, strict=True))
     declared |= dict(zip(e.u, d.speeds, strict=True)) | dict(zip(e.z, d.auxiliary_states, strict=True))

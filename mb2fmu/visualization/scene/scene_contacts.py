@@ -15,7 +15,7 @@ TouchKind = Literal["contact", "latch", "friction"]
 
 @dataclass(frozen=True, slots=True)
 class SceneTouch:
-    """A contact, latch or friction; its variables are the unit's, empty names where it has none.
+    """A contact, latch or friction; its variables are the FMU's, empty names where it has none.
 
     Attributes:
         name: Of the element.

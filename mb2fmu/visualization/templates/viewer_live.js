@@ -1,5 +1,5 @@
 "use strict";
-/* The unit itself, run in the page: a module of WebAssembly (web.c), and the places of the scene by its arithmetic. */
+/* The FMU itself, run in the page: a module of WebAssembly (web.c), and the places of the scene by its arithmetic. */
 const mb2fmuLive = (() => {
   class Unit {
     constructor(record, instance) {
@@ -39,7 +39,7 @@ const mb2fmuLive = (() => {
       });
     }
 
-    /** Steps through times; a row of [states…, outputs…] at each. Throws where the unit fails. */
+    /** Steps through times; a row of [states…, outputs…] at each. Throws where the FMU fails. */
     run(times) {
       const { states, parameters, signals, sizes } = this.record;
       const [nx, nr, np] = sizes;
@@ -47,7 +47,7 @@ const mb2fmuLive = (() => {
       const x0 = Float64Array.from(states, (knob) => this.value("states", knob));
       const r = new Float64Array(nr);
       const failed = (code, t) => {
-        if (code !== 0) throw new Error(`at ${t.toPrecision(4)} s: ${this.message() || "the unit stops"}`);
+        if (code !== 0) throw new Error(`at ${t.toPrecision(4)} s: ${this.message() || "the FMU stops"}`);
       };
       this.array("web_parameters", np).set(p);
       this.array("web_states", nx).set(x0);

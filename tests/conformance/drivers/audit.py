@@ -1,7 +1,7 @@
-"""What a unit declares, against what it does; prints what disagrees. Arguments: unit, file with points of the motion.
+"""What an FMU declares, against what it does; prints what disagrees. Arguments: FMU, file with points of the motion.
 
 In Model Exchange, at random points up to a reach (SI) away from the motion, parameters a third of it, relative:
-each unknown's derivative by each known, as the unit gives it and by central
+each unknown's derivative by each known, as the FMU gives it and by central
 differences; on which knowns it depends, and in which way, against the declared dependencies; adjoint derivatives
 against directional ones. What cancels leaves its round-off in a derivative; a dependence that is declared and never
 seen is mentioned, no more.
@@ -50,7 +50,7 @@ def random_point(number):
 
 
 def placed(point, time):
-    """A unit in continuous-time mode at that point."""
+    """An FMU in continuous-time mode at that point."""
     instance = unit.instance("ME")
     instance.set(**{name: point[name] for name in fixed})
     instance.initialize(**{name: point[name] for name in parameters})
@@ -207,7 +207,7 @@ for number, name in enumerate(unit.states):
         told.append(f"state {number} is not {name}")
 instance.close()
 
-# Start values are what the unit has, in bounds; approximate ones are solved for, to round-off where a model was closed.
+# Start values are what the FMU has, in bounds; approximate ones are solved for, to round-off where a model was closed.
 # A state that events may set can have been set by the first.
 instance = unit.instance("CS").initialize()
 settable = unit.states if unit.description.numberOfEventIndicators else []

@@ -1,4 +1,4 @@
-"""Runs a unit in libcosim; prints what it read last as JSON. Arguments: unit, step size, steps, variable names."""
+"""Runs an FMU in libcosim; prints what it read last as JSON. Arguments: FMU, step size, steps, variable names."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Different native units in one process, two instances each, in turns: each moves as it does alone.
+"""Different native FMUs in one process, two instances each, in turns: each moves as it does alone.
 
 Arguments: local or global (how the libraries are loaded), units.
 """
@@ -27,7 +27,7 @@ def moved(unit, instance, i):
 
 
 def accepts(unit, token):
-    """Whether a unit instantiates itself with a token."""
+    """Whether an FMU instantiates itself with a token."""
     own, unit.description.guid = unit.description.guid, token
     try:
         unit.instance("CS").fmu.freeInstance()
@@ -43,14 +43,14 @@ def accepts(unit, token):
 alone = []
 for unit, other in zip(units, [*units[2:], *units[:2]], strict=True):
     assert accepts(unit, unit.description.guid)
-    assert not accepts(unit, other.description.guid), "another unit's token"
+    assert not accepts(unit, other.description.guid), "another FMU's token"
     _, instance = begun(unit, "alone")
     alone.append([moved(unit, instance, i) for i in range(4)])
     instance.close()
 several = [begun(unit, f"instance {k}") for k in range(2) for unit in units]
 together = [[moved(unit, instance, i) for unit, instance in several] for i in range(4)]
 assert [list(each) for each in zip(*together, strict=True)] == alone + alone
-assert len({str(seen) for seen in alone}) == len(units), "different units move differently"
+assert len({str(seen) for seen in alone}) == len(units), "different FMUs move differently"
 for _, instance in several:
     instance.close()
 sys.stdout.write("ok\n")

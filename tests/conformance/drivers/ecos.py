@@ -1,4 +1,4 @@
-"""Runs a unit in ecos; prints what it read at the end as JSON. Arguments: unit, step size, steps, variable names."""
+"""Runs an FMU in ecos; prints what it read at the end as JSON. Arguments: FMU, step size, steps, variable names."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Hosts that run units, free them and end as processes do: what the units loaded is still loaded then.
+"""Hosts that run FMUs, free them and end as processes do: what the FMUs loaded is still loaded then.
 
 The first argument says how many such hosts there are: forks of this process, which has loaded all but the units.
 """
@@ -18,7 +18,7 @@ def host(units):
         slave.freeInstance()
 
 
-assert np.zeros(1).sum() == 0.0  # loaded before, not by each unit again
+assert np.zeros(1).sum() == 0.0  # loaded before, not by each FMU again
 opened = [Unit(path) for path in sys.argv[2:]]
 for k in range(int(sys.argv[1])):
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Drives units through FMI 2.0 with fmpy's thin wrapper; what the tests of this folder share."""
+"""Drives FMUs through FMI 2.0 with fmpy's thin wrapper; what the tests of this folder share."""
 
 import contextlib
 import tempfile
@@ -16,7 +16,7 @@ from fmpy.fmi2 import (
 
 
 class Unit:
-    """A unit, unpacked once.
+    """An FMU, unpacked once.
 
     Attributes:
         messages: (status, category, text) of all instances.

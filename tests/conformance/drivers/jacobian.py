@@ -1,6 +1,6 @@
-"""A unit in casadi: its Jacobian (declared sparsity, directional derivatives) against differences.
+"""An FMU in casadi: its Jacobian (declared sparsity, directional derivatives) against differences.
 
-Arguments: unit, file with points of the motion. The points are up to a reach (SI) away from those, the parameters up to
+Arguments: FMU, file with points of the motion. The points are up to a reach (SI) away from those, the parameters up to
 a third of it, relative.
 """
 

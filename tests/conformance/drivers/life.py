@@ -1,4 +1,4 @@
-"""The life of a real unit's instances, as an importer may lead it. Arguments: unit; file; ``write`` or ``read``.
+"""The life of a real FMU's instances, as an importer may lead it. Arguments: FMU; file; ``write`` or ``read``.
 
 ``write``: reset gives a new instance; the same calls give the same bits; states kept, set and serialized; steps in
 parts and in one; refused calls; instances in threads; and a serialized state with what came after it is left in the

@@ -1,4 +1,4 @@
-"""Units of different models in one process, two instances each, in turns: each moves as it does alone."""
+"""FMUs of different models in one process, two instances each, in turns: each moves as it does alone."""
 
 import sys
 
@@ -13,7 +13,7 @@ for i in range(5):
         together[k] += run(unit, slave, 1, first=i)
 assert together == alone + alone
 assert len({unit.description.guid for unit in units}) == len(units)
-assert len({tuple(map(tuple, seen)) for seen in alone}) == len(units), "different units move differently"
+assert len({tuple(map(tuple, seen)) for seen in alone}) == len(units), "different FMUs move differently"
 for _, slave in slaves:
     slave.terminate()
     slave.freeInstance()

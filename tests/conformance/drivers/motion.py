@@ -1,6 +1,6 @@
-"""A unit through fmpy's simulate_fmu; prints its last values as JSON.
+"""An FMU through fmpy's simulate_fmu; prints its last values as JSON.
 
-Arguments: unit, kind (ModelExchange, CoSimulation), solver (CVode, Euler), step, stop, relative tolerance, names.
+Arguments: FMU, kind (ModelExchange, CoSimulation), solver (CVode, Euler), step, stop, relative tolerance, names.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Drives native units of both versions and both kinds through fmpy's wrappers, in one vocabulary."""
+"""Drives native FMUs of both versions and both kinds through fmpy's wrappers, in one vocabulary."""
 
 import contextlib
 import tempfile
@@ -15,7 +15,7 @@ CLASSES = {("2", "ME"): FMU2Model, ("2", "CS"): FMU2Slave, ("3", "ME"): FMU3Mode
 
 
 class Unit:
-    """A unit, unpacked once.
+    """An FMU, unpacked once.
 
     Attributes:
         version: ``2`` or ``3``.

@@ -1,4 +1,4 @@
-"""The life of instances of one unit (the pendulum), as an importer may lead it."""
+"""The life of instances of one FMU (the pendulum), as an importer may lead it."""
 
 import math
 import sys

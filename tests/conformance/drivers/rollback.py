@@ -1,6 +1,6 @@
 """States: kept, set, serialized; in the same instance, in another, and in another process.
 
-Arguments: unit; file; ``write`` or ``read``.
+Arguments: FMU; file; ``write`` or ``read``.
 """
 
 import struct

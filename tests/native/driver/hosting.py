@@ -1,4 +1,4 @@
-"""Runs units in a host written in C (``main.c``): here, under wine and under qemu, with and without sanitizers.
+"""Runs FMUs in a host written in C (``main.c``): here, under wine and under qemu, with and without sanitizers.
 
 Hosts are compiled once and kept in mb2fmu's cache folder, outside of the work tree.
 """
@@ -97,7 +97,7 @@ def driver(platform: Platform, sanitizer: str = "") -> Path:
 
 
 def compile_sanitized(sources: FileTree, folder: Path, sanitizer: str) -> Path:
-    """The unit's library with a sanitizer, by the system's compiler."""
+    """The FMU's library with a sanitizer, by the system's compiler."""
     for path in sources:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     time_limit: float = 300.0,
 ) -> subprocess.CompletedProcess[str]:
-    """Puts a unit through a script.
+    """Puts an FMU through a script.
 
     Args:
         platform: Of the library; of the running machine, or wine or qemu must be there.

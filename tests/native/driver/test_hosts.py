@@ -1,6 +1,6 @@
-"""Units in hosts that are not kind: traps, flush-to-zero, rounding, locales, small stacks, crowds, memory checkers.
+"""FMUs in hosts that are not kind: traps, flush-to-zero, rounding, locales, small stacks, crowds, memory checkers.
 
-In each the unit must answer as in a plain host, bit for bit, and leave the host's floating-point settings alone.
+In each the FMU must answer as in a plain host, bit for bit, and leave the host's floating-point settings alone.
 """
 
 from __future__ import annotations

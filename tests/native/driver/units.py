@@ -1,4 +1,4 @@
-"""Units of the project's models, built once per test run."""
+"""FMUs of the project's models, built once per test run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODELS = Path(__file__).parents[3] / "models"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit's sources and what a host must know of it."""
+    """An FMU's sources and what a host must know of it."""
 
     fmi: int
     identifier: str
@@ -37,12 +37,12 @@ class Unit:
 
 @cache
 def unit(model: str, fmi: int) -> Unit:
-    """The unit of a model of the project, without its binaries."""
+    """The FMU of a model of the project, without its binaries."""
     return described(MODELS / f"{model}.py", fmi)
 
 
 def described(model: Path | Model, fmi: int) -> Unit:
-    """Any model's unit, without its binaries."""
+    """Any model's FMU, without its binaries."""
     built = pipeline.build(pipeline.derive(model), backend="native", fmi=str(fmi))
     interface = built.interface
     states = [each.name for each in sorted(interface.variables, key=lambda v: v.index) if each.source == "state"]

@@ -1,4 +1,4 @@
-"""The unit as a WebAssembly component: the native unit's bits, nothing asked of the host but callbacks."""
+"""The FMU as a WebAssembly component: the native FMU's bits, nothing asked of the host but callbacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEPS = 40
 
 
 class Unit(NamedTuple):
-    """An exported unit, and the same unpacked."""
+    """An exported FMU, and the same unpacked."""
 
     path: Path
     folder: str
@@ -104,7 +104,7 @@ def test_steps_have_the_bits_of_the_native_unit(which: str, request: pytest.Fixt
 
 
 def integrated(answers: Any) -> list[float]:
-    """Euler's steps with events, each value that the unit says on the way."""
+    """Euler's steps with events, each value that the FMU says on the way."""
     said: list[float] = []
     for _ in range(STEPS):
         said += answers.step(0.02)
@@ -307,7 +307,7 @@ const host = {
   'fmi:fmi3/intermediate-update-callbacks': { intermediateUpdate: () => [false, 0] },
 };
 const unit = await instantiate(compile, host);
-const { CoSimulationInstance } = unit['fmi:fmi3/co-simulation@3.0.0'] ?? unit.coSimulation;
+const { CoSimulationInstance } = FMU['fmi:fmi3/co-simulation@3.0.0'] ?? unit.coSimulation;
 const one = CoSimulationInstance.instantiateCoSimulation('node', token, '', false, false, false, false, []);
 one.enterInitializationMode(1e-9, 0, undefined);
 one.exitInitializationMode();

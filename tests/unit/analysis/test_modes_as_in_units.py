@@ -78,7 +78,7 @@ def machine() -> Model:
 
 
 class InC:
-    """Events of a program as a unit has them."""
+    """Events of a program as an FMU has them."""
 
     def __init__(self, program, folder: Path, right: str = "", wrong: str = "") -> None:
         sources = emit(with_derivatives(program), bare_interface())

@@ -140,7 +140,7 @@ def test_units_of_derivatives():
 
 
 def test_a_closed_loop_is_differentiated_as_the_unit_starts_it():
-    """A longer crank closes elsewhere: the start moves, too. Differences are those of the unit's own motion."""
+    """A longer crank closes elsewhere: the start moves, too. Differences are those of the FMU's own motion."""
     model, h, how = MODELS / "four_bar.py", 1e-4, {"stop": 0.5, "tolerance": 1e-11}
     found = mb2fmu.sensitivities(model, of=("q1", "q2", "q3"), to=("la", "q1"), **how)
     for k, (name, value) in enumerate({"la": 0.8, "q1": np.radians(10.0)}.items()):

@@ -1,4 +1,4 @@
-"""The ball, a unit by another maker: its description for both FMI versions, and its library from hand-written C."""
+"""The ball, an FMU by another maker: its description for both FMI versions, and its library from hand-written C."""
 
 # ruff: noqa: E501  a variable, a line of XML: one line
 

@@ -1,4 +1,4 @@
-"""Correct units, each made once."""
+"""Correct FMUs, each made once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, bytes]]:
-    """Members of a correct unit's archive, by its name."""
+    """Members of a correct FMU's archive, by its name."""
     import correct_units
 
     return correct_units.maker(tmp_path_factory.mktemp("correct"))

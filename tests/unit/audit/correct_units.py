@@ -1,4 +1,4 @@
-"""Correct units that mutants start from: members of their archives, each made once."""
+"""Correct FMUs that mutants start from: members of their archives, each made once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Base = Callable[[str], Members]
 
 
 def maker(folder: Path) -> Base:
-    """Gives the members of a correct unit by its name: ``ball2``, ``ball3``, ``cart2``, ``cart3``, ``python``."""
+    """Gives the members of a correct FMU by its name: ``ball2``, ``ball3``, ``cart2``, ``cart3``, ``python``."""
     made: dict[str, Members] = {}
 
     def members(name: str) -> Members:

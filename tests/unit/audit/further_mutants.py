@@ -17,7 +17,7 @@ GET_STATE = {
 PLACE = {2: "((Ball *)c)->s", 3: "((Unit *)c)->ball.s"}
 GET2 = 'NEED(!ball_get(&b->s, vr[i], &value[i]), "no such Real, or it is not finite");'
 SET2 = 'NEED(!ball_set(&b->s, vr[i], value[i]), "cannot be set to that now");'
-POINT2 = 'NEED(fabs(point - b->s.time) <= 1e-9 * (1.0 + fabs(point)), "the step does not begin where the unit stands");'
+POINT2 = 'NEED(fabs(point - b->s.time) <= 1e-9 * (1.0 + fabs(point)), "the step does not begin where the FMU stands");'
 STOP2 = "point + size <= b->s.stop + 1e-9 * (1.0 + fabs(b->s.stop))"
 RESET2 = " { ball_start(&((Ball *)c)->s); return fmi2OK; }"
 NAME2 = '    snprintf(b->name, sizeof b->name, "%s", name);\n'
@@ -48,7 +48,7 @@ CALLS = [
     LateMutant("reads doubles of a list once only", "value.order", ((GET2, "{ size_t j; for (j = 0; j < i; ++j) if (vr[j] == vr[i]) break; if (j < i) value[i] = 0.0; else " + GET2 + " }"),), (2,)),
     LateMutant("reads few values wrongly", "value.order exchange.pure", ((GET2, "{ " + GET2 + " if (n == 1 && vr[i] == ENERGY) value[i] *= 1.01; }"),), (2,)),
     LateMutant("stop without round-off", "life.calls steps.stop", ((STOP2, "point + size <= b->s.stop"),), (2,), CS),
-    LateMutant("own clock runs by itself", "life.calls steps.variable", ((POINT2, 'NEED(point == b->s.time, "the step does not begin where the unit stands");'), ("    s->time = end;\n    return 0;", "    return 0;")), (2,), CS),
+    LateMutant("own clock runs by itself", "life.calls steps.variable", ((POINT2, 'NEED(point == b->s.time, "the step does not begin where the FMU stands");'), ("    s->time = end;\n    return 0;", "    return 0;")), (2,), CS),
     LateMutant("reset keeps the stop time", "life.reset life.order", ((RESET2, " { State k = ((Ball *)c)->s; ball_start(&((Ball *)c)->s); ((Ball *)c)->s.has_stop = k.has_stop; ((Ball *)c)->s.stop = k.stop; return fmi2OK; }"), ("    b->s.has_stop = sd;\n    b->s.stop = stop;\n", "    if (sd) { b->s.has_stop = sd;\n    b->s.stop = stop; }\n")), (2,), CS),
     LateMutant("keeps the importer's name", "log.arguments", ((NAME2, "    *(const char **)(void *)b->name = name;\n"), (LOG2, LOG2.replace("b->name", "*(const char **)(void *)b->name"))), (2,)),
     LateMutant("logs with another environment", "log.arguments", ((LOG2, LOG2.replace("b->environment", "b")),), (2,)),

@@ -104,7 +104,7 @@ BALL = [
     LateMutant("a gust by chance", "life.several life.repeat life.threads value.pure", (("    s->shape = 2;\n", "    s->shape = 2;\n    srand(1);\n"), ("static void ball_rk4(State *s, double size)\n{\n", "static void ball_rk4(State *s, double size)\n{\n    if (s->mode == STEPPING) s->v += 1e-5 * (rand() % 100 - 50);\n")), BOTH, CS),
     LateMutant("moves otherwise while it logs", "log.setting log.disabled life.repeat", (("    if (ball_advance(&b->s, point + size)) {", "    if (b->logging) b->s.v *= 1.001;\n    if (ball_advance(&b->s, point + size)) {"),), (2,), CS),
     *life("a handler at the end of the process", "life.unload life.crash life.leak", "on_exit(said, NULL);", more=((GLOBALS, "static void said(int k, void *p) { volatile int n = 0; for (; n < 3; ++n) {} (void)k, (void)p; }\n" + GLOBALS), ("#include <fenv.h>\n", "#define _GNU_SOURCE\n#include <fenv.h>\n"))),
-    # units
+    # FMUs
     *[LateMutant(name, "units.exponents", (), (2, 3), description=(("</UnitDefinitions>", f'<Unit name="{unit}"><BaseUnit {base}/></Unit></UnitDefinitions>'), ('unit="kg" min="1e-3"', f'unit="{unit}" min="1e-3"')))
       for name, unit, base in (("kilowatt-hours of 3600 J", "kW.h", 'kg="1" m="2" s="-2" factor="3600"'), ("bars of 1e4 Pa", "bar", 'kg="1" m="-1" s="-2" factor="1e4"'), ("kilometres an hour the other way", "km/h", 'm="1" s="-1" factor="3.6"'), ("square millimetres by 1e-3", "mm2", 'm="2" factor="1e-3"'), ("turns a minute of 1 rad/s", "rev/min", 'rad="1" s="-1"'))],
 ]

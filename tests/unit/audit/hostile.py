@@ -1,6 +1,6 @@
-"""Units that harm their host, each in one way: what they do, and the rules of which one has to say it.
+"""FMUs that harm their host, each in one way: what they do, and the rules of which one has to say it.
 
-One library is compiled; the number of the harm is patched into it, so that each unit costs nothing to make.
+One library is compiled; the number of the harm is patched into it, so that each FMU costs nothing to make.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def library() -> bytes:
 
 
 def unit(harm: int, path: Path, kinds: tuple[str, ...] = ("CoSimulation",)) -> Path:
-    """An archive whose unit does one harm; 0: none."""
+    """An archive whose FMU does one harm; 0: none."""
     content = library()
     assert content.count(b"HARM=000") == 1
     members = ball.contents(2, kinds)

@@ -26,7 +26,7 @@ class LateMutant:
         rules: One of these has to name it.
         edits: Places of the sources, what stands there and what instead.
         versions: Of FMI.
-        kinds: Interfaces that the unit has.
+        kinds: Interfaces that the FMU has.
         description: Places of its description, and what stands there instead.
     """
 

@@ -1,4 +1,4 @@
-"""Correct units, changed in one place each, and the rule that has to name the change.
+"""Correct FMUs, changed in one place each, and the rule that has to name the change.
 
 A change of the description finds one element and sets, drops or doubles something; a change of C replaces one place of
 the sources and compiles them; a change of the archive replaces a member.
@@ -30,8 +30,8 @@ class Mutant:
         name: Of the change.
         rule: What must be found.
         change: Applied to the members of the archive.
-        bases: Units that it is applied to.
-        run: Whether only the running unit shows it.
+        bases: FMUs that it is applied to.
+        run: Whether only the running FMU shows it.
     """
 
     name: str
@@ -195,7 +195,7 @@ DESCRIPTIONS = [
     Mutant("one event indicator", "header.event_indicators", put("/*", numberOfEventIndicators="one"), ("ball2", "cart2")),
     Mutant("perhaps", "flags.value", put("//CoSimulation", canHandleVariableCommunicationStepSize="perhaps"), ALL),
     Mutant("type twice", "types.unique", double("//TypeDefinitions/*[last()]"), ALL),
-    Mutant("unit for nothing", "units.unused", edited(lambda root: element(root, "//UnitDefinitions").append(etree.Element("Unit", name="A"))), ALL),
+    Mutant("FMU for nothing", "units.unused", edited(lambda root: element(root, "//UnitDefinitions").append(etree.Element("Unit", name="A"))), ALL),
     Mutant("state as input", "variables.state", put(variable("h"), causality="input", initial=None), BOTH),
     Mutant("previous of nothing", "variables.previous", put(variable("ticks"), previous="99"), ("ball3",)),
     Mutant("clocked state left out", "structure.clocked", put(variable("ticks"), previous="13"), ("ball3",)),
@@ -212,17 +212,17 @@ DESCRIPTIONS = [
     Mutant("no tolerance", "experiment.values", put("//DefaultExperiment", tolerance="0"), ALL),
     Mutant("negative step", "experiment.values", put("//DefaultExperiment", stepSize="-0.1"), ALL),
     Mutant("category twice", "log.categories", double("//Category"), ALL),
-    Mutant("unit not defined", "units.declared", drop("//Unit[@name='kg']"), ALL),
-    Mutant("unit twice", "units.unique", double("//Unit[@name='kg']"), ALL),
+    Mutant("FMU not defined", "units.declared", drop("//Unit[@name='kg']"), ALL),
+    Mutant("FMU twice", "units.unique", double("//Unit[@name='kg']"), ALL),
     Mutant("wrong exponents", "units.exponents", put("//Unit[@name='N']/BaseUnit", s="-1"), ALL),
     Mutant("wrong factor", "units.exponents", put("//Unit[@name='m']/BaseUnit", factor="1000"), ALL),
     Mutant("degrees without offset", "units.exponents", edited(lambda root: etree.SubElement(etree.SubElement(element(root, "//UnitDefinitions"), "Unit", name="degC"), "BaseUnit", K="1")), ALL),
     Mutant("clock without interval", "variables.clocks", edited(lambda root: etree.SubElement(element(root, "//ModelVariables"), "Clock", name="tick", valueReference="900", causality="input", intervalVariability="constant")), ("ball3",)),
     Mutant("no factor", "units.factor", put("//Unit[@name='m']/BaseUnit", factor="0"), ALL),
-    Mutant("unit without base", "units.base", drop("//Unit[@name='m']/BaseUnit"), ALL),
+    Mutant("FMU without base", "units.base", drop("//Unit[@name='m']/BaseUnit"), ALL),
     Mutant("display unit", "units.display", put(typed("g"), displayUnit="ft/s2"), ALL),
     Mutant("display unit of an alias", "units.display", edited(lambda root: element(root, variable("v")).append(etree.Element("Alias", name="speed", displayUnit="km/h"))), ("ball3",)),
-    Mutant("unit of a slope", "units.derivative", put(typed("der(v)"), unit="m"), BOTH),
+    Mutant("FMU of a slope", "units.derivative", put(typed("der(v)"), unit="m"), BOTH),
     Mutant("type not defined", "types.declared", put(typed("shape"), declaredType="Form"), BOTH),
     Mutant("item value twice", "types.items", put("//Item[2]", value="1"), ALL),
     Mutant("name twice", "variables.unique", put(variable("g"), name="time"), ALL),
@@ -383,7 +383,7 @@ ARCHIVES = [
     Mutant("no word on tools", "archive.external", put("//CoSimulation", needsExecutionTool="true"), BOTH),
 ]
 
-# What only the running unit shows, though the description was changed.
+# What only the running FMU shows, though the description was changed.
 RUNNING = [
     Mutant("derivatives exchanged", "derivative.state", exchange(typed("der(h)"), typed("der(v)"), "derivative"), BOTH, run=True),
     Mutant("derivatives exchanged, ours", "derivative.state", exchange(typed("der(x)"), typed("der(theta)"), "derivative"), OURS, run=True),

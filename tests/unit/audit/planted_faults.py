@@ -40,9 +40,9 @@ class Planted:
     Attributes:
         name: Of the fault and of its unit.
         rules: One of these has to name it.
-        make: Writes the unit to a path.
+        make: Writes the FMU to a path.
         group: The table that it stands in: ``read``, ``lies``, ``code``, ``ours``, ``late`` or ``sampler``.
-        base: The correct unit that it was, where that is judged too.
+        base: The correct FMU that it was, where that is judged too.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Planted:
 
     @property
     def run(self) -> bool:
-        """Whether only a running unit shows it."""
+        """Whether only a running FMU shows it."""
         return any(rules()[each].half == "behaviour" for each in self.rules) and self.group != "read"
 
     def judged(self, path: Path) -> AuditResult:
@@ -126,7 +126,7 @@ def _sampler(mutant: late_mutants.LateMutant, _base: Base, path: Path) -> Path:
 
 
 def _own(mutant: mutants.OwnMutant, base: Base, path: Path) -> Path:
-    """A unit of ours with one place of its sources changed, compiled from them."""
+    """An FMU of ours with one place of its sources changed, compiled from them."""
     members = base(mutant.base)
     mutant.change(members)
     folder = Path(tempfile.mkdtemp(dir=ball.scratch()))

@@ -1,4 +1,4 @@
-"""The sampler, a unit by another maker: arrays that a structural parameter sizes, clocks that tick, and all types of FMI 3."""
+"""The sampler, an FMU by another maker: arrays that a structural parameter sizes, clocks that tick, and all types of FMI 3."""
 
 # ruff: noqa: E501  a variable, a line of XML: one line
 

@@ -74,7 +74,7 @@ def test_an_expired_waiver_covers_nothing(wrong: Path, tmp_path: Path) -> None:
     [
         ('message = "*nothing like it*"', True),
         ('where = "modelDescription.xml"', True),  # the whole place would be compared: *modelDescription.xml*
-        ('unit = "other.fmu"', False),  # a policy is for many units
+        ('unit = "other.fmu"', False),  # a policy is for many FMUs
         ('where = "*modelDescription.xml*"', False),
     ],
 )
@@ -186,7 +186,7 @@ def test_exit_codes_of_units_that_cannot_be_run(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("wrong")
 def test_the_action_s_script_audits_a_folder(tmp_path: Path) -> None:
-    """As action.yml runs it: all units below a folder, one summary, the worst exit code."""
+    """As action.yml runs it: all FMUs below a folder, one summary, the worst exit code."""
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     script = ROOT / "scripts" / "audit_action"
     assert "scripts/audit_action" in text

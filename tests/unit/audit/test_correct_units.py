@@ -1,4 +1,4 @@
-"""No false alarm: correct units, our own and another maker's, are found correct, all rules judged."""
+"""No false alarm: correct FMUs, our own and another maker's, are found correct, all rules judged."""
 
 # ruff: noqa: E501  a line of XML: one line
 
@@ -24,7 +24,7 @@ NIGHT = pytest.mark.repeats
 
 
 MANY_CALLS = ("life.leak", "life.threads", "life.several", "life.uninitialized")
-"""Rules that take thousands of calls: by day they are judged of one unit, the ball of FMI 3."""
+"""Rules that take thousands of calls: by day they are judged of one FMU, the ball of FMI 3."""
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_modules_of_the_working_folder_are_not_taken_for_the_library(
 
 
 def test_what_pythonfmu_does_is_told(base: Base, tmp_path: Path) -> None:
-    """Our description of these units is right; what is found is pythonfmu's C++ side, and true."""
+    """Our description of these FMUs is right; what is found is pythonfmu's C++ side, and true."""
     result = audit(ball.pack(base("python"), tmp_path / "pendulum.fmu"), others=False)
     found = {each.rule for each in result.findings}
     assert {"life.token", "host.path", "state.free"} <= found

@@ -1,4 +1,4 @@
-"""Units that are not loaded by the auditor's own process: those of Windows through wine, and any under valgrind."""
+"""FMUs that are not loaded by the auditor's own process: those of Windows through wine, and any under valgrind."""
 
 # ruff: noqa: E501  an edit: one line
 

@@ -1,4 +1,4 @@
-"""Units that harm their host: each gets its verdict, and nothing is left behind. ``scripts/audit_mutants`` has all."""
+"""FMUs that harm their host: each gets its verdict, and nothing is left behind. ``scripts/audit_mutants`` has all."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_follows_threads_that_wait_is_tried_in_a_new_process(tmp_path: Path
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_nothing_outlives_an_auditor_that_is_ended(how: signal.Signals, tmp_path: Path) -> None:
-    """However it ends: the unit, which blocks all signals and loops, ends too, and its folder goes.
+    """However it ends: the FMU, which blocks all signals and loops, ends too, and its folder goes.
 
     It has two kinds of interfaces, which are tried at once: none of them is begun anew.
     """
@@ -106,7 +106,7 @@ def processes(mark: str) -> list[int]:
 
 
 def spins(process: int) -> bool:
-    """Whether it blocks SIGTERM, as the unit does before it loops."""
+    """Whether it blocks SIGTERM, as the FMU does before it loops."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

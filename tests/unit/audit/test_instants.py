@@ -39,7 +39,7 @@ def named(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
 def test_time_events_told_too_late_are_named_though_an_indicator_finds_them(fmi, build, tmp_path):
-    """In importers that watch indicators such a unit moves as it should: its proof passes."""
+    """In importers that watch indicators such an FMU moves as it should: its validation passes."""
     assert not named(packed(build[fmi], tmp_path / "right.fmu"))
     late = named(changed_unit(build[fmi], tmp_path / "late.fmu", {"events.c": NEXT}))
     assert len(late) == 1

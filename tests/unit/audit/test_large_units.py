@@ -16,7 +16,7 @@ from mb2fmu.audit.description.description_import import read_description
 
 
 def described(states: int, parameters: int, outputs: int) -> Stage:
-    """Of a unit with so many variables."""
+    """Of an FMU with so many variables."""
     head = '<ScalarVariable name="{}" valueReference="{}" causality="{}" variability="{}">'
     kinds = [*["state"] * states, *["slope"] * states, *["parameter"] * parameters, *["output"] * outputs]
     lines = []

@@ -29,7 +29,7 @@ def tried(*, run: bool) -> list[object]:
 
 @pytest.fixture(scope="session")
 def said(base: Base, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], int]:
-    """Number of findings of a rule in a correct unit that is only read."""
+    """Number of findings of a rule in a correct FMU that is only read."""
     folder = tmp_path_factory.mktemp("right")
 
     @functools.cache

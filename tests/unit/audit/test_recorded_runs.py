@@ -38,7 +38,7 @@ def written(path: Path, names: list[str], rows: object) -> Path:
 
 
 def recorded(unit: Path, *, gain: float = 1.0, end: float = STOP, **starts: float) -> None:
-    """Files beside the unit, the result as fmpy finds it; the force is a ramp that jumps at 0.5 s.
+    """Files beside the FMU, the result as fmpy finds it; the force is a ramp that jumps at 0.5 s.
 
     fmpy holds inputs between output points, also in Model Exchange: these are close together.
     """

@@ -1,4 +1,4 @@
-"""What a right unit of a stiff mechanism says of its derivatives is no fault."""
+"""What a right FMU of a stiff mechanism says of its derivatives is no fault."""
 
 from __future__ import annotations
 

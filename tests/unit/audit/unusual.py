@@ -1,4 +1,4 @@
-"""Right units that are not as most are: nothing but the time, texts only, a tool beside it, an end of its own, and so on."""
+"""Right FMUs that are not as most are: nothing but the time, texts only, a tool beside it, an end of its own, and so on."""
 
 # ruff: noqa: E501  a variable, a line of XML: one line
 

@@ -72,7 +72,7 @@ def test_run_goes_the_whole_way(finished: subprocess.CompletedProcess[str], swin
     inside = unpack(out / "Swing.fmu")["documentation/index.html"].decode()
     assert page.startswith("<!doctype html>")
     assert inside.startswith("<!doctype html>")
-    assert "formulate" in page  # timings stand in the page beside the unit only
+    assert "formulate" in page  # timings stand in the page beside the FMU only
     assert "formulate" not in inside
 
 
@@ -107,7 +107,7 @@ def test_validate_judges_a_unit_of_other_parameters_short(
     verdict, page = tmp_path / "verdict.json", tmp_path / "page.html"
     result = call("validate", tmp_path / "Swing.fmu", "--model", swing, "--json", verdict, "--report", page)
     assert result.exit_code == 1
-    assert "Swing: fell short: pin.angle" in result.stdout
+    assert "Swing: failed: pin.angle" in result.stdout
     told = json.loads(verdict.read_text())
     assert told["passed"] is False
     assert page.read_bytes().startswith(b"<!doctype html>")
@@ -166,7 +166,7 @@ def test_who_waits_long_is_told_for_what_in_a_pipe_too(
         progress.started("validate")
         progress.came_to("validate", "run the unit")
         progress.finished(Timing("validate", 99.5))
-    assert capfd.readouterr().err.splitlines() == ["validate …", "validate: run the unit …", "validate: 99.50 s"]
+    assert capfd.readouterr().err.splitlines() == ["validate …", "validate: run the FMU …", "validate: 99.50 s"]
 
 
 def test_platforms_are_told_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:

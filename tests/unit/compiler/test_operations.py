@@ -114,7 +114,7 @@ def test_matlab_is_the_operation(tmp_path) -> None:
 
 
 def test_slopes_are_those_of_the_operation() -> None:
-    """Held against differences with 40 digits, where the operation is smooth."""
+    """Compared with differences with 40 digits, where the operation is smooth."""
     built, labels = program()
     f = evaluator(built, "slopes")
     for point in itertools.product((-1.7, -0.6, 0.3, 0.8, 2.4), (-0.7, 0.45, 1.9)):

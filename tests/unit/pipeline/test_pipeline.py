@@ -143,8 +143,8 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
 
     again = mb2fmu.validate(finished.exported.path, pendulum(), observer=Listener())
     assert again.passed
-    assert "validate: run the unit as Co-Simulation" in told
-    assert told[-1] == "validate: audit what the unit says of itself"
+    assert "validate: run the FMU as Co-Simulation" in told
+    assert told[-1] == "validate: audit what the FMU says of itself"
 
 
 def test_observer_is_told_each_stage_once_and_in_order() -> None:
@@ -215,9 +215,9 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
         "assert 'sympy' not in sys.modules\n"
         "mb2fmu.Model\n"
         "assert 'sympy' in sys.modules and 'fmpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
-        "mb2fmu.report.describe, mb2fmu.export\n"  # what an export needs is none of the proof's
-        "proof = {'mb2fmu.validation', 'mb2fmu.audit', 'fmpy', 'rich'} & set(sys.modules)\n"
-        "assert not proof, proof\n"
+        "mb2fmu.report.describe, mb2fmu.export\n"  # what an export needs is none of the validation's
+        "validation = {'mb2fmu.validation', 'mb2fmu.audit', 'fmpy', 'rich'} & set(sys.modules)\n"
+        "assert not validation, validation\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

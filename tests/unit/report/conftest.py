@@ -206,7 +206,7 @@ def _result(
 
 
 def _reference(equations: EquationsOfMotion, variables: tuple[Variable, ...], time: Any, truth: Any) -> Reference:
-    """The motion that the unit is held against: cosines, known to 1e-13."""
+    """The motion that the FMU is compared with: cosines, known to 1e-13."""
     uncertainty = np.full_like(truth, 1e-13)
     run = Conditions(
         time=time,
@@ -248,14 +248,14 @@ def _compared(v: Variable, verdict: Any, horizon: float, errors: Any, bounds: An
         ratio=float(errors[-1] / bounds[-1]),
         horizon=horizon,
         verdict=verdict,
-        reason="" if verdict == "passed" else "it fell short",
+        reason="" if verdict == "passed" else "it failed",
         errors=errors,
         bounds=bounds,
     )
 
 
 def _invariants(time: Any) -> tuple[InvariantResult, InvariantResult]:
-    """An energy balance and a step defect, both kept."""
+    """An energy balance and a one-step error, both kept."""
     drift = InvariantResult(
         name="energy balance",
         formula="|T − T(0) − W|",
@@ -269,7 +269,7 @@ def _invariants(time: Any) -> tuple[InvariantResult, InvariantResult]:
         bounds=np.full_like(time, 1e-6),
     )
     defect = InvariantResult(
-        name="step defect of hinge.angle",
+        name="one-step error of hinge.angle",
         formula="|x(t + h) − Φ(x(t))|",
         unit="rad",
         value=1e-10,

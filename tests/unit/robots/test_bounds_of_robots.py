@@ -1,4 +1,4 @@
-"""Bounds of the second reading of a robot's file: of the mechanism's own scale, whatever its lengths are."""
+"""Bounds of the independent import of a robot's file: of the mechanism's own scale, whatever its lengths are."""
 
 from __future__ import annotations
 

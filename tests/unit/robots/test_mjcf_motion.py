@@ -1,4 +1,4 @@
-"""x' of MJCF files against MuJoCo, at 200 random states each; and what the proof makes of them."""
+"""x' of MJCF files against MuJoCo, at 200 random states each; and what the validation makes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accelerations of robots: published numbers, Pinocchio, every formulation, and the second reading of the file."""
+"""Accelerations of robots: published numbers, Pinocchio, every formulation, and the independent import of the file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def worst_against_second_reading(path: Path, **settings: object) -> float:
-    """Largest error of x' over its bound, at the points of the proof."""
+    """Largest error of x' over its bound, at the points of the validation."""
     return worst_of(pipeline.derive(path, arguments=settings))
 
 

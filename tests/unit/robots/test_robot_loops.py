@@ -202,7 +202,7 @@ def four_in_sdf(at: str = "") -> str:
 
 @pytest.mark.parametrize("fault", ["none", "none in SDF", "rounded offset", "another place", "a row is missing"])
 def test_what_is_misread_of_a_loop_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    """Of a side file, of MJCF and of SDF: the unit's x' is not what the second reading has."""
+    """Of a side file, of MJCF and of SDF: the unit's x' is not what the independent import has."""
     if fault in {"none", "rounded offset"}:
         path = tmp_path / "four.urdf"
         path.write_text(FOUR_BAR)

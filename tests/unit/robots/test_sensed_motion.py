@@ -1,4 +1,4 @@
-"""Positions and velocities of links in expressions: in the unit, the reference, the second reading."""
+"""Positions and velocities of links in expressions: in the unit, the reference, the independent import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The units of the example of two masses, built once."""
+"""The FMUs of the example of two masses, built once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A unit with events under the master: a ball that bounces, on a spring below a box, against both as one model."""
+"""An FMU with events under the master: a ball that bounces, on a spring below a box, against both as one model."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def coupled(units: dict[str, Path], step: float) -> tuple[SystemMotion, float]:
 
 
 def test_steps_end_at_events_of_fmi_3_so_that_the_order_stays(units: dict[str, dict[str, Path]]) -> None:
-    """Event Mode and early return of a unit of ours: all components meet at each impact, and courses begin anew.
+    """Event Mode and early return of an FMU of ours: all components meet at each impact, and courses begin anew.
 
     The order is that of two halvings: where in a step an impact comes is another matter at each size.
     """
@@ -114,7 +114,7 @@ def test_units_of_fmi_2_bounce_within_their_steps(units: dict[str, dict[str, Pat
 
 
 def instance(path: Path, folder: Path, *, events: bool = False) -> Any:
-    """A unit of Co-Simulation at the start of its run, in Step Mode."""
+    """An FMU of Co-Simulation at the start of its run, in Step Mode."""
     described = fmpy.read_model_description(str(path))
     folder = Path(fmpy.extract(str(path), unzipdir=str(folder / str(uuid.uuid4()))))
     new = described.fmiVersion.startswith("3")

@@ -1,4 +1,4 @@
-"""Real units under the master: the numbers that linear components give, both versions of FMI, the same bits again."""
+"""Real FMUs under the master: the numbers that linear components give, both versions of FMI, the same bits again."""
 
 from __future__ import annotations
 

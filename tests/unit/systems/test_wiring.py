@@ -58,7 +58,7 @@ def test_wrong_connections_are_named(
 
 
 def test_what_cannot_be_connected_is_told_with_its_type(components: list[Component]) -> None:
-    """A unit may have outputs of other types; one that has nothing else is not asked what was meant."""
+    """An FMU may have outputs of other types; one that has nothing else is not asked what was meant."""
     left, right = components
     described = [replace(each, type="Integer") if each.name == "x" else each for each in left.description.variables]
     counting = replace(left, variables={}, terminals={}, description=replace(left.description, variables=described))
@@ -125,7 +125,7 @@ def test_values_are_converted(components: list[Component]) -> None:
     ("to", "words"),
     [
         (["middle.m"], "'middle.m' names no component"),
-        (["left.mass"], "the unit has no such variable"),
+        (["left.mass"], "the FMU has no such variable"),
         (["left.v"], "kg is not m/s"),
         (["right.force"], "cannot be set"),
         (["left.m", "right.m"], "right.m has two values"),

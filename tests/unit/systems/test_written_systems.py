@@ -33,7 +33,7 @@ from mb2fmu.systems.system_picture import system_picture
 
 Units = dict[str, dict[str, Path]]
 HELD = 1.01993416
-"""x1(1) of held inputs at 1 ms, one unit after another, every output of new inputs."""
+"""x1(1) of held inputs at 1 ms, one FMU after another, every output of new inputs."""
 FMPY_SSP = 1.06143743
 """What FMPy's SSP simulation gives: it passes outputs on that were read of old inputs, and begins with zeros."""
 
@@ -133,7 +133,7 @@ def test_libcosim_runs_the_configuration(written: Path) -> None:
 
 
 def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: Units, tmp_path: Path) -> None:
-    """FMPy applies no values, so they are those of the units; ecos and libcosim do, from what stands at components."""
+    """FMPy applies no values, so they are those of the FMUs; ecos and libcosim do, from what stands at components."""
     system = two_masses(mass_units["2"])
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     joined = join(system, [read_component(name, system.source_of(name)) for name in system.names])
@@ -189,7 +189,7 @@ def test_factors_and_wires_that_go_back_are_inside_of_the_picture() -> None:
     left, top, width, height = map(float, root.get("viewBox").split())
     shown = {**root.nsmap, "s": root.nsmap[None]}
     shown.pop(None)
-    for text in root.xpath("//s:text[contains(@class, 'unit end')]", namespaces=shown):
+    for text in root.xpath("//s:text[contains(@class, 'FMU end')]", namespaces=shown):
         assert left < float(text.get("x")) - 6 * len(text.text)
     for wire in root.xpath("//s:path[@class='wire']", namespaces=shown):
         across = [float(x) for x in re.findall(r"[MH](-?[\d.]+)", wire.get("d"))]

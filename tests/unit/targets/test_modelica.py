@@ -170,7 +170,7 @@ def test_a_planted_friction_is_seen() -> None:
 
 
 def test_samples_and_tables(tmp_path: Path) -> None:
-    """A held control of a sampled place, and a spring of tabulated force, move as the unit does."""
+    """A held control of a sampled place, and a spring of tabulated force, move as the FMU does."""
     path = tmp_path / "held.py"
     path.write_text(SAMPLED)
     text = readers.source_of(pipeline.derive(path))

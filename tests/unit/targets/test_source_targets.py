@@ -1,4 +1,4 @@
-"""Equations as C and as MATLAB code: they run by themselves, and give what the unit and the program give."""
+"""Equations as C and as MATLAB code: they run by themselves, and give what the FMU and the program give."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path)
 
 
 def test_units_of_python_refuse_friction_that_sticks(tmp_path):
-    with pytest.raises(EmitError, match="friction that sticks, which units of Python do not have"):
+    with pytest.raises(EmitError, match="friction that sticks, which FMUs of Python do not have"):
         pipeline.export(MODELS / "stick_slip_belt.py", tmp_path, backend="python")
 
 
@@ -207,7 +207,7 @@ def latched() -> Model:
 
 
 def test_the_command_of_units_writes_source_code_with_their_treatment_of_loops(tmp_path: Path) -> None:
-    """Options that only units have are refused, each by name, and nothing is written."""
+    """Options that only FMUs have are refused, each by name, and nothing is written."""
 
     def exported(*words: str) -> tuple[int, str]:
         given = ["export", str(MODELS / "four_bar.py"), "--target", "c", "-o", str(tmp_path / "four"), *words]
@@ -216,7 +216,7 @@ def test_the_command_of_units_writes_source_code_with_their_treatment_of_loops(t
 
     code, said = exported("--fmi", "3", "--fast")
     assert code == 2
-    assert "--fmi, --fast: only a unit has this" in said
+    assert "--fmi, --fast: only an FMU has this" in said
     assert not (tmp_path / "four").exists()
     assert exported("--constraints", "explicit")[0] == 0
     derivation = pipeline.derive(MODELS / "four_bar.py", constraints="explicit")

@@ -208,5 +208,5 @@ class {name}(Fmi2Slave):
 
 @pytest.fixture(scope="session")
 def pendulum_fmu(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stock pythonfmu unit of :func:`pendulum`, with an input torque per inertia."""
+    """A stock pythonfmu FMU of :func:`pendulum`, with an input torque per inertia."""
     return built(tmp_path_factory.mktemp("stock"), "StockPendulum", UNIT.format(name="StockPendulum"))

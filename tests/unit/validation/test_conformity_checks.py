@@ -1,4 +1,4 @@
-"""What a unit declares is held against the standards, against what it does, and against the model."""
+"""What an FMU declares is compared with the standards, against what it does, and against the model."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
 
 @pytest.fixture(scope="module")
 def built():
-    """The right unit, and what it is held against."""
+    """The right FMU, and what it is compared with."""
     derivation = pipeline.derive(MODEL)
     return derivation, pipeline.build(derivation).core
 
 
 def errors(built, tmp_path, edit=None) -> list[str]:
-    """What is said against the unit with another description, checker and message."""
+    """What is said against the FMU with another description, checker and message."""
     derivation, core = built
     files = dict(core.files)
     files.update(edited(edit)(FileTree(files)).files if edit else {})
@@ -60,12 +60,12 @@ def test_nothing_is_said_against_the_right_unit(built, tmp_path):
 
 
 def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_path):
-    """Faults of one unit, each told: none hides another."""
+    """Faults of one FMU, each told: none hides another."""
     faults = [
         (put("//ScalarVariable[@name='m']/Real", start="0.3"), "model: m is declared to start at 0.3"),
         (put("//ScalarVariable[@name='theta']/Real", start="0.5"), "model: theta is declared to start at 0.5"),
         (put("//ScalarVariable[@name='solver_step']/Real", unit="kg"), "model: solver_step is declared to be in kg"),
-        (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "model: the unit kg is defined as 0.001"),
+        (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "model: the FMU kg is defined as 0.001"),
         (put("//Unit[@name='rad']/DisplayUnit", factor="60.0"), "model: the display unit deg"),
         (
             put("//ScalarVariable[@name='cart_acceleration']/Real", unit="m/s"),
@@ -148,7 +148,7 @@ def test_arrays_are_the_models(edit, told):
 
 
 def test_an_array_has_the_widest_bounds_of_its_elements(tmp_path):
-    """A robot whose drives are not all of one strength: its right arrays of FMI 3 fell short."""
+    """A robot whose drives are not all of one strength: its right arrays of FMI 3 failed."""
     file = tmp_path / "arm.urdf"
     limit = '<limit lower="-9" upper="9" effort="30" velocity="9"/>'
     file.write_text(ARM.replace('type="continuous"', 'type="revolute"').replace('<dynamics damping="0.1"/>', limit))
@@ -208,7 +208,7 @@ OPEN = "the holonomic constraints: they contradict each other and stay open, las
 def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     rule, message, redundant, stiff, fails, built, tmp_path, monkeypatch
 ):
-    """What a right unit is forgiven hides no other refusal."""
+    """What a right FMU is forgiven hides no other refusal."""
     derivation, core = built
     experiment = replace(derivation.definition.experiment, stiff=stiff)
     definition = replace(derivation.definition, experiment=experiment)
@@ -223,7 +223,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
 
 
 def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch):
-    # By the clock: a busy machine must not let a unit pass that was not looked at.
+    # By the clock: a busy machine must not let an FMU pass that was not looked at.
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.BUDGET", 0.0)
     with pytest.raises(ToolError, match="could not be audited in time"):
         errors(built, tmp_path)

@@ -1,4 +1,4 @@
-"""CVODE in the proof is told where a unit gives no derivatives: a shorter step after Discard, the end after Error."""
+"""CVODE in the validation is told where an FMU gives no derivatives: a shorter step after Discard, the end after Error."""
 
 from __future__ import annotations
 

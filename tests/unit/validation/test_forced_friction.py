@@ -31,7 +31,7 @@ SINGLE = {
 }
 PAIRS = {"sticks": Pair(P=1, w=0.7, F=0.3), "peak": Pair(P=1, w=0.9, F=0.2, peak=1.5), "one": Pair(P=1, w=2, F=0.6)}
 KINDS = [("CoSimulation", 1e-7), ("ModelExchange", 1e-5)]
-"""How a unit is run, and how near its events and places are, in s and m."""
+"""How an FMU is run, and how near its events and places are, in s and m."""
 
 
 def forced(names: list[str], pairs: list[str]) -> Model:

@@ -59,7 +59,7 @@ def read_of(model: Model) -> Read:
 
 
 def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> Independence:
-    """What is said of a unit that evaluates ``used`` where the model says ``true``; its program answers for it."""
+    """What is said of an FMU that evaluates ``used`` where the model says ``true``; its program answers for it."""
     made = motions or own_motions(*true)
     definition = true[1].declared
     evaluated = Evaluated(used, method)
@@ -329,7 +329,7 @@ def test_the_users_objects_stay_as_they_were(name):
 
 @pytest.mark.parametrize("off", [1e-10, 1e-8])
 def test_what_closing_anew_is_allowed_hides_no_fault(off):
-    """Sixteen times the bounds are still some 1e-11 of x': whatever is wrong in a unit is larger."""
+    """Sixteen times the bounds are still some 1e-11 of x': whatever is wrong in an FMU is larger."""
     made = own_motions(*models()["four_bar"]())
     names = tuple(made.samples[0].rates["kinematics"])
     description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names), variables={})
@@ -467,7 +467,7 @@ def steering_crosses(computed: tuple[str, ...]) -> np.ndarray:
 
 
 def test_points_are_put_together_as_the_start_where_the_unit_computes():
-    """A unit by ``explicit`` has the start's branch of each loop; it is asked there, away from where two meet."""
+    """An FMU by ``explicit`` has the start's branch of each loop; it is asked there, away from where two meet."""
     computed = ("rack", "tie_left", "steer_left", "tie_right", "steer_right")
     own = steering_crosses(computed)
     assert len(own) > 20
@@ -496,7 +496,7 @@ def test_round_off_of_closed_loops_is_no_scale():
 
 
 def test_inputs_have_either_sign_at_the_points():
-    """A robot's torque hangs about what holds its weight; a unit that is wrong beyond zero must not pass."""
+    """A robot's torque hangs about what holds its weight; an FMU that is wrong beyond zero must not pass."""
     checked = check_model(robot_of_tests())
     made = robot_motions(checked)
     for place in made.inputs.values():

@@ -1,4 +1,4 @@
-"""Integrals of motion in the proof: found as the theory finds them, right, and a unit that breaks one fails."""
+"""Integrals of motion in the validation: found as the theory finds them, right, and an FMU that breaks one fails."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_outputs_are_what_the_proof_judges() -> None:
 def test_terms_of_a_momentum_are_what_each_speed_contributes() -> None:
     """A plate that falls and stands askew, its speeds along its own sides: nothing moves along N.y, two speeds do.
 
-    Errors of a right unit's speeds do not cancel as the speeds do.
+    Errors of a right FMU's speeds do not cancel as the speeds do.
     """
     y, z, a, v, w, spin = me.dynamicsymbols("y z a v w spin")
     N, O = me.ReferenceFrame("N"), me.Point("O")
@@ -186,7 +186,7 @@ def test_momentum_of_nothing_is_refused() -> None:
 
 
 def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
-    """The unit has a force that does no work: no step defect and no energy says anything of it."""
+    """The FMU has a force that does no work: no one-step error and no energy says anything of it."""
     mechanism = mechanism_of(cart())
     equations = formulate_given_acceleration(mechanism)
     stick = validation.make_yardstick(

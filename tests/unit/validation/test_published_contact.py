@@ -1,4 +1,4 @@
-"""Closed forms of compliant contact, by the reference to 1e-8 and by units in Co-Simulation to 1e-7."""
+"""Closed forms of compliant contact, by the reference to 1e-8 and by FMUs in Co-Simulation to 1e-7."""
 
 from __future__ import annotations
 

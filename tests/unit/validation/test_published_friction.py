@@ -19,7 +19,7 @@ from mb2fmu.validation.reference.reference_run import make_reference
 
 MODELS = Path(__file__).parents[3] / "models"
 KINDS = [("CoSimulation", 1e-8), ("ModelExchange", 1e-6)]
-"""How a unit is run, and how near it comes, relative."""
+"""How an FMU is run, and how near it comes, relative."""
 LOCKS = [0.7096214747, 0.7916623592, 0.8311085061, 0.9068501928, 1.0002958599, 1.1439674925]
 CLUTCHES_END = [3.247058272419, 7.486119099114]
 BACKLASH_END = [-0.155581413450, -7.022937275580]
@@ -122,12 +122,12 @@ def test_a_freewheel_lets_the_second_run_on():
     assert w1[~joined] == pytest.approx(-2 * np.cos(time[~joined]), abs=1e-11)
 
 
-# --- the units of these -----------------------------------------------------------------------------------------------
+# --- the FMUs of these -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory):
-    """All masses on one line, each with its own friction or stops: the unit has the events of all."""
+    """All masses on one line, each with its own friction or stops: the FMU has the events of all."""
     return str(export(lines.busy_line(), tmp_path_factory.mktemp("line"), fmi="3").path)
 
 

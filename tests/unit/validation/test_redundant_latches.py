@@ -1,4 +1,4 @@
-"""Where closed latches hold one motion twice, each bears its part in whatever unit its row is written in."""
+"""Where closed latches hold one motion twice, each bears its part in whatever FMU its row is written in."""
 
 import numpy as np
 import pytest

@@ -156,7 +156,7 @@ def test_rates_of_which_neither_divides_the_other(tmp_path):
 
 
 def test_the_proof_begins_behind_the_first_sample(tmp_path):
-    """A controller that remembers is not sampled twice at 0 s: steps and errors that grow start where the unit is."""
+    """A controller that remembers is not sampled twice at 0 s: steps and errors that grow start where the FMU is."""
     judge = Judge()
     for name, make in (("delayed", delayed), ("rates", functools.partial(two_rates, 0.07, 3))):
         found = judge.result(make, export(make(), tmp_path / name).path)

@@ -40,7 +40,7 @@ CASES = {
 
 @dataclass
 class Slave:
-    """A unit in Co-Simulation, of FMI 2 or 3."""
+    """An FMU in Co-Simulation, of FMI 2 or 3."""
 
     folder: str
     description: fmpy.model_description.ModelDescription

@@ -1,4 +1,4 @@
-"""Parameters that are changed at the very instant of a sample: the unit samples with them as it goes on."""
+"""Parameters that are changed at the very instant of a sample: the FMU samples with them as it goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mb2fmu animate``: of a model, of a unit that carries its scene, of one that does not."""
+"""``mb2fmu animate``: of a model, of an FMU that carries its scene, of one that does not."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_unit_moves_as_its_model_does(folder):
-    """Poses from the unit's own states, by the program that it carries."""
+    """Poses from the FMU's own states, by the program that it carries."""
     unit, signals = pipeline.animate(folder / "Swing.fmu")
     model, _ = pipeline.animate(folder / "swing.py")
     np.testing.assert_allclose(unit.poses.positions, model.poses.positions, atol=1e-6)

@@ -20,7 +20,7 @@ STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 
 
 def in_words(status: int) -> str:
-    """Return the name of a status; its number where the standards have none, since a unit may answer anything."""
+    """Return the name of a status; its number where the standards have none, since an FMU may answer anything."""
     return STATUS[status] if 0 <= status < len(STATUS) else str(status)
 
 
@@ -113,7 +113,7 @@ class Step:
 
 @dataclass
 class Memory:
-    """FMI 2's memory functions, and what a unit has allocated by them."""
+    """FMI 2's memory functions, and what an FMU has allocated by them."""
 
     asked: int = 0
     live: set[int] = field(default_factory=set)
@@ -168,7 +168,7 @@ class Library:
         handle: Loaded.
         description: Of the unit.
         resources: Path of the unpacked resources folder.
-        traps: Floating-point exceptions that are unmasked while the unit runs, as the C library numbers them.
+        traps: Floating-point exceptions that are unmasked while the FMU runs, as the C library numbers them.
         misdeeds: What calls did against what they were asked for, each once, in order → the rule that it breaks.
         pace: Every call passes there.
         path: Of the binary.
@@ -209,11 +209,11 @@ PATTERN = 0xA5
 _BLANK = bytes([PATTERN]) * 8
 _FLOATS = frozenset({c.c_double, c.c_float})
 MARGIN = 4
-"""Elements behind each array that a unit fills: they must stay as they are."""
+"""Elements behind each array that an FMU fills: they must stay as they are."""
 
 
 class Room:
-    """An array for a unit to fill, with a guarded margin behind it.
+    """An array for an FMU to fill, with a guarded margin behind it.
 
     Args:
         kind: Type of the elements.
@@ -235,7 +235,7 @@ class Room:
         return [float("nan") if k in blank else value for k, value in enumerate(found)] if blank else found
 
     def misdeed(self, *, answered: bool) -> str:
-        """Return what the unit did wrong; empty if nothing.
+        """Return what the FMU did wrong; empty if nothing.
 
         Args:
             answered: The call was answered with OK, so that everything has to be there.
@@ -259,7 +259,7 @@ class Room:
 
 
 class Flags:
-    """Booleans for a unit to write; unwritten ones can be told.
+    """Booleans for an FMU to write; unwritten ones can be told.
 
     Args:
         version: 2: of the size of int; 3: of one byte.
@@ -283,5 +283,5 @@ class Flags:
         return [bool(each.value) and each.value != self._blank for each in self._cells]
 
     def unwritten(self) -> list[str]:
-        """Return the names of the flags that the unit did not write."""
+        """Return the names of the flags that the FMU did not write."""
         return [name for name, each in zip(self.names, self._cells, strict=True) if each.value == self._blank]

@@ -1,4 +1,4 @@
-"""One instance of a unit, of any version and type: statuses are returned, or raised on request."""
+"""One instance of an FMU, of any version and type: statuses are returned, or raised on request."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Instance:
         library: Whose.
         kind: ``ModelExchange`` or ``CoSimulation``.
         token: Another than the description's, to see it refused.
-        logging: Whether the unit may write messages; None (FMI 3): there is no logger.
+        logging: Whether the FMU may write messages; None (FMI 3): there is no logger.
         callbacks: False: FMI 2's memory functions are null.
         update: Called at intermediate updates (FMI 3).
         required: Variables that ``update`` uses.
@@ -92,12 +92,12 @@ class Instance:
 
     @property
     def alive(self) -> bool:
-        """Whether the unit returned an instance."""
+        """Whether the FMU returned an instance."""
         return bool(self._handle)
 
     def _instantiate2(self, name: bytes, token: bytes, logging: bool | None, callbacks: bool) -> None:
         """Instantiate for FMI 2; the name's memory is overwritten afterwards, as an importer may do."""
-        # A unit in another process calls the logger by way of ours, which gets finished texts.
+        # An FMU in another process calls the logger by way of ours, which gets finished texts.
         near = isinstance(self.library.handle, c.CDLL)
         logger, held = formatting(self._said.take) if near else (LOGGER2(self._said.take), None)
         table = Callbacks2(
@@ -295,7 +295,7 @@ class Instance:
         self.time = time
 
     def completed(self) -> tuple[bool, bool]:
-        """Complete an accepted step; return whether the unit wants Event Mode, and whether it wants to end."""
+        """Complete an accepted step; return whether the FMU wants Event Mode, and whether it wants to end."""
         kind = c.c_int if self.version == 2 else c.c_bool
         flags = Flags(self.version, "enterEventMode", "terminateSimulation")
         self.do("CompletedIntegratorStep", kind(1), *flags.pointers)
@@ -326,7 +326,7 @@ class Instance:
         return Step(status)
 
     def _terminated(self) -> bool:
-        """Return whether an FMI 2 step was discarded because the unit wants to end."""
+        """Return whether an FMI 2 step was discarded because the FMU wants to end."""
         said = c.c_int(0)
         status = self.call("GetBooleanStatus", c.c_int(TERMINATED), c.byref(said))
         return status in {OK, WARNING} and bool(said.value)
@@ -335,7 +335,7 @@ class Instance:
         """Do one communication step of an ordinary run.
 
         Raises:
-            RefusedError: If it is refused, or if the unit wants to end.
+            RefusedError: If it is refused, or if the FMU wants to end.
         """
         seen = len(self.messages)
         done = self.step(point, size)

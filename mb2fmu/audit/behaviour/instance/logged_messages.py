@@ -29,7 +29,7 @@ class Messages:
 
     @property
     def environment(self) -> int:
-        """The address that the unit gets as the importer's environment, and must return."""
+        """The address that the FMU gets as the importer's environment, and must return."""
         return c.addressof(self._place)
 
     def take(

@@ -44,7 +44,7 @@ def _printf() -> Any:
 
 
 def logger(take: Take) -> tuple[Any, Any]:
-    """Make a logger that a unit in this process can call.
+    """Make a logger that an FMU in this process can call.
 
     Args:
         take: Gets environment, name of the instance, status, category and the text with its arguments put in.

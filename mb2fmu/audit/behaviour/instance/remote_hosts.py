@@ -1,4 +1,4 @@
-"""Hosts for units that cannot be loaded here: wine, or valgrind; and their requirements.
+"""Hosts for FMUs that cannot be loaded here: wine, or valgrind; and their requirements.
 
 The program ``remote_host/remote_host.c`` is compiled once for each, and kept with a folder of wine in the user's
 cache. Each trial gets a copy of that folder without what Windows brings, which is only read.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "remote_host" / "remote_host.c"
 HERE, WINE, VALGRIND = "here", "wine", "valgrind"
 OWN = "auditor"
-"""Folder of a trial that is the auditor's, not the unit's."""
+"""Folder of a trial that is the auditor's, not the FMU's."""
 
 _WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
 _SETUP_LIMIT = 300.0
@@ -34,7 +34,7 @@ MOST_FRAMES = 16
 
 @dataclass(frozen=True, slots=True)
 class FarHost:
-    """A program that runs a unit in place of this process.
+    """A program that runs an FMU in place of this process.
 
     Attributes:
         name: ``wine`` or ``valgrind``.
@@ -64,13 +64,13 @@ def wine_host() -> FarHost:
     launcher = next((found for each in _WINE if (found := shutil.which(each))), None)
     if launcher is None:
         remedy = "install wine (Debian: apt install wine64), or audit it on Windows"
-        raise ToolError("units of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
+        raise ToolError("FMUs of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
     version = _said(launcher)
     return FarHost(WINE, launcher, str(_program("x86_64-windows-gnu")), str(_prefix(launcher, version)), version)
 
 
 def valgrind_host() -> FarHost | None:
-    """Return a host that watches the unit's use of memory; None if valgrind is not installed."""
+    """Return a host that watches the FMU's use of memory; None if valgrind is not installed."""
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
         return None
@@ -163,7 +163,7 @@ def _done(command: Sequence[str], settings: dict[str, str], failure: str) -> Non
         raise ToolError(f"{failure}:", [Fault(done.stderr.strip()[-1000:] or f"exit code {done.returncode}")])
 
 
-# --- in the process that tries the unit
+# --- in the process that tries the FMU
 
 
 def load_far(given: dict[str, Any], root: Path, path: Path) -> FarLibrary:
@@ -203,11 +203,11 @@ def windows_path(path: Path) -> str:
 
 
 def seen(root: Path, library: Path) -> list[str]:
-    """Return valgrind's errors inside the unit's code, each kind once per function.
+    """Return valgrind's errors inside the FMU's code, each kind once per function.
 
     Args:
         root: Folder of the trial.
-        library: The unit's.
+        library: The FMU's.
     """
     from xml.etree import ElementTree as ET
 
@@ -220,9 +220,9 @@ def seen(root: Path, library: Path) -> list[str]:
 
 
 def _told(error: ET.Element, library: Path) -> str:
-    """Return valgrind's error in words, with the unit's own function on the stack; empty if the unit is not on it."""
+    """Return valgrind's error in words, with the FMU's own function on the stack; empty if the unit is not on it."""
     if (error.findtext("kind") or "").startswith("Leak_"):
-        return ""  # a unit can ask for these itself; what it leaves behind is counted elsewhere
+        return ""  # an FMU can ask for these itself; what it leaves behind is counted elsewhere
     what = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
     frames = [frame for stack in error.iter("stack") for frame in stack.iter("frame")]
     own = next((each for each in frames if each.findtext("obj") == str(library)), None)

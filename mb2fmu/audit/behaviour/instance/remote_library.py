@@ -2,7 +2,7 @@
 
 Arguments are those that ``instance.py`` gives to ctypes: numbers, arrays, references, FMI's callbacks. Arrays go there
 and come back whole, with the margins by which writing beyond them is seen. When the process dies this one dies in the
-same way, so that whoever watches it tells a crash of the unit as such.
+same way, so that whoever watches it tells a crash of the FMU as such.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class FarLibrary:
         return None if size == _NOTHING else self._take(size)
 
     def _answer(self) -> int:
-        """Return the answer to a command; messages and requests of the unit in between are passed on."""
+        """Return the answer to a command; messages and requests of the FMU in between are passed on."""
         while True:
             kind = self._take(1)
             if kind == b"R":
@@ -132,7 +132,7 @@ class FarLibrary:
                 _die(self._process, self._number("I"))
 
     def _message(self) -> None:
-        """Hand a log message of the unit to the logger of its environment, or to any if that is unknown."""
+        """Hand a log message of the FMU to the logger of its environment, or to any if that is unknown."""
         environment, status = self._number("Q"), self._number("i")
         name, category, text = self._text(), self._text(), self._text()
         # Another environment than any that was given is still a message: any logger tells so.
@@ -191,7 +191,7 @@ class FarLibrary:
         return _given(each), None
 
     def _buffer(self, each: Any) -> tuple[bytes, Callable[[], None]]:
-        """Return memory that the unit may write to."""
+        """Return memory that the FMU may write to."""
         place, size = c.addressof(each), c.sizeof(each)
 
         def take() -> None:
@@ -201,7 +201,7 @@ class FarLibrary:
         return b"b" + _block(c.string_at(place, size)), take
 
     def _pointers(self, each: Any, among: Sequence[Any], place: int) -> tuple[bytes, Callable[[], None] | None]:
-        """Return an array of pointers: to existing data, or for the unit to fill."""
+        """Return an array of pointers: to existing data, or for the FMU to fill."""
         count = len(each)
         if each._type_ is c.c_void_p and any(each):
             sizes = among[place - 1] if isinstance(among[place - 1], c.Array) else None
@@ -210,7 +210,7 @@ class FarLibrary:
         texts = each._type_ is c.c_char_p
 
         def take() -> None:
-            """Copy back what the unit has written; it is kept as long as the array."""
+            """Copy back what the FMU has written; it is kept as long as the array."""
             found = [self._text() if texts else self._take(self._number("I")) for _ in range(count)]
             each.kept = [c.create_string_buffer(data or b"") for data in found]
             for k, (data, buffer) in enumerate(zip(found, each.kept, strict=True)):

@@ -169,14 +169,14 @@ def open_descriptors() -> int | None:
 
 
 MOST_OPEN = 200
-"""Descriptors that a unit leaves open: the auditor's own are a dozen."""
+"""Descriptors that an FMU leaves open: the auditor's own are a dozen."""
 
 MOST_THREADS = max(50, 4 * (os.cpu_count() or 1))
-"""Threads that a unit leaves: libraries that compute in parallel keep one for each processor, some of them two."""
+"""Threads that an FMU leaves: libraries that compute in parallel keep one for each processor, some of them two."""
 
 
 def exhausted() -> str:
-    """Say which resources of this process the unit has nearly used up; empty if none."""
+    """Say which resources of this process the FMU has nearly used up; empty if none."""
     for number, most, what in ((open_descriptors(), MOST_OPEN, "descriptors"), (threads(), MOST_THREADS, "threads")):
         if number is not None and number > most:
             return f"{number} {what} are there, left by what was tried before: a process can have so many only"

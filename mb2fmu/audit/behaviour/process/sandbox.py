@@ -79,7 +79,7 @@ def limit(memory: int | None) -> Iterator[str]:
     try:
         import resource
     except ImportError:
-        yield "memory, files and descriptors of the unit are not limited: this system has no limits of processes"
+        yield "memory, files and descriptors of the FMU are not limited: this system has no limits of processes"
         return
     wanted = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": LARGEST_FILE, "RLIMIT_NOFILE": MOST_DESCRIPTORS}
     if memory is not None:
@@ -120,16 +120,16 @@ def confine_writes(folder: Path) -> str:
         What is lacking; empty if it holds.
     """
     if not LINUX:
-        return "files that the unit writes elsewhere are not prevented: this system has no Landlock"
+        return "files that the FMU writes elsewhere are not prevented: this system has no Landlock"
     libc = _libc()
     version = libc.syscall(_CREATE, None, c.c_size_t(0), c.c_uint(1))
     if version < 1:
-        return "files that the unit writes elsewhere are not prevented: this kernel has no Landlock"
+        return "files that the FMU writes elsewhere are not prevented: this kernel has no Landlock"
     writes = _WRITE_FILE | _MAKE_AND_REMOVE | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
     rules = struct.pack("QQQ", writes, 0, 3 if version >= 6 else 0)
     handle = libc.syscall(_CREATE, rules, c.c_size_t(len(rules) if version >= 6 else 8), c.c_uint(0))
     if handle < 0:
-        return "files that the unit writes elsewhere are not prevented: Landlock refuses"
+        return "files that the FMU writes elsewhere are not prevented: Landlock refuses"
     try:
         for path, allowed in ((folder, writes), (Path("/dev/null"), _WRITE_FILE), (Path("/dev/zero"), _WRITE_FILE)):
             place = os.open(path, getattr(os, "O_PATH", 0))
@@ -138,7 +138,7 @@ def confine_writes(folder: Path) -> str:
             os.close(place)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if libc.syscall(_RESTRICT, handle, c.c_uint(0)):
-            return "files that the unit writes elsewhere are not prevented: Landlock refuses"
+            return "files that the FMU writes elsewhere are not prevented: Landlock refuses"
     finally:
         os.close(handle)
     return ""
@@ -192,12 +192,12 @@ def watch_calls(to: socket.socket | None, *, far: bool) -> str:
 
     Args:
         to: The socket; None where there is none.
-        far: The unit runs in a process that this one starts, which has to do much that units may not.
+        far: The FMU runs in a process that this one starts, which has to do much that FMUs may not.
 
     Returns:
         What is lacking; empty if it holds.
     """
-    lacking = "processes, connections and signals of the unit are not watched"
+    lacking = "processes, connections and signals of the FMU are not watched"
     if to is None or not LINUX or platform.machine() not in _SECCOMP:
         return f"{lacking}: this system cannot do it"
     if far:

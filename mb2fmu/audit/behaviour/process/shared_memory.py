@@ -1,7 +1,7 @@
 """Channel between a process that runs a unit and its watcher: shared memory, without a descriptor.
 
-A unit that closes all descriptors, or writes into all of them, does not disturb it. Beside the messages it holds which
-function of the unit is being called, so that a crash and a hang can be told with its name.
+An FMU that closes all descriptors, or writes into all of them, does not disturb it. Beside the messages it holds which
+function of the FMU is being called, so that a crash and a hang can be told with its name.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Channel:
             struct.pack_into("Q", self._memory, 0, end + len(data))
 
     def enter(self, name: str) -> None:
-        """Note that a call of the unit begins."""
+        """Note that a call of the FMU begins."""
         self.calls += 1
         self._memory[_NAME] = _field(name)
         _COUNT_AND_INSIDE.pack_into(self._memory, 8, self.calls, 1)

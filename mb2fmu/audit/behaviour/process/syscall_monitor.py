@@ -1,6 +1,6 @@
 """System calls of a running unit: the watching process reports, allows or refuses them.
 
-A refused call comes back as not permitted; the unit has to live with that, as on a machine that is locked down.
+A refused call comes back as not permitted; the FMU has to live with that, as on a machine that is locked down.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Deeds:
             else:
                 self._tell("host.processes", "starts a process of its own")
             return errno.EPERM
-        self._tell("host.system", f"calls {name}, which is not a unit's business")
+        self._tell("host.system", f"calls {name}, which is not an FMU's business")
         return errno.EPERM
 
     def _connect(self, process: int, arguments: list[int]) -> int:

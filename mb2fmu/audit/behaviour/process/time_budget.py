@@ -1,4 +1,4 @@
-"""Time limits of probes: every call of the unit passes here, is noted, and ends a probe whose time is over.
+"""Time limits of probes: every call of the FMU passes here, is noted, and ends a probe whose time is over.
 
 A probe whose share of time is spent ends at its next call, and what it did not try is said.
 """
@@ -18,7 +18,7 @@ BETWEEN_LOOKS = 0.01
 
 
 class SkippedError(Exception):
-    """A probe cannot judge this unit; the text says why."""
+    """A probe cannot judge this FMU; the text says why."""
 
 
 class SpentError(SkippedError):

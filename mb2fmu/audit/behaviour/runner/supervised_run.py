@@ -1,4 +1,4 @@
-"""``try_unit``: give a unit to a guard, which runs the probes; collect its messages."""
+"""``try_unit``: give an FMU to a guard, which runs the probes; collect its messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LATE = 3.0
 """What a guard may need beyond the deadline, in s."""
 
 MOST_GUARDS = 3
-"""A unit that kills the process that watches it is given up then."""
+"""An FMU that kills the process that watches it is given up then."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Trial:
         judged: Rules that had something to judge.
         idle: Rule → why it had nothing to judge.
         lacking: Bounds that could not be had on this machine.
-        killed: How many processes the unit took with it.
+        killed: How many processes the FMU took with it.
         runnable: Whether there is a binary for this machine.
     """
 
@@ -116,14 +116,14 @@ class Bounds:
 
     Attributes:
         deadline: Of everything, by the monotonic clock, in s.
-        call: What one call of the unit may take, in s.
+        call: What one call of the FMU may take, in s.
         memory: Address space of the process that runs it, in bytes.
         jobs: Processes at once.
         effort: Of the processor, for all probes, in s.
         recorded: A run to be repeated.
         windows: What the archive has for Windows is run, on another system.
         wine: Runs what is there for Windows, in place of what is there for this machine.
-        valgrind: Watches the memory that the unit uses, in a run of its own.
+        valgrind: Watches the memory that the FMU uses, in a run of its own.
     """
 
     deadline: float
@@ -154,7 +154,7 @@ def libraries(description: Description, names: Collection[str], *, windows: bool
 
 
 def try_unit(archive: Archive, description: Description, rules: Collection[str], bounds: Bounds) -> Trial:
-    """Unpack a unit and try it.
+    """Unpack an FMU and try it.
 
     Args:
         archive: The unit.
@@ -213,7 +213,7 @@ def _served(kinds: Collection[str], rules: Collection[str]) -> dict[str, set[str
 def _watched(
     archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: FarHost, guards: _Guards
 ) -> Trial:  # fmt: skip
-    """Run the unit once more under valgrind, for the rule that needs it."""
+    """Run the FMU once more under valgrind, for the rule that needs it."""
     own = {**base, "far": host.as_json(), "rules": [MEMORY]}
     trial = _guarded(archive, scratch, "valgrind", "plain", members, own, guards)
     trial.observations = [each for each in trial.observations if each.rule == MEMORY]
@@ -240,7 +240,7 @@ def _parallel(count: int, guards: _Guards) -> Iterator[Any]:
 def _tried(
     archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], guards: _Guards
 ) -> Trial:  # fmt: skip
-    """Try the unit in an awkward folder, and in a plain one too if no instance can be had there."""
+    """Try the FMU in an awkward folder, and in a plain one too if no instance can be had there."""
     name = next(iter(members))
     trial = _guarded(archive, scratch, f"{name}-1", UNIT, members, base, guards)
     failed = [each for each in trial.observations if _stillborn(each)]
@@ -280,7 +280,7 @@ def _guarded(
     archive: Archive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any],
     guards: _Guards,
 ) -> Trial:  # fmt: skip
-    """Try a unit in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
+    """Try an FMU in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
     trial = Trial(runnable=True)
     if time.monotonic() > base["deadline"]:
         more = " under valgrind" if base["far"] and base["far"]["name"] == VALGRIND else ""
@@ -402,7 +402,7 @@ def _tail(spoken: Path) -> str:
 
 
 def _output(trial: Trial, spoken: Path, rules: Collection[str]) -> None:
-    """Add an observation if the unit wrote to its host's standard output."""
+    """Add an observation if the FMU wrote to its host's standard output."""
     text = _tail(spoken).strip()
     if text and "host.output" in rules:
         first = text.splitlines()[0]

@@ -41,7 +41,7 @@ START_LIMIT = 60.0
 """For a process to come to its first probe, in s."""
 
 MOST_CRASHES = 12
-"""Processes that a unit of one kind may take with it."""
+"""Processes that an FMU of one kind may take with it."""
 
 MOST_HANGS = 2
 """Calls that do not come back, after which the rest of that kind is not tried."""
@@ -59,7 +59,7 @@ MOST_SLOWNESS = 20.0
 
 @dataclass
 class Guard:
-    """One unit under guard.
+    """One FMU under guard.
 
     Attributes:
         request: What is to be tried: see ``trial.py``.
@@ -90,7 +90,7 @@ class Guard:
         sys.stdout.flush()
 
     def deed(self, rule: str, message: str) -> None:
-        """Report an action of the unit outside of its calls; each once."""
+        """Report an action of the FMU outside of its calls; each once."""
         kind = (self.last or {}).get("begin", ": ").partition(": ")[0]
         if (rule, message) not in self.told and rule in self.request["rules"]:
             self.told.add((rule, message))
@@ -162,7 +162,7 @@ class Guard:
                 return f"is not back after {limit:g} s", "call" if self.channel.calling()[1] else "auditor"
 
     def _worked(self, process: int) -> float:
-        """Return the processor time so far, in s, with processes that run the unit in place of the child."""
+        """Return the processor time so far, in s, with processes that run the FMU in place of the child."""
         others = descendants(process) if self.request["far"] else []
         return sum(map(processor_time, (process, *others)))
 
@@ -249,7 +249,7 @@ class Guard:
         return TRAPS if trapped else "life.crash"
 
     def _own_loop(self, kind: str, title: str, name: str, at: str) -> None:
-        """Report a standstill outside of the unit's calls: its threads block the process, or the auditor is wrong."""
+        """Report a standstill outside of the FMU's calls: its threads block the process, or the auditor is wrong."""
         if self.threads > 1:
             text = f"{self.threads - 1} threads that it left running keep the processor busy while trying {title}{at}"
             self.say(found=["life.leak", text, kind], killed=True)

@@ -1,7 +1,7 @@
-"""Try a unit in this process, which the unit may kill: forked by ``guard.py``, or started anew where fork is missing.
+"""Try an FMU in this process, which the FMU may kill: forked by ``guard.py``, or started anew where fork is missing.
 
 What is found is written as it comes, so that a crash loses none: ``begin`` before each probe, ``at`` before
-what may take long in it, then what it saw, and what it had nothing to judge of. The unit's own output goes to a file.
+what may take long in it, then what it saw, and what it had nothing to judge of. The FMU's own output goes to a file.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def ordered() -> list[Probe]:
 
 
 def attempt(each: Probe, stage: Stage, write: Any) -> bool:
-    """Run one probe; return whether the unit is worth further ones."""
+    """Run one probe; return whether the FMU is worth further ones."""
     good, pace = True, stage.library.pace
     judged, leaks = False, False
     for _ in range(2):
@@ -112,7 +112,7 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
 
 
 def _say_beside(stage: Stage, write: Any, *, leaks: bool) -> None:
-    """Report side effects of the unit on its process; leaks only where the probe does not report them itself."""
+    """Report side effects of the FMU on its process; leaks only where the probe does not report them itself."""
     for misdeed, rule in stage.library.misdeeds.items():
         write({"found": [rule, misdeed, stage.kind]})
     stage.library.misdeeds.clear()
@@ -147,7 +147,7 @@ def _shortened(stage: Stage, end: float, why: str) -> bool:
 def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
     """Report what stopped a probe; return whether that is a verdict on the unit.
 
-    What the unit does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
+    What the FMU does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
     """
     if isinstance(error, UnsettledError):
         write({"found": ["life.rest", str(error), stage.kind]})
@@ -181,23 +181,23 @@ def load(path: Path, request: dict[str, Any]) -> c.CDLL | FarLibrary:
 
 
 def _resources(request: dict[str, Any]) -> str:
-    """Return the path of the resources as the unit sees it: with drive and slashes under wine."""
+    """Return the path of the resources as the FMU sees it: with drive and slashes under wine."""
     path = Path(request["folder"]) / "resources"
     return windows_path(path).replace("\\", "/") if where(request) == WINE else str(path)
 
 
 BY = {HERE: "", WINE: " through wine", VALGRIND: " under valgrind"}
-"""How a unit is run → as a sentence ends with it."""
+"""How an FMU is run → as a sentence ends with it."""
 
 
 def where(request: dict[str, Any]) -> str:
-    """Return how the unit is run: here, through wine or under valgrind."""
+    """Return how the FMU is run: here, through wine or under valgrind."""
     return str(request["far"]["name"]) if request["far"] else HERE
 
 
 @functools.cache
 def described(folder: str) -> Description:
-    """Return the unit's description; read once by a watching process for all its forks, as large ones take a second.
+    """Return the FMU's description; read once by a watching process for all its forks, as large ones take a second.
 
     Args:
         folder: Where it is unpacked.
@@ -223,7 +223,7 @@ def _kind(
     """Try the probes of one interface type in order, and write what they find; stop if no instance can be had.
 
     Returns:
-        False if the next probe needs a new process, since the unit has used up what this one may have, or nearly.
+        False if the next probe needs a new process, since the FMU has used up what this one may have, or nearly.
     """
     write = channel.write
     wanted = [each for each in ordered() if _asked(each, kind, request)]
@@ -291,14 +291,14 @@ def _after(stage: Stage, write: Any, *, good: bool) -> bool | None:
 
 
 def _busy() -> bool:
-    """Whether this process works although it waits: threads of the unit do."""
+    """Whether this process works although it waits: threads of the FMU do."""
     began = time.process_time()
     time.sleep(LOOK)
     return time.process_time() - began > LOOK / 10
 
 
 def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
-    """Report rules that can be judged only for a unit in this process."""
+    """Report rules that can be judged only for an FMU in this process."""
     for each in PROBES if where(request) == WINE else ():
         if WINE not in each.where:
             for rule in set(each.rules) & set(request["rules"]):

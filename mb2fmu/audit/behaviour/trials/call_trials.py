@@ -172,7 +172,7 @@ def tuned(stage: Stage) -> Iterator[Observation]:
 
 
 def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | None:
-    """Do a few steps with another value of a parameter and read all others; None if the unit refuses."""
+    """Do a few steps with another value of a parameter and read all others; None if the FMU refuses."""
     others = [each for each in stage.variables if each is not variable]
     with stage.instance() as instance, suppress(SkippedError):
         stage.initialize(instance, within={variable: value} if when == "initially" else {})

@@ -394,7 +394,7 @@ def _initial_phase(
         now = instance.get([known])[0]
         if not isinstance(now, float):
             continue
-        # A unit that solves anew, or only then, whenever something is set: that alone is no dependency.
+        # An FMU that solves anew, or only then, whenever something is set: that alone is no dependency.
         with suppress(RefusedError):
             instance.set({known: now})
             base = instance.get(unknowns)

@@ -22,7 +22,7 @@ STEP = 1e-5
 """Relative change for differences of second order; their error is near 1e-9 then."""
 
 AGREEMENT = 1e-3
-"""Relative; a unit may calculate them by one-sided differences, which are right to some 1e-4."""
+"""Relative; an FMU may calculate them by one-sided differences, which are right to some 1e-4."""
 SETS = 3
 """Sets of other parameters, with each of which one point is tried."""
 
@@ -82,7 +82,7 @@ def _compare(
     matrix: Matrix,
     mode: str,
 ) -> Iterator[Observation]:
-    """Compare ``matrix[known][unknown]`` from differences with the unit's derivatives."""
+    """Compare ``matrix[known][unknown]`` from differences with the FMU's derivatives."""
     directional = stage.flag(
         "providesDirectionalDerivative" if stage.description.version == 2 else "providesDirectionalDerivatives"
     )
@@ -176,7 +176,7 @@ def _departing(
 
 
 def _wanted(stage: Stage) -> bool:
-    """Return whether the unit offers directional or adjoint derivatives."""
+    """Return whether the FMU offers directional or adjoint derivatives."""
     return any(
         stage.flag(name)
         for name in ("providesDirectionalDerivative", "providesDirectionalDerivatives", "providesAdjointDerivatives")
@@ -225,7 +225,7 @@ def continuous(stage: Stage) -> Iterator[Observation]:
 def _at(
     stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], knowns: Sequence[Variable]
 ) -> Iterator[Observation]:
-    """Yield differences at a point, and the unit's derivatives there."""
+    """Yield differences at a point, and the FMU's derivatives there."""
     matrix: Matrix = []
     natural = [*map(stage.magnitudes.natural, unknowns)]
     for k, known in enumerate(knowns):
@@ -268,7 +268,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
         for known in knowns:
             try:
                 now = instance.get([known])[0]
-            except RefusedError:  # FMI 2 lets a unit show only outputs, states and derivatives there
+            except RefusedError:  # FMI 2 lets an FMU show only outputs, states and derivatives there
                 return
             if not isinstance(now, float):
                 return

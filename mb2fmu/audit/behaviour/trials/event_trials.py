@@ -1,4 +1,4 @@
-"""Model Exchange: compare the effects of events with the unit's flags, over whole runs with moving inputs."""
+"""Model Exchange: compare the effects of events with the FMU's flags, over whole runs with moving inputs."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def iteration(stage: Stage) -> Iterator[Observation]:
         except SkippedError:
             pass
     if seen:
-        text = f"{seen[0]} changes in one more iteration, though the unit says that none is needed"
+        text = f"{seen[0]} changes in one more iteration, though the FMU says that none is needed"
         yield Observation("exchange.iteration", text, stage.kind)
     elif not events:
         stage.nothing("exchange.iteration", NONE)

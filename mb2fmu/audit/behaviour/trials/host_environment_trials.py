@@ -1,4 +1,4 @@
-"""Unusual hosts: floating-point traps, other rounding, another locale, an awkward path; units must not change them."""
+"""Unusual hosts: floating-point traps, other rounding, another locale, an awkward path; FMUs must not change them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ OF_STEPS = 10.0
 
 
 def _in_other_steps(stage: Stage, variables: Sequence[Variable]) -> Sequence[Value]:
-    """Return the values at the end of the short run in other integrator steps; in Co-Simulation they are the unit's."""
+    """Return the values at the end of the short run in other integrator steps; in Co-Simulation they are the FMU's."""
     with stage.instance() as instance:
         if stage.kind == "CoSimulation":
             return run(stage, instance, variables, steps=SHORT).rows[-1]

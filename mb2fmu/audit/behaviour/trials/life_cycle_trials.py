@@ -45,7 +45,7 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
 
 @probe(AGAIN, "life.instantiate")
 def again(stage: Stage) -> Iterator[Observation]:
-    """Find out whether a unit that must be instantiated only once can be when the first one is freed.
+    """Find out whether an FMU that must be instantiated only once can be when the first one is freed.
 
     Most can, and are tried so; where not, which is their right, each probe has one instance in a process of its own.
     """

@@ -22,7 +22,7 @@ from mb2fmu.audit.findings import Observation
 
 INSTANTIATIONS = 1_000
 LEAK_TIME = 1.5
-"""In s of the processor; units that take longer are instantiated fewer times."""
+"""In s of the processor; FMUs that take longer are instantiated fewer times."""
 
 
 class _Mallinfo(c.Structure):
@@ -115,13 +115,13 @@ def leak(stage: Stage) -> Iterator[Observation]:
         )
     for what, number in held.items():
         more = now[what] - number
-        if more >= max(min(done // 2, MOST_OPEN // 2), 1):  # the process has a limit, which a fast unit reaches
+        if more >= max(min(done // 2, MOST_OPEN // 2), 1):  # the process has a limit, which a fast FMU reaches
             yield Observation("life.leak", f"{more} {what} remain of {done} instances", stage.kind)
     yield from _memory_flag(stage, left.asked)
 
 
 def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
-    """Yield canNotUseMemoryManagementFunctions if it contradicts how the unit allocates (FMI 2)."""
+    """Yield canNotUseMemoryManagementFunctions if it contradicts how the FMU allocates (FMI 2)."""
     if stage.description.version != 2:
         return
     own = stage.flag("canNotUseMemoryManagementFunctions")
@@ -143,7 +143,7 @@ def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
 
 @probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
 def null_memory(stage: Stage) -> Iterator[Observation]:
-    """Check that a unit that declares not to use memory functions works without them."""
+    """Check that an FMU that declares not to use memory functions works without them."""
     if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
         made = stage.make(callbacks=False)
         if not made.alive:

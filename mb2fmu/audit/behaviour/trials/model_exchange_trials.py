@@ -30,9 +30,9 @@ STOPS = (0.31, 0.63, 0.97)
 """Parts of a motion at which an instance that is led through its events is tried: odd, for events are at even ones."""
 NOISE = 1e-12
 _TOLERANCE = 1e-6
-"""Of units that name none."""
+"""Of FMUs that name none."""
 _FINER = 1e-3
-"""Part of its tolerance with which a unit is run again where its derivatives seem wrong."""
+"""Part of its tolerance with which an FMU is run again where its derivatives seem wrong."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def place(stage: Stage, instance: Instance, point: Point) -> None:
     """Move to a point, in Continuous-Time Mode.
 
     Raises:
-        RefusedError: If the unit cannot be there.
+        RefusedError: If the FMU cannot be there.
     """
     instance.set_time(point.time)
     if point.states:
@@ -58,7 +58,7 @@ def place(stage: Stage, instance: Instance, point: Point) -> None:
 
 
 def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Point:
-    """Return a random point near the start, or near the motion, at which the unit can be evaluated and is finite.
+    """Return a random point near the start, or near the motion, at which the FMU can be evaluated and is finite.
 
     Args:
         stage: Of the unit.
@@ -136,7 +136,7 @@ def _journey(stage: Stage) -> list[list[float]]:
         found: list[list[float]] = stage.notes.setdefault("journey", [])
         if not stage.n_states or stage.kind != "ModelExchange":
             return found
-        # A stiff unit, or one whose states are not what they seem, may take more time than a probe has: the points that
+        # A stiff FMU, or one whose states are not what they seem, may take more time than a probe has: the points that
         # were passed so far are enough.
         with stage.library.pace.within(JOURNEY), stage.instance() as instance:
             try:
@@ -383,7 +383,7 @@ def _sloped(
 def _spacings(stage: Stage) -> tuple[float, ...]:
     """Return distances of points; a derivative counts as wrong only if it is so for all of them.
 
-    Small ones, where steps can be small: events are seldom between the points then. Whole steps: units of fixed
+    Small ones, where steps can be small: events are seldom between the points then. Whole steps: FMUs of fixed
     internal steps rest within them.
     """
     if stage.kind == "ModelExchange":

@@ -129,7 +129,7 @@ def _get(walk: Walk) -> None:
 
 
 def _get_early(walk: Walk) -> None:
-    """Read what FMI 2 lets a unit show in Initialization Mode: exact values, outputs, states and derivatives."""
+    """Read what FMI 2 lets an FMU show in Initialization Mode: exact values, outputs, states and derivatives."""
     listed = {id(each.variable) for name in ("Outputs", "Derivatives") for each in walk.stage.description.listed(name)}
     known = [each for each in walk.stage.variables if each.initial == "exact" or id(each) in listed]
     walk.instance.get([each for each in known if walk.draw.random() < 0.5])
@@ -194,7 +194,7 @@ def _advance(walk: Walk) -> None:
 
 
 def _keep(walk: Walk) -> None:
-    """Keep the unit's state with its mode and time; free the one kept before."""
+    """Keep the FMU's state with its mode and time; free the one kept before."""
     if walk.stage.keeps_states:
         if walk.kept:
             walk.instance.free_state(walk.kept[0])  # type: ignore[arg-type]

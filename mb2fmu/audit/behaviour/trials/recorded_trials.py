@@ -1,4 +1,4 @@
-"""Repeat a recorded run: the unit must reproduce the results of another tool."""
+"""Repeat a recorded run: the FMU must reproduce the results of another tool."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def recorded_run(stage: Stage) -> Iterator[Observation]:
     """Check the columns of the reference, each within a band about it."""
     recorded = stage.recorded
     if recorded is None:
-        stage.nothing(RULE, "no recorded result was given (UNIT_ref.csv beside the unit, or --reference)")
+        stage.nothing(RULE, "no recorded result was given (UNIT_ref.csv beside the FMU, or --reference)")
         return
     known = {each.name: each for each in stage.variables if not each.dimensions}
     moved = recorded.inputs.names if recorded.inputs else []
     missing = [name for name in [*recorded.reference.names, *moved] if name not in known]
     if missing:
-        yield Observation(RULE, f"the unit has no variable {', '.join(missing[:5])}", stage.kind)
+        yield Observation(RULE, f"the FMU has no variable {', '.join(missing[:5])}", stage.kind)
     wrong = [known[name] for name in moved if name in known and known[name].causality != "input"]
     if wrong:
         yield Observation(RULE, f"values are given for what is no input: {names(wrong)}", stage.kind)

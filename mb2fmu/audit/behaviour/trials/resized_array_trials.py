@@ -1,4 +1,4 @@
-"""FMI 3: units with resized arrays move as with the declared sizes; saved states keep their sizes."""
+"""FMI 3: FMUs with resized arrays move as with the declared sizes; saved states keep their sizes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def started(parameter: Variable) -> int:
 
 @dataclass(frozen=True)
 class _Form:
-    """A unit with one of its sizes changed.
+    """An FMU with one of its sizes changed.
 
     Attributes:
         stage: Its description has that size; start values of arrays are repeated as often as they are wanted.
@@ -85,7 +85,7 @@ class _Form:
 
 
 def _form(stage: Stage, parameter: Variable, size: int) -> _Form:
-    """Return the unit with a size."""
+    """Return the FMU with a size."""
     described = stage.description
     changed = replace(parameter, start=(str(size),))
     counted = replace(

@@ -18,7 +18,7 @@ from mb2fmu.audit.findings import Observation
 ME = ("ModelExchange",)
 MOVES = 14
 CLOSE = 1e-9
-"""Relative difference that an iteration within the unit may leave."""
+"""Relative difference that an iteration within the FMU may leave."""
 
 
 def _near(a: Value, b: Value) -> bool:

@@ -31,7 +31,7 @@ def _middle(stage: Stage) -> int:
 
 
 def _flags(stage: Stage) -> tuple[bool, bool]:
-    """Return whether the unit keeps states, and whether it serializes them."""
+    """Return whether the FMU keeps states, and whether it serializes them."""
     word = "state" if stage.description.version == 2 else "State"
     return stage.keeps_states, stage.flag(f"canSerializeFMU{word}")
 

@@ -159,7 +159,7 @@ def parts(stage: Stage) -> Iterator[Observation]:
 
 @probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS, weight=2.0)
 def against_exchange(stage: Stage) -> Iterator[Observation]:
-    """Check that the unit moves as its Model Exchange does, over the whole experiment with moving inputs."""
+    """Check that the FMU moves as its Model Exchange does, over the whole experiment with moving inputs."""
     exchange, variables = as_exchange(stage), watched(stage)
     if exchange is None or not variables:
         stage.nothing("steps.exchange", "it is not both Co-Simulation and Model Exchange, or has nothing to compare")
@@ -319,7 +319,7 @@ def impossible(stage: Stage) -> Iterator[Observation]:
 
 
 MOST_TO_STOP = 200
-"""Steps up to a stop time that the unit was told."""
+"""Steps up to a stop time that the FMU was told."""
 
 
 @probe("steps to the stop time that it was told", "steps.stop", "life.reset", kinds=CS)
@@ -378,7 +378,7 @@ def returned(stage: Stage) -> Iterator[Observation]:
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)
 def wrong_point(stage: Stage) -> Iterator[Observation]:
-    """Check that a communication point other than the unit's own is refused."""
+    """Check that a communication point other than the FMU's own is refused."""
     with stage.instance() as instance:
         stage.initialize(instance)
         advance(stage, instance, stage.start, stage.step)

@@ -164,7 +164,7 @@ def _stepped(
     """Return values after one communication step in parts, with the input at its value in the middle of each.
 
     Args:
-        stage: Where the unit is tried.
+        stage: Where the FMU is tried.
         watched: What is read at the end.
         known: The input.
         line: Its value at the start, and its slope by time.

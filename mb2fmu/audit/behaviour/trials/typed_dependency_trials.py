@@ -68,7 +68,7 @@ def undeclared(
                 break
             rows = []
             try:
-                for value in (now, other, now):  # setting it alone may make a unit solve anew: that is no effect
+                for value in (now, other, now):  # setting it alone may make an FMU solve anew: that is no effect
                     put({known: value})
                     rows.append(read())
             except RefusedError:

@@ -141,7 +141,7 @@ def categories(stage: Stage) -> Iterator[Observation]:
 
 @probe("an instance of the other interface beside it", "life.several", kinds=CS)
 def beside(stage: Stage) -> Iterator[Observation]:
-    """Check that Model Exchange and Co-Simulation of one unit do not disturb each other in one process."""
+    """Check that Model Exchange and Co-Simulation of one FMU do not disturb each other in one process."""
     exchange = as_exchange(stage)
     if exchange is None or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return

@@ -20,7 +20,7 @@ STEPS = 10
 """Communication steps of all runs."""
 
 PATIENCE = 0.12
-"""Part of the budget after which nothing more is begun: a unit is thirty times slower there."""
+"""Part of the budget after which nothing more is begun: an FMU is thirty times slower there."""
 
 MOST = 5
 """Findings."""

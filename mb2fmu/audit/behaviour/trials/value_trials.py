@@ -19,7 +19,7 @@ from mb2fmu.audit.findings import Observation
 
 EXTREMES = (math.nan, math.inf, 1e300)
 FEW = 2
-"""Communication steps after which those are read that a sample of a large unit leaves out."""
+"""Communication steps after which those are read that a sample of a large FMU leaves out."""
 
 LONGEST_REFUSAL = 30.0
 """For one step with an extreme value, in s of the processor."""
@@ -52,7 +52,7 @@ def start_values(stage: Stage) -> Iterator[Observation]:
         with stage.instance() as instance:
             instance.enter(stage.start, None, stage.tolerance)
             found = instance.get(wanted)
-    except RefusedError:  # FMI 2 lets a unit show only outputs, states and derivatives there
+    except RefusedError:  # FMI 2 lets an FMU show only outputs, states and derivatives there
         wanted = [each for each in wanted if each.causality in {"parameter", "input"} or each.variability == "constant"]
         with stage.instance() as instance:
             stage.initialize(instance)
@@ -218,7 +218,7 @@ def _seen(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[O
                 if isinstance(v, float) and abs(v - t) > 1e-9 * max(1.0, abs(t))
             ]
             rests = stage.kind == "CoSimulation" and late and late[-1][0] != found.times[-1]
-            # A unit of fixed internal steps rests within them, as long as it catches up.
+            # An FMU of fixed internal steps rests within them, as long as it catches up.
             if late and not rests:
                 yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
 
@@ -236,7 +236,7 @@ def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[
 def _driven(stage: Stage) -> Iterator[Observation]:
     """Check with other parameters: an event that restores a start value is visible only if that was changed.
 
-    With other parameters a unit may refuse a step, and be right.
+    With other parameters an FMU may refuse a step, and be right.
     """
     wanted = [each for each in stage.variables if each.variability in {"constant", "fixed", "tunable"}]
     if not wanted or not parameters(stage, 1):

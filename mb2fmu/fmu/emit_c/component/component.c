@@ -1,7 +1,7 @@
-/* component.c: a unit as a WebAssembly component, after FMI-LS-WASM.
+/* component.c: an FMU as a WebAssembly component, after FMI-LS-WASM.
  *
  * The draft maps FMI 3.0's functions to methods of two resources (unit.wit). Each function below is such a method: it
- * takes what the component model's canonical ABI hands over, calls the C function of the unit, and lays its results out
+ * takes what the component model's canonical ABI hands over, calls the C function of the FMU, and lays its results out
  * as that ABI reads them: structures of C have that layout on wasm32.
  *
  * Sources: FMI-LS-WASM 0.1.0, working draft of 2026-07-08; component model, CanonicalABI: flattening (at most sixteen

@@ -1,5 +1,5 @@
 /* batch_course.h: from where to where many instances are moved, and where to their numbers go; the same for those side by
- * side (batch_step_loop.h) and for those that one unit runs one after the other (batch_unit.c).
+ * side (batch_step_loop.h) and for those that one FMU runs one after the other (batch_unit.c).
  */
 #ifndef MB2FMU_BATCH_COURSE_H
 #define MB2FMU_BATCH_COURSE_H

@@ -1,8 +1,8 @@
-/* batch_unit.c: one native unit of FMI 2, run over and over in Co-Simulation with other parameters and start values.
+/* batch_unit.c: one native FMU of FMI 2, run over and over in Co-Simulation with other parameters and start values.
  *
  * Why it exists: side by side in vector registers (batch_step_loop.h) all instances do the same; at events each goes its own
  * way. So models with events are run one by one, by their own unit and with its bits, in a loop that costs nothing beside
- * it. It is no part of a unit: it is compiled once for all of them, and told where a unit's functions are.
+ * it. It is no part of a unit: it is compiled once for all of them, and told where an FMU's functions are.
  */
 #include <stddef.h>
 
@@ -17,9 +17,9 @@
 #define MB2FMU_SEEN
 #endif
 
-enum { MB2FMU_UNIT_SAYS = 4 }; /* why an instance ended early: the unit's message tells */
+enum { MB2FMU_UNIT_SAYS = 4 }; /* why an instance ended early: the FMU's message tells */
 
-/* A unit, where its functions are, and what its variables are called. */
+/* An FMU, where its functions are, and what its variables are called. */
 typedef struct {
     fmi2Component component;
     fmi2ResetTYPE *reset;

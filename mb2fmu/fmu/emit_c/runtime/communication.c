@@ -45,7 +45,7 @@ static enum mb2fmu_status mb2fmu_may_step(mb2fmu_instance *instance, double poin
         return mb2fmu_fail(instance, MB2FMU_ERROR, "the step size is %g s; it must be positive", size);
     }
     if (!mb2fmu_clock_agrees(&now->clock, point, size)) {
-        return mb2fmu_fail(instance, MB2FMU_ERROR, "the step begins at %g s, but the unit is at %g s", point,
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "the step begins at %g s, but the FMU is at %g s", point,
                            now->clock.time);
     }
     if (now->stop_defined && mb2fmu_clock_passes(&now->clock, size, now->stop)) {
@@ -93,7 +93,7 @@ static int mb2fmu_new_lines(mb2fmu_instance *instance, double t)
     return changed;
 }
 
-/* After an accepted internal step: the host sees and changes the unit as it is there; inputs on a line have come to
+/* After an accepted internal step: the host sees and changes the FMU as it is there; inputs on a line have come to
  * its end. */
 static int mb2fmu_at_internal_step(void *host, double t, const double x[], double *until)
 {

@@ -171,7 +171,7 @@ static const char *mb2fmu_solver_number(char text[MB2FMU_NUMBER_SIZE], double va
     return text;
 }
 
-/* Name of a state as the unit's interface has it. */
+/* Name of a state as the FMU's interface has it. */
 static const char *mb2fmu_solver_state(int state)
 {
     for (int i = 0; i < MB2FMU_N_VARIABLES; i++) {

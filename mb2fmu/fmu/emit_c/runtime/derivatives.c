@@ -2,7 +2,7 @@
  *
  * Exact: by forward and reverse differentiation of the model (model_tangent, model_adjoint). What counts as known and
  * unknown: FMI 2.0.5 section 2.1.9, FMI 3.0.2 section 2.2.11; known are time, states, inputs and tunable parameters, in
- * Initialization Mode fixed ones too; unknown is what the unit computes, and an output that is a state. In
+ * Initialization Mode fixed ones too; unknown is what the FMU computes, and an output that is a state. In
  * Initialization Mode states follow from start values and parameters where some of them are guesses: by the chain rule.
  */
 #include "instance.h"

@@ -1,6 +1,6 @@
 /* elementary.h: elementary functions with the same bits on every platform and processor.
  *
- * Why own ones: the motion of a unit shall not depend on whose mathematics library it runs with (different libraries
+ * Why own ones: the motion of an FMU shall not depend on whose mathematics library it runs with (different libraries
  * move a double pendulum 1e-10 apart after 20 s). Only +, -, *, / and the square root are used, which IEEE 754 defines
  * to the last bit, and integer arithmetic; compile with -ffp-contract=off and without anything like -ffast-math.
  * Measured errors stand in elementary.c. Special values are those of C99, Annex F; the flags of the floating-point

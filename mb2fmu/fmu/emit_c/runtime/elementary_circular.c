@@ -162,7 +162,7 @@ static mb2fmu_angle mb2fmu_reduce_large(double x)
     if (negative) {
         quadrant += 1;
         high = ~high;
-        low = ~low; /* minus the fraction, but for one unit of 2^-128 */
+        low = ~low; /* minus the fraction, but for one FMU of 2^-128 */
     }
     const mb2fmu_pair r = mb2fmu_fraction_of_half_pi(high, low);
     const int flip = negative != (int)(bits >> 63);

@@ -1,12 +1,12 @@
-/* equations.h: the equations of a unit as tables of functions, in as many variants as there are kinds of processors.
+/* equations.h: the equations of an FMU as tables of functions, in as many variants as there are kinds of processors.
  *
  * Why it exists: equations are printed into translation units of their own, which are compiled side by side: the
  * motion (equations*.c), which can be printed and compiled before it is differentiated, and on x86-64 is compiled once
  * more for processors with AVX2 (with MB2FMU_AVX2 defined), and its derivatives (derived*.c), compiled once. Each
  * variant of the motion is one constant table; an instance takes that for its processor when it is made (dispatch.c),
  * so nothing depends on loaders or linkers. What large models seldom evaluate is in derived_once*.c.
- * Names that leave a translation unit are hidden and begin with the identifier of the unit (MB2FMU_UNIT of
- * model_config.h), so that two units can be linked into one program.
+ * Names that leave a translation unit are hidden and begin with the identifier of the FMU (MB2FMU_UNIT of
+ * model_config.h), so that two FMUs can be linked into one program.
  *
  * Arguments, results and what is returned are those of model.h; `w` are values of model_prepare, `work` is scratch.
  */

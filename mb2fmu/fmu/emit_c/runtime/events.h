@@ -1,14 +1,14 @@
 /* events.h: modes and events of the model, for Model Exchange and Co-Simulation alike.
  *
  * Why it exists: between events every switch of the equations (sign, Abs, a comparison) has a mode, a number in the
- * unit's memory. Its margin (model_indicators) is positive as long as the mode is right. An event is the instant at
+ * FMU's memory. Its margin (model_indicators) is positive as long as the mode is right. An event is the instant at
  * which margins become negative: here modes change until all margins are right again, what sticks is put at rest, and
  * what the model's own events set is set.
  *
  * A margin counts as negative below -slack, never at zero: at an event states lie on the surface but for round-off, and
  * importers that look at an indicator of exactly zero see an event where there is none. Margins and surfaces are over
  * their natural magnitudes, so that all of these numbers are parts of them. What an importer sees is margin
- * + MB2FMU_OFFSET, and modes change from half of that on; in Co-Simulation the unit finds its own events, closer.
+ * + MB2FMU_OFFSET, and modes change from half of that on; in Co-Simulation the FMU finds its own events, closer.
  */
 #ifndef MB2FMU_EVENTS_H
 #define MB2FMU_EVENTS_H
@@ -25,7 +25,7 @@
 #define MB2FMU_HELD 1e-9
 
 /* How far the next time event that is told is away at least, in parts of the time: integrators refuse to go over a few
- * units of round-off (FMPy#882). */
+ * FMUs of round-off (FMPy#882). */
 #define MB2FMU_APART 1e-13
 
 /* Changes of modes in one event, for each mode, after which they are said to chatter. */

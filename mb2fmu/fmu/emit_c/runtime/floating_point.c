@@ -1,4 +1,4 @@
-/* floating_point.c: the unit's own floating-point environment, and the host's given back.
+/* floating_point.c: the FMU's own floating-point environment, and the host's given back.
  *
  * Why it exists: a host may unmask floating-point traps, flush subnormal numbers to zero or round in another way. The
  * first kills the process at a harmless NaN of a rejected step, the others change the motion. So every call saves the

@@ -23,7 +23,7 @@ typedef fenv_t mb2fmu_environment;
 
 #endif
 
-/* Saves the host's environment and computes in the unit's own from here on. */
+/* Saves the host's environment and computes in the FMU's own from here on. */
 static void mb2fmu_environment_enter(mb2fmu_environment *host);
 
 /* Gives the host's environment back. */

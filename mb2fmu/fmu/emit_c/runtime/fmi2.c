@@ -3,7 +3,7 @@
  * Every exported function is one MB2FMU_CALL of static ones, so that none calls another exported one: the dynamic
  * linker could have put that of another unit in its place. What may be called when: protocol_fmi2.c.
  *
- * Callbacks are copied at instantiation. Memory is the unit's own (canNotUseMemoryManagementFunctions="true").
+ * Callbacks are copied at instantiation. Memory is the FMU's own (canNotUseMemoryManagementFunctions="true").
  */
 #include "protocol.h"
 
@@ -79,7 +79,7 @@ fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2Str
     char text[MB2FMU_REFUSAL_SIZE];
     const char *refusal = mb2fmu_refusal(instanceName, fmuType, fmuGUID, text);
     void *handle = NULL;
-    (void)fmuResourceLocation; /* the unit has no resources */
+    (void)fmuResourceLocation; /* the FMU has no resources */
     (void)visible;
     if (functions == NULL) {
         return NULL; /* and there is nobody to be told */

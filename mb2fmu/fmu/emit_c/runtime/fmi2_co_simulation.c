@@ -40,10 +40,10 @@ fmi2Status fmi2CancelStep(fmi2Component c)
     MB2FMU_CALL(fmi2Status, c, mb2fmu_may_CancelStep, MB2FMU_ERROR);
 }
 
-/* A status that the unit cannot tell is answered with Discard (section 4.2.3). */
+/* A status that the FMU cannot tell is answered with Discard (section 4.2.3). */
 static enum mb2fmu_status mb2fmu_unknown_status(mb2fmu_instance *instance)
 {
-    return mb2fmu_fail(instance, MB2FMU_DISCARD, "the unit cannot tell this status");
+    return mb2fmu_fail(instance, MB2FMU_DISCARD, "the FMU cannot tell this status");
 }
 
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_step_status(mb2fmu_instance *instance, fmi2StatusKind kind,
@@ -89,7 +89,7 @@ fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind s, fmi2Int
     MB2FMU_CALL(fmi2Status, c, mb2fmu_may_GetIntegerStatus, mb2fmu_unknown_status(instance));
 }
 
-/* The unit never wants the simulation to end. */
+/* The FMU never wants the simulation to end. */
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_end_status(mb2fmu_instance *instance, fmi2StatusKind kind,
                                                             fmi2Boolean *value)
 {

@@ -117,7 +117,7 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String in
                                           fmi3LogMessageCallback logMessage)
 {
     mb2fmu_request request;
-    (void)resourcePath; /* the unit has no resources */
+    (void)resourcePath; /* the FMU has no resources */
     (void)visible;
     request.function = "fmi3InstantiateModelExchange";
     request.kind = MB2FMU_MODEL_EXCHANGE;
@@ -158,7 +158,7 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
 {
     mb2fmu_request request;
     mb2fmu_instance *instance;
-    (void)resourcePath; /* the unit has no resources */
+    (void)resourcePath; /* the FMU has no resources */
     (void)visible;
     request.function = "fmi3InstantiateCoSimulation";
     request.kind = MB2FMU_CO_SIMULATION;
@@ -240,7 +240,7 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_enter_events(mb2fmu_instance *i
 {
     return instance->kind == MB2FMU_MODEL_EXCHANGE || instance->event_mode
                ? mb2fmu_go_to(instance, MB2FMU_EVENT)
-               : mb2fmu_fail(instance, MB2FMU_ERROR, "the unit was instantiated without event mode");
+               : mb2fmu_fail(instance, MB2FMU_ERROR, "the FMU was instantiated without event mode");
 }
 
 fmi3Status fmi3EnterEventMode(fmi3Instance handle)

@@ -1,4 +1,4 @@
-/* fmi3_absent.c: functions of FMI 3.0.2 for what the unit does not have. All of them must be exported (section 2.6.2);
+/* fmi3_absent.c: functions of FMI 3.0.2 for what the FMU does not have. All of them must be exported (section 2.6.2);
  * asking for nothing is all right, asking for something is an error with a message.
  *
  * Not there: variables of other types than Float64 and Enumeration (Int64), clocks, structural parameters, dependencies
@@ -168,7 +168,7 @@ fmi3Instance fmi3InstantiateScheduledExecution(fmi3String instanceName, fmi3Stri
     (void)lockPreemption;
     (void)unlockPreemption;
     if (loggingOn && logMessage != NULL) {
-        logMessage(instanceEnvironment, fmi3Error, "logStatusError", "the unit does not offer Scheduled Execution");
+        logMessage(instanceEnvironment, fmi3Error, "logStatusError", "the FMU does not offer Scheduled Execution");
     }
     return NULL;
 }

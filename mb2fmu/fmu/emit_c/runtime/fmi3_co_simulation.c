@@ -1,5 +1,5 @@
 /* fmi3_co_simulation.c: the functions of FMI 3.0.2 for Co-Simulation (section 4.2). After Discard everything is as
- * before the step, and the importer may go on with a smaller one. The unit returns early when it is asked to, and at
+ * before the step, and the importer may go on with a smaller one. The FMU returns early when it is asked to, and at
  * events where the importer handles them (eventModeUsed) and allows it; else it works them off within the step. */
 #include "protocol.h"
 

@@ -181,7 +181,7 @@ static int mb2fmu_try_to_move(mb2fmu_instance *instance, const double r[])
     return failed;
 }
 
-/* A unit that has no x' at its start can make no step, whatever the importer tries: it says so here. Where it is the
+/* An FMU that has no x' at its start can make no step, whatever the importer tries: it says so here. Where it is the
  * inputs that do not let it move, they can still be set to others. */
 static enum mb2fmu_status mb2fmu_check_motion(mb2fmu_instance *instance)
 {
@@ -201,7 +201,7 @@ static enum mb2fmu_status mb2fmu_check_motion(mb2fmu_instance *instance)
                           mb2fmu_name_of(MB2FMU_SOURCE_STATE, -1 - failed), instance->out[-1 - failed]);
     }
     return failed == 0 ? MB2FMU_OK
-                       : mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot move with these parameters and start "
+                       : mb2fmu_fail(instance, MB2FMU_ERROR, "the FMU cannot move with these parameters and start "
                                                              "values");
 }
 
@@ -214,7 +214,7 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
     if (mb2fmu_need(instance, MB2FMU_SOURCE_CALCULATED) != MB2FMU_OK ||
         mb2fmu_need(instance, MB2FMU_SOURCE_STATE) != MB2FMU_OK ||
         mb2fmu_need(instance, MB2FMU_SOURCE_POSITION) != MB2FMU_OK) {
-        return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these parameters");
+        return mb2fmu_fail(instance, MB2FMU_ERROR, "the FMU cannot be initialized with these parameters");
     }
     for (i = 0; i < MB2FMU_N_CALCULATED; ++i) {
         if (!isfinite(instance->w->values[i])) {
@@ -233,7 +233,7 @@ static enum mb2fmu_status mb2fmu_finish_initialization(mb2fmu_instance *instance
         const int failed = mb2fmu_remember(instance);
         if (failed != 0) {
             (void)mb2fmu_singular(instance, failed);
-            return mb2fmu_fail(instance, MB2FMU_ERROR, "the unit cannot be initialized with these start values");
+            return mb2fmu_fail(instance, MB2FMU_ERROR, "the FMU cannot be initialized with these start values");
         }
     }
 #if MB2FMU_N_MODES > 0

@@ -1,4 +1,4 @@
-/* instance.h: the core that both FMI versions and both kinds of a unit share.
+/* instance.h: the core that both FMI versions and both kinds of an FMU share.
  *
  * Why it exists: FMI 2 and FMI 3, Model Exchange and Co-Simulation differ in names, in what may be called when, and in
  * how an answer is given; values, evaluation, derivatives, state and messages are the same. fmi2.c and fmi3.c are thin
@@ -204,7 +204,7 @@ static void mb2fmu_changed(mb2fmu_instance *instance, enum mb2fmu_source source)
 /* "in Event Mode" and so on, as the version calls it; protocol.c. */
 static const char *mb2fmu_mode_name(int mode);
 
-/* Start and stop time (stop_defined 0: none) and tolerance (0: the unit's own). */
+/* Start and stop time (stop_defined 0: none) and tolerance (0: the FMU's own). */
 static enum mb2fmu_status mb2fmu_set_experiment(mb2fmu_instance *instance, int tolerance_defined, double tolerance,
                                                 double start, int stop_defined, double stop);
 

@@ -13,14 +13,14 @@
 
 #include "portability.h"
 
-/* Symmetric positive definite: `a` has the lower triangle row by row, n (n + 1) / 2 values; it is replaced by L (unit
+/* Symmetric positive definite: `a` has the lower triangle row by row, n (n + 1) / 2 values; it is replaced by L (FMU
  * diagonal, not stored) with D on the diagonal. */
 MB2FMU_UNUSED static int mb2fmu_ldlt_factor(int n, double a[]);
 
 /* x = A^-1 x for one right-hand side. */
 MB2FMU_UNUSED static void mb2fmu_ldlt_solve(int n, const double a[], double x[]);
 
-/* General: `a` has the matrix row by row in its first n n values; it is replaced by L (unit diagonal, not stored) and
+/* General: `a` has the matrix row by row in its first n n values; it is replaced by L (FMU diagonal, not stored) and
  * U of P A = L U. The n values that follow take the row exchanges: small integers, stored as doubles. */
 MB2FMU_UNUSED static int mb2fmu_lu_factor(int n, double a[]);
 
@@ -59,9 +59,9 @@ MB2FMU_UNUSED static void mb2fmu_least_norm_solve(int n, double a[], double x[])
  * solution beyond it.
  *
  * Small steps alone do not show that the equations hold where they may contradict each other. Then `closing` has n
- * units, what a unit of each equation counts in its residual, and n limits: how much of each residual may be left over.
+ * FMUs, what a unit of each equation counts in its residual, and n limits: how much of each residual may be left over.
  * Where steps become small and residuals do not, 3 is returned, and y has what is left over of those that are open, in
- * units of the equations, and 0 of the others. NULL: small steps show it.
+ * FMUs of the equations, and 0 of the others. NULL: small steps show it.
  *
  * Source: Deuflhard: Newton Methods for Nonlinear Problems, 2004, sections 3.1 (path) and 3.3 (damping, by halves). */
 typedef int (*mb2fmu_newton_body)(const double y[], const double theta[], double values[], double work[]);

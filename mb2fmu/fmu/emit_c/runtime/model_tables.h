@@ -1,4 +1,4 @@
-/* model_tables.h: what the tables of a unit (model.c) say of it: its variables, its switches, and how it begins.
+/* model_tables.h: what the tables of an FMU (model.c) say of it: its variables, its switches, and how it begins.
  *
  * Why it exists: tables are a translation unit of their own, so that the rest of unit.c has nothing of one model but
  * its sizes. Sizes come from model_config.h; see model.h.
@@ -102,7 +102,7 @@ typedef struct {
 extern MB2FMU_HIDDEN const mb2fmu_array model_arrays[MB2FMU_N_ARRAYS];
 #endif
 
-/* What a generated unit says of itself; model_config.h has names for it, which units written by hand define as numbers. */
+/* What a generated FMU says of itself; model_config.h has names for it, which units written by hand define as numbers. */
 typedef struct {
     const char *token;    /* of instantiation */
     int solver;           /* 1 to 5, as the Enumeration parameter `solver` counts */

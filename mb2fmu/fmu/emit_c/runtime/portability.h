@@ -1,4 +1,4 @@
-/* portability.h: the few words in which compilers differ, and what all of a unit's files need. */
+/* portability.h: the few words in which compilers differ, and what all of an FMU's files need. */
 #ifndef MB2FMU_PORTABILITY_H
 #define MB2FMU_PORTABILITY_H
 
@@ -11,7 +11,7 @@
 #define MB2FMU_HIDDEN
 #endif
 
-/* Marks what a unit may leave unused: not every model has every function or table read. */
+/* Marks what an FMU may leave unused: not every model has every function or table read. */
 #if defined(__GNUC__)
 #define MB2FMU_UNUSED __attribute__((unused))
 #else

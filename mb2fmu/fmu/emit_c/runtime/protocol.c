@@ -21,12 +21,12 @@ static const char *mb2fmu_mode_name(int mode)
     case MB2FMU_TERMINATED:
         return "after termination";
     default:
-        return "after an error (reset the unit, or set a state that was saved before)";
+        return "after an error (reset the FMU, or set a state that was saved before)";
     }
 }
 
 /* While a communication step is under way the host may call what Intermediate Update Mode allows and nothing else,
- * after a refused call too: what would take the unit out of its failed state would take it out of the step. */
+ * after a refused call too: what would take the FMU out of its failed state would take it out of the step. */
 static int mb2fmu_is_allowed(const mb2fmu_instance *instance, int modes)
 {
     if (instance->problem != NULL && (modes & MB2FMU_INTERMEDIATE) == 0) {
@@ -52,7 +52,7 @@ static MB2FMU_NOINLINE mb2fmu_instance *mb2fmu_admit(mb2fmu_call *call, void *ha
         return instance;
     }
     if (modes == 0) {
-        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "the unit does not offer this function in %s",
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "the FMU does not offer this function in %s",
                           instance->kind == MB2FMU_MODEL_EXCHANGE ? "Model Exchange" : "Co-Simulation");
     } else {
         (void)mb2fmu_fail(instance, MB2FMU_ERROR, "this call is not allowed %s",
@@ -96,5 +96,5 @@ static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_reset(mb2fmu_instance *instance
 
 static MB2FMU_NOINLINE enum mb2fmu_status mb2fmu_absent(mb2fmu_instance *instance, size_t n, const char *type)
 {
-    return n == 0 ? MB2FMU_OK : mb2fmu_fail(instance, MB2FMU_ERROR, "the unit has no variables of type %s", type);
+    return n == 0 ? MB2FMU_OK : mb2fmu_fail(instance, MB2FMU_ERROR, "the FMU has no variables of type %s", type);
 }

@@ -37,7 +37,7 @@ static enum mb2fmu_status mb2fmu_leave(mb2fmu_call *call, enum mb2fmu_status sta
 static enum mb2fmu_status mb2fmu_go_to(mb2fmu_instance *instance, enum mb2fmu_mode mode);
 static enum mb2fmu_status mb2fmu_reset(mb2fmu_instance *instance);
 
-/* Types the unit has no variables of: asking for none of them is all right. */
+/* Types the FMU has no variables of: asking for none of them is all right. */
 static enum mb2fmu_status mb2fmu_absent(mb2fmu_instance *instance, size_t n, const char *type);
 
 /* The whole body of an exported function: `action` must not be inlined (see floating_point.c) and answers an enum

@@ -1,9 +1,9 @@
 /* protocol_fmi2.c: the table of legal calls of FMI 2.0.5.
  *
  * Model Exchange: the table of section 3.2.3; Co-Simulation: that of section 4.2.4; columns "instantiated" to "error".
- * Conditions on variables (1 to 6 there) are in values.c; condition 8 (time in Event Mode) is for units without states
+ * Conditions on variables (1 to 6 there) are in values.c; condition 8 (time in Event Mode) is for FMUs without states
  * only. More than that is allowed in one place: after a step that was discarded, inputs can be set and another step can
- * be tried, because the unit is then as before the step and nothing has to be restored first.
+ * be tried, because the FMU is then as before the step and nothing has to be restored first.
  * fmi2CancelStep is never legal: no step is ever pending.
  */
 #include "protocol.h"

@@ -4,7 +4,7 @@
  * 2.3.8 (Intermediate Update Mode), 2.3.9 (Terminated); Model Exchange 3.2.1 (Continuous-Time Mode); Co-Simulation
  * 4.2.1 (Step Mode). Conditions on variables are in values.c.
  *
- * The unit has no clocks, no structural parameters, event mode in Co-Simulation only where something switches, and no
+ * The FMU has no clocks, no structural parameters, event mode in Co-Simulation only where something switches, and no
  * dependencies per element: functions that need them are never legal, as far as something is asked of them. With
  * providesEvaluateDiscreteStates="false" that function is ignored.
  */

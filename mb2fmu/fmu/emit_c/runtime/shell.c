@@ -1,5 +1,5 @@
 /* shell.c: the FMI shell, all of it, in an order that works; unit.c includes it after the model and the solvers.
- * MB2FMU_FMI says which version. Where the unit is compiled as source code, FMI2_FUNCTION_PREFIX or
+ * MB2FMU_FMI says which version. Where the FMU is compiled as source code, FMI2_FUNCTION_PREFIX or
  * FMI3_FUNCTION_PREFIX is defined before (FMI 2.0.5 section 2.1.1, FMI 3.0.2 section 2.6.1). */
 #include "floating_point.c"
 #include "handles.c"

@@ -27,7 +27,7 @@
 #endif
 
 /* Internal steps (tried ones) within one communication step, after which it is given up: MB2FMU_STEP_TOO_MANY.
- * Generated units have fewer where x' costs more (model_config.h), so that the work of a step is bounded, and not its
+ * Generated FMUs have fewer where x' costs more (model_config.h), so that the work of a step is bounded, and not its
  * steps only. */
 #ifndef MB2FMU_MAX_INTERNAL_STEPS
 #define MB2FMU_MAX_INTERNAL_STEPS 10000000

@@ -2,7 +2,7 @@
  *
  * Start values that are guesses are solved for, from what was set; where something is remembered, what the dependent
  * coordinates are at first. Newton's method stays on the branch of the assembly that it begins on. Where that has no
- * solution, and guesses are still the unit's own, the way is made in pieces: the unit's own start, which is assembled,
+ * solution, and guesses are still the FMU's own, the way is made in pieces: the FMU's own start, which is assembled,
  * is moved to what was set, time, start values and parameters together, as a hand would move the crank. So the branch
  * is kept as long as no singular position lies between. Nothing of this depends on what was set before and then set
  * again.
@@ -75,7 +75,7 @@ static int mb2fmu_loop_on(mb2fmu_instance *instance, double part, const double f
                        : failed;
 }
 
-/* In pieces from the unit's own start, after `failed` from there in one. */
+/* In pieces from the FMU's own start, after `failed` from there in one. */
 static int mb2fmu_loop_to_start(mb2fmu_instance *instance, int failed)
 {
     double *const from = instance->x_next;

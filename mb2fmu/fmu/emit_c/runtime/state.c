@@ -1,4 +1,4 @@
-/* state.c: the state of a unit, copied, put back, and as bytes.
+/* state.c: the state of an FMU, copied, put back, and as bytes.
  *
  * The bytes (see state_bytes.h; all integers 64 bits):
  *   "MB2FMUST", format, length of the token, token, kind, number of states, inputs, parameters, and of the integrator's

@@ -1,6 +1,6 @@
 /* state_bytes.h: numbers as bytes that mean the same on every platform.
  *
- * Why it exists: the state of a unit, serialized on one machine, is continued on another (FMI 2.0.5 section 2.1.8,
+ * Why it exists: the state of an FMU, serialized on one machine, is continued on another (FMI 2.0.5 section 2.1.8,
  * FMI 3.0.2 section 2.2.6.4). Nothing is copied as it lies in memory; every number has its place, little endian,
  * doubles as their 64 bits of IEEE 754, integers as 64 bits in two's complement.
  *

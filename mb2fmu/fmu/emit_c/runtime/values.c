@@ -237,7 +237,7 @@ static enum mb2fmu_status mb2fmu_get_reals(mb2fmu_instance *instance, const unsi
 }
 
 /* Who may be set when: FMI 2.0.5 sections 3.2.3 (conditions 1, 3, 4, 5) and 4.2.4 (1, 3, 6), FMI 3.0.2 sections 2.3.2,
- * 2.3.3, 2.3.5, 3.2.1 and 4.2.1. One liberty beyond them, for importers that evaluate units point by point instead of
+ * 2.3.3, 2.3.5, 3.2.1 and 4.2.1. One liberty beyond them, for importers that evaluate FMUs point by point instead of
  * simulating them: tunable parameters may also be set in Continuous-Time Mode (casadi). */
 static int mb2fmu_settable(const mb2fmu_instance *instance, unsigned reference, const mb2fmu_variable *variable)
 {
@@ -314,7 +314,7 @@ static enum mb2fmu_status mb2fmu_check_reals(mb2fmu_instance *instance, const un
     return MB2FMU_OK;
 }
 
-/* A value out of bounds is taken, because both standards leave it to the unit and importers look for optima on both
+/* A value out of bounds is taken, because both standards leave it to the FMU and importers look for optima on both
  * sides of a bound; the log says so. */
 static void mb2fmu_watch_bounds(mb2fmu_instance *instance, const mb2fmu_variable *variable, double value)
 {

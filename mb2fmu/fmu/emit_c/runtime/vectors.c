@@ -5,7 +5,7 @@
 static int mb2fmu_wrong_size(mb2fmu_instance *instance, const void *values, size_t n, int expected)
 {
     if (n != (size_t)expected) {
-        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%zu values were given, the unit has %d", n, expected);
+        (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%zu values were given, the FMU has %d", n, expected);
         return 1;
     }
     return mb2fmu_missing(instance, values, n, "values");

@@ -1,7 +1,7 @@
-/* standalone.c: the equations and the solver of a unit behind plain C functions, without FMI.
+/* standalone.c: the equations and the solver of an FMU behind plain C functions, without FMI.
  *
  * Included by the generated file <name>.c, after the runtime; declarations and their contracts are in <name>.h. What is
- * evaluated is the unit's own code, so every result has the bits that the unit has.
+ * evaluated is the FMU's own code, so every result has the bits that the FMU has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +172,7 @@ int MB2FMU_UNIT(jacobian)(MB2FMU_UNIT(model) * model, double t, const double x[]
     return standalone_failed(model, model_jacobian(t, x, r, model->p, &model->w, jacobian, model->next));
 }
 
-/* Where what is remembered begins: twice, as a unit does, when it looks for its start, and when it has found it. */
+/* Where what is remembered begins: twice, as an FMU does, when it looks for its start, and when it has found it. */
 static int standalone_begin_memory(MB2FMU_UNIT(model) * model, double t, const double r[], double x[])
 {
     int failed = 0;

@@ -1,4 +1,4 @@
-"""Errors that a running unit can raise."""
+"""Errors that a running FMU can raise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class UndefinedError(ArithmeticError):
 
 
 class StepError(ArithmeticError):
-    """A communication step cannot be made; the unit's state is restored to that before it."""
+    """A communication step cannot be made; the FMU's state is restored to that before it."""
 
 
 class RefusedError(ValueError):

@@ -35,7 +35,7 @@ def factored(matrix: list[list[float]]) -> Callable[[Sequence[float]], list[floa
 
 
 def _solve(factors: list[list[float]], order: list[int], right: Sequence[float]) -> list[float]:
-    """Solve L U x = P b: `factors` hold L (unit diagonal) below and U above, `order` is P."""
+    """Solve L U x = P b: `factors` hold L (FMU diagonal) below and U above, `order` is P."""
     # Not sum(): since Python 3.12 it compensates round-off, and bits would depend on the interpreter.
     n = len(order)
     x = [right[i] for i in order]

@@ -84,7 +84,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     Attributes:
         unit: Which unit it is.
-        alive: All instances of this unit (each unit has a copy of this module).
+        alive: All instances of this unit (each FMU has a copy of this module).
     """
 
     unit: ClassVar[Description]
@@ -171,11 +171,11 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             try:
                 self.equations("rhs", self.time, self.x, other, self.remembered)
             except UndefinedError:
-                reason = f"the unit cannot move with these parameters and start values: {undefined}"
+                reason = f"the FMU cannot move with these parameters and start values: {undefined}"
                 raise UndefinedError(reason) from undefined
 
     def _remember(self, t: float, x: Sequence[float]) -> None:
-        """Update the discrete memory after an accepted step, where the unit has one."""
+        """Update the discrete memory after an accepted step, where the FMU has one."""
         if self.unit.memory:
             self.remembered = tuple(self.equations("remember", t, x, self.r, self.remembered))
             self._forget()
@@ -208,7 +208,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self.remembered = tuple(equations("remember", t, x, self.r, self.remembered))
 
     def _walk_to_start(self, wanted: Sequence[float]) -> bool:
-        """Follow the solution from the unit's own start values; False where the importer has set guesses."""
+        """Follow the solution from the FMU's own start values; False where the importer has set guesses."""
         unit = self.unit
         guessed = [i for i, state in enumerate(unit.states) if state.approximate]
         own = [state.start for state in unit.states]
@@ -338,7 +338,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self.memory = Memory(self.memory.step, self.memory.error)
 
     def _check_step(self, current_time: float, step_size: float) -> None:
-        """Refuse a communication step that the unit cannot take: wrong phase, time, size, or past the stop time."""
+        """Refuse a communication step that the FMU cannot take: wrong phase, time, size, or past the stop time."""
         if self.phase != STEPPING:
             raise RefusedError("a step is possible after initialization and before termination only")
         if not 0.0 < step_size < math.inf or not math.isfinite(current_time):
@@ -349,7 +349,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         # An importer that adds up its steps may be off by half a unit in the last place for each of them.
         slack = 1e-6 * step_size + (self.steps + 16) * EPSILON * max(abs(current_time), abs(end))
         if abs(current_time - self.time) > slack:
-            raise RefusedError(f"a step from {current_time!r} s is asked for, but the unit is at {self.time!r} s")
+            raise RefusedError(f"a step from {current_time!r} s is asked for, but the FMU is at {self.time!r} s")
         if end > self.stop + slack:
             raise RefusedError(f"a step to {end!r} s goes past the stop time {self.stop!r} s")
 
@@ -373,7 +373,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         return [row[:n] for row in rows], [row[n] for row in rows]
 
     def _make_integrator(self) -> Integrator:
-        """Return the integrator that the unit was exported with, at the present tolerance."""
+        """Return the integrator that the FMU was exported with, at the present tolerance."""
         unit = self.unit
         if unit.solver == "fixed":
             return RungeKutta4(unit.internal_step)
@@ -401,7 +401,7 @@ class MechanismSlave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     @_guarded
     def _get_fmu_state(self) -> bytes:
-        """Return the whole state as bytes that carry the unit's token."""
+        """Return the whole state as bytes that carry the FMU's token."""
         memory = self.memory
         numbers = [self.time, self.stop, self.tolerance, *self.declared, *self.x, *self.r, *self.p, *self.remembered]
         numbers += [memory.step, memory.error, *memory.slope]

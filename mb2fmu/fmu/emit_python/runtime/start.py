@@ -1,4 +1,4 @@
-"""Start values on the constraints: follow the solution from the unit's own start to the values that were set."""
+"""Start values on the constraints: follow the solution from the FMU's own start to the values that were set."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SHORTEST = 1.0 / 1024.0
 def walk(
     to: Callable[[float, Numbers, Numbers], None], own: tuple[Numbers, Numbers], wanted: tuple[Numbers, Numbers]
 ) -> None:
-    """Move states and parameters together from the unit's own start to the set values, in small steps.
+    """Move states and parameters together from the FMU's own start to the set values, in small steps.
 
     Newton's method stays on the branch of the assembly that it begins on, so the branch is kept as long as no singular
     position lies between.
 
     Args:
         to: Solves at one place: (part of the way, states, parameters); keeps what it finds for the next piece.
-        own: States and parameters of the unit's own start.
+        own: States and parameters of the FMU's own start.
         wanted: Those that were set.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The state of a unit as bytes: for rollback within a run, and for storage.
+"""The state of an FMU as bytes: for rollback within a run, and for storage.
 
 Layout, little-endian: 8 bytes ``mb2fmuPy``, format version (u16), token (16 bytes), phase (u8), steps done (u64),
 number of doubles (u32), the doubles, CRC-32 of all before (u32). Doubles keep their bits.
@@ -27,7 +27,7 @@ class Snapshot:
     Attributes:
         phase: Of the life cycle.
         steps: Communication steps done.
-        numbers: Everything else, in an order that only the unit knows.
+        numbers: Everything else, in an order that only the FMU knows.
     """
 
     phase: int
@@ -36,7 +36,7 @@ class Snapshot:
 
 
 def packed(snapshot: Snapshot, token: str) -> bytes:
-    """Return the snapshot as bytes that carry the unit's token."""
+    """Return the snapshot as bytes that carry the FMU's token."""
     numbers = snapshot.numbers
     head = _HEAD.pack(MAGIC, VERSION, uuid.UUID(token).bytes, snapshot.phase, snapshot.steps, len(numbers))
     body = head + struct.pack(f"<{len(numbers)}d", *numbers)
@@ -50,13 +50,13 @@ def unpacked(data: bytes, token: str) -> Snapshot:
         RefusedError: If they are damaged, of another format, or the state of another unit.
     """
     if len(data) < _HEAD.size + _TAIL.size or not data.startswith(MAGIC):
-        raise RefusedError("these bytes are not the state of a unit made by mb2fmu")
+        raise RefusedError("these bytes are not the state of an FMU made by mb2fmu")
     magic, version, owner, phase, steps, count = _HEAD.unpack_from(data)
     del magic
     if version != VERSION:
-        raise RefusedError(f"the state has format {version}, this unit reads {VERSION}")
+        raise RefusedError(f"the state has format {version}, this FMU reads {VERSION}")
     if owner != uuid.UUID(token).bytes:
-        raise RefusedError(f"the state belongs to the unit with token {uuid.UUID(bytes=owner)}, this one is {token}")
+        raise RefusedError(f"the state belongs to the FMU with token {uuid.UUID(bytes=owner)}, this one is {token}")
     if len(data) != _HEAD.size + 8 * count + _TAIL.size or _TAIL.unpack(data[-_TAIL.size :])[0] != zlib.crc32(
         data[: -_TAIL.size]
     ):

@@ -25,7 +25,7 @@ HOPELESS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory of an integrator between communication steps; part of the unit's state.
+    """Memory of an integrator between communication steps; part of the FMU's state.
 
     Attributes:
         step: Proposed internal step in s; 0.0: none yet.

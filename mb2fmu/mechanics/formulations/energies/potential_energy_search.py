@@ -1,8 +1,8 @@
-"""Potentials of generalized forces, in closed form where that is cheap, and proved by numbers.
+"""Potentials of generalized forces, in closed form where that is cheap, and validated by numbers.
 
 Forces F(q) have a potential V with F = -∂V/∂q where ∂F_i/∂q_j = ∂F_j/∂q_i. V is integrated coordinate by coordinate,
 term by term: powers of a coordinate, sines, cosines and exponentials of linear arguments, and what springs that act on
-one side only are written with (Max, Min, Abs, sign). What is found is differentiated and held against F at random
+one side only are written with (Max, Min, Abs, sign). What is found is differentiated and compared with F at random
 places; what is not found is None, never an approximation.
 
 Source: C. Lanczos, The Variational Principles of Mechanics, ch. I.7 (work function, conservative forces).

@@ -95,7 +95,7 @@ def _find_displacement(rows: LoopEquations) -> tuple[sm.Symbol, sm.Matrix, sm.Ma
 def _find_spherical_form(
     rows: LoopEquations, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: LoopStart
 ) -> _SphericalForm:
-    """Return the rows in the form of :class:`_SphericalForm`, proved by numbers at random places."""
+    """Return the rows in the form of :class:`_SphericalForm`, validated by numbers at random places."""
     slide, direction, rest = linear
     others = [unknown for unknown in rows.unknowns if unknown != slide]
     quarter, zero = sm.pi / 2, sm.S.Zero

@@ -1,7 +1,7 @@
 """Check a mechanism's kinematics numerically at random points, and decide which given velocities are used.
 
 SymPy accepts ``set_ang_vel(N, 3*u*N.z)`` beside q' = u and silently gives nine times the inertia. So every angular
-velocity is held against its direction cosines and every velocity against the derivative of its position. A velocity
+velocity is compared with its direction cosines and every velocity against the derivative of its position. A velocity
 that agrees on the velocity constraints only (rolling contacts) uses its constraint already: that is legal, and
 remembered.
 """
@@ -343,7 +343,7 @@ def start_faults(m: Mechanism) -> list[Fault]:
 def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
     """Return the names of bodies whose mass centre's velocity is not the derivative of any position.
 
-    Located points have been held against their positions already. For the others v = J u, J = ∂v/∂u, must satisfy
+    Located points have been compared with their positions already. For the others v = J u, J = ∂v/∂u, must satisfy
     ∂w_i/∂q_j = ∂w_j/∂q_i for the columns w_i of J K⁻¹ (a curl that vanishes), tested by central differences.
     """
     suspects = [body for body in m.bodies if not m.points[body.masscenter].located]

@@ -1,4 +1,4 @@
-"""A unit of another tool: a point that falls, and that misbehaves if it is told to."""
+"""An FMU of another tool: a point that falls, and that misbehaves if it is told to."""
 
 from __future__ import annotations
 

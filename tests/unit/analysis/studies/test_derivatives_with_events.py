@@ -1,4 +1,4 @@
-"""Derivatives of many motions with events: closed forms, differences of the units, and what has none."""
+"""Derivatives of many motions with events: closed forms, differences of the FMUs, and what has none."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def stopped() -> Model:
 
 
 def check_differences(many: Ensemble, to: tuple[str, ...], of: tuple[str, ...], within: float) -> None:
-    """Derivatives against central differences of the units, over the experiment."""
+    """Derivatives against central differences of the FMUs, over the experiment."""
     start, n = known(many), 2 * len(to) + 1
     values = {by: np.full(n, start[by]) for by in to}
     for k, by in enumerate(to):
@@ -133,7 +133,7 @@ def check_differences(many: Ensemble, to: tuple[str, ...], of: tuple[str, ...], 
 
 
 def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Held from one communication point to the next, as the unit is given them; planted: all jumps left out."""
+    """Held from one communication point to the next, as the FMU is given them; planted: all jumps left out."""
     many = compiled(pushed())
     check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
     monkeypatch.setattr("mb2fmu.analysis.zero_order_hold.HeldInputs.stretches", lambda _, end: iter((end,)))

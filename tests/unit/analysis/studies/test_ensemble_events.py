@@ -1,4 +1,4 @@
-"""Many instances with events: each has the bits of the unit that runs alone, and what goes wrong is said."""
+"""Many instances with events: each has the bits of the FMU that runs alone, and what goes wrong is said."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ball() -> Ensemble:
 
 
 def alone(model: Path, ensemble: Ensemble, folder: Path, name: str, values: np.ndarray, solver: str) -> np.ndarray:
-    """States and outputs of a unit of FMI 3 in the ordinary driver, one run for each value."""
+    """States and outputs of an FMU of FMI 3 in the ordinary driver, one run for each value."""
     unit = pipeline.export(model, folder, fmi="3", solver=solver)
     definition = unit.build.derivation.definition
     read = (*ensemble.states, *ensemble.output_names)

@@ -1,4 +1,4 @@
-"""Many instances at once: each has the bits of the unit's own solver, and what is wrong is said."""
+"""Many instances at once: each has the bits of the FMU's own solver, and what is wrong is said."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bits_of_the_unit(
     ensemble: Ensemble,
     solver: Literal["explicit", "implicit"] = "explicit",
 ) -> None:
-    """Runs the unit for each set of values, and all of them at once."""
+    """Runs the FMU for each set of values, and all of them at once."""
     n = len(next(iter(varied.values())))
     unit = pipeline.export(MODELS / f"{name}.py", folder, fmi="3", solver=solver)
     values_of = {key: np.array(values) for key, values in varied.items()}

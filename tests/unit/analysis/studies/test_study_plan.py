@@ -15,7 +15,7 @@ from mb2fmu.analysis.studies.study_plan import read_plan
 from mb2fmu.errors import AnalysisError
 
 WRONG = {
-    "unitt": "a.fmu",
+    "fmuu": "a.fmu",
     "kind": "xx",
     "stop": -1.0,
     "cases": {"method": "sobol", "count": 100, "sed": 3},
@@ -30,7 +30,7 @@ def test_every_fault_of_a_plan_is_named_with_what_to_do() -> None:
         read_plan(WRONG)
     message = str(caught.value)
     for part in (
-        "unitt means nothing", "neither model nor unit", "'xx' is no kind", "-1.0 is no positive", "sed means nothing",
+        "fmuu means nothing", "neither model nor fmu", "'xx' is no kind", "-1.0 is no positive", "sed means nothing",
         "100 is no power of two", "write 64 or 128", "3.0 is one value", "vary.k: does not say which values",
         "sobol draws between bounds", "results.top: does not say of which", "'lowest' is no take",
         "g: [1.0] is no number",
@@ -45,8 +45,8 @@ def test_every_fault_of_a_plan_is_named_with_what_to_do() -> None:
 )
 def test_nothing_is_said_of_what_follows_from_a_fault(cases: dict, begins: str) -> None:
     with pytest.raises(AnalysisError) as caught:
-        read_plan({"unit": "a.fmu", "arguments": {"n": 3}, "cases": cases, "vary": {"m": {"from": 1, "to": 2}}})
-    assert [each.what.partition(" no ")[0] for each in caught.value.faults] == ["a unit has", begins]
+        read_plan({"fmu": "a.fmu", "arguments": {"n": 3}, "cases": cases, "vary": {"m": {"from": 1, "to": 2}}})
+    assert [each.what.partition(" no ")[0] for each in caught.value.faults] == ["an FMU has", begins]
 
 
 @given(st.integers(1, 5), st.integers(2, 4))

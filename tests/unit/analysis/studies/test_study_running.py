@@ -44,7 +44,7 @@ steps = "counted"
 def plan_of(unit: Path, folder: Path, rows: str, more: str = "", results: str = FEW) -> Path:
     (folder / "cases.csv").write_text(rows)
     path = folder / "plan.toml"
-    lines = f"unit = '{unit}'\nstop = 1.0\nstep = 0.01\n{more}\n[cases]\nmethod = 'table'\nfile = 'cases.csv'\n"
+    lines = f"fmu = '{unit}'\nstop = 1.0\nstep = 0.01\n{more}\n[cases]\nmethod = 'table'\nfile = 'cases.csv'\n"
     path.write_text(f"{lines}\n[results]\n{results}")
     return path
 
@@ -69,7 +69,7 @@ def test_results_are_those_of_free_fall_and_what_fails_is_a_row(falling: Path, t
         assert np.isnan(found["back"][k])
         assert found["mean"][k] == pytest.approx(-0.5 * g)
         assert found["rms"][k] == pytest.approx(g / np.sqrt(3.0))
-        # The unit does not forget at a reset: it got a new instance each time.
+        # The FMU does not forget at a reset: it got a new instance each time.
         assert found["steps"][k] == 100.0
     assert np.isnan([found[name][2] for name in ("at the end", "lowest", "steps")]).all()
     page = outcome.summary.read_text()
@@ -149,7 +149,7 @@ def test_another_unit_or_plan_does_not_go_on(falling: Path, tmp_path: Path) -> N
     before = (tmp_path / "out/results.parquet").read_bytes()
     with pytest.raises(AnalysisError) as caught:
         run_study(other, tmp_path / "out", scheduler="none", resume=True)
-    assert "the unit is another one" in str(caught.value)
+    assert "the FMU is another one" in str(caught.value)
     assert "other cases than those" in str(caught.value)
     assert (tmp_path / "out/results.parquet").read_bytes() == before
 
@@ -170,7 +170,7 @@ def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_unit_are_told_at_on
 ) -> None:
     """Each fault once, and nothing that only follows from one: no cases, no bounds of values that are none."""
     plan = {
-        "unit": str(falling),
+        "fmu": str(falling),
         "stop": -1.0,
         "step": 400.0,
         "sett": {},
@@ -202,7 +202,7 @@ def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_unit_are_told_at_on
 
 def test_numbers_of_a_line_are_judged_though_its_count_is_missing(falling: Path, tmp_path: Path) -> None:
     plan = {
-        "unit": str(falling), "cases": {"method": "grid"}, "results": {"low": "h"},
+        "fmu": str(falling), "cases": {"method": "grid"}, "results": {"low": "h"},
         "vary": {"g": {"from": 3, "to": 2}, "push": {"from": "a", "to": 2}, "mood": {"mean": 1, "deviation": -1}},
     }  # fmt: skip
     with pytest.raises(AnalysisError) as caught:
@@ -244,7 +244,7 @@ def test_a_model_with_arguments_is_studied(tmp_path: Path) -> None:
 
 
 def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falling: Path, tmp_path: Path) -> None:
-    """A worker is killed in mid-run, and one case aborts its process: a row with a message, and all else is there."""
+    """A worker is killed during the run, and one case aborts its process: a row with a message, and all else is there."""
     values = [f"{0.01 * k:.2f},{1 if k == 11 else 0}" for k in range(1, 161)]
     rows = "g,mood\n" + "\n".join(values) + "\n"
     calm = "g,mood\n" + "\n".join(value[:-1] + "0" for value in values) + "\n"
@@ -301,7 +301,7 @@ def test_a_worker_that_is_killed_while_it_gets_the_unit_is_no_hindrance(falling:
         def killing(*given: object, **named: object) -> object:
             if not killed:
                 killed.extend(client.run(os.getpid).values())
-                os.kill(killed[0], signal.SIGSTOP)  # it takes the unit, and never answers
+                os.kill(killed[0], signal.SIGSTOP)  # it takes the FMU, and never answers
                 threading.Timer(0.5, os.kill, (killed[0], signal.SIGKILL)).start()
             return register(*given, **named)
 
@@ -383,7 +383,7 @@ def test_options_say_what_a_plan_says(falling: Path, tmp_path: Path) -> None:
     )
     assert commanded(falling, *words)[0] == 0
     (tmp_path / "plan.toml").write_text(
-        f"unit = '{falling}'\nstop = 1.0\nstep = 0.1\n[cases]\nmethod = 'grid'\n[set]\nmood = 0\n"
+        f"fmu = '{falling}'\nstop = 1.0\nstep = 0.1\n[cases]\nmethod = 'grid'\n[set]\nmood = 0\n"
         "[vary]\ng = { from = 1, to = 4, count = 4 }\npush = [0, 0.5]\n"
         "[results]\n'h:smallest' = { of = 'h', take = 'smallest' }\n"
         "'h:first-crossing' = { of = 'h', take = 'first-crossing' }\n"
@@ -487,7 +487,7 @@ def test_indices_are_there_as_numbers(falling: Path, tmp_path: Path) -> None:
     """At 1 s h = 1 + (push - g)/2: shares of the variance are those of the ranges' squares, 16 : 1."""
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        f"unit = '{falling}'\nstop = 1.0\nstep = 0.1\n[results]\n{FEW}\n"
+        f"fmu = '{falling}'\nstop = 1.0\nstep = 0.1\n[results]\n{FEW}\n"
         "[cases]\nmethod = 'sobol'\ncount = 512\nindices = true\n"
         "[vary]\ng = { from = 8, to = 12 }\npush = { from = 0, to = 1 }\n"
     )

@@ -54,7 +54,7 @@ def switching() -> tuple[Program, Program]:
 
 
 def modes(frozen: Program, state: np.ndarray, time: float = 0.0, parameters: tuple[float, ...] = ()) -> np.ndarray:
-    """As the unit finds them at its start."""
+    """As the FMU finds them at its start."""
     surfaces, found = evaluator(frozen, "surfaces"), np.zeros(len(frozen.layout.memory))
     for _ in found:
         s = surfaces(time, state, (), parameters, found)

@@ -1,7 +1,7 @@
 """Dry friction on a loop whose coordinates are found by Newton's method: its units offer derivatives, too.
 
-What holds a surface at rest is solved for from rates of slip, which are derivatives of what Newton's method finds; a
-unit's own derivatives are second ones of that. Such models could not be exported.
+What holds a surface at rest is solved for from rates of slip, which are derivatives of what Newton's method finds; an
+FMU's own derivatives are second ones of that. Such models could not be exported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The unit's elementary functions: errors against mpmath, special values of C99 Annex F, bits of several compilers."""
+"""The FMU's elementary functions: errors against mpmath, special values of C99 Annex F, bits of several compilers."""
 
 from __future__ import annotations
 

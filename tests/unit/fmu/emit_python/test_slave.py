@@ -221,7 +221,7 @@ def test_a_step_that_cannot_be_made_changes_nothing(pendulum):
 @pytest.mark.parametrize("length", [0.0, 1e-300])
 def test_a_unit_that_can_never_move_says_so_at_initialization(pendulum, length):
     """Seen: every step was Discard, and an importer that tries shorter ones came to no end."""
-    with pytest.raises(ArithmeticError, match="the unit cannot move with these parameters and start values"):
+    with pytest.raises(ArithmeticError, match="the FMU cannot move with these parameters and start values"):
         started(pendulum, v2=length)
 
 
@@ -246,7 +246,7 @@ def test_inputs_that_do_not_let_a_unit_move_can_still_be_set(pendulum):
 
 
 def undefined_for(function, error, given):
-    """What a unit's own equations say where they divide by zero."""
+    """What an FMU's own equations say where they divide by zero."""
     try:
         return function(*given)
     except ZeroDivisionError as cause:
@@ -289,9 +289,9 @@ def test_states_of_other_units_are_refused(pendulum, tmp_path):
     state = started(stranger)._get_fmu_state()
     unit = started(pendulum)
     before = unit._get_fmu_state()
-    with pytest.raises(ValueError, match="belongs to the unit"):
+    with pytest.raises(ValueError, match="belongs to the FMU"):
         unit._set_fmu_state(state)
-    with pytest.raises(ValueError, match="belongs to the unit"):
+    with pytest.raises(ValueError, match="belongs to the FMU"):
         pendulum._fmu_state_from_bytes(state)
     assert unit._get_fmu_state() == before
 

@@ -1,4 +1,4 @@
-"""Arrays of a model: what may be declared, and how a unit of FMI 3.0 describes them."""
+"""Arrays of a model: what may be declared, and how an FMU of FMI 3.0 describes them."""
 
 from __future__ import annotations
 

@@ -63,5 +63,5 @@ def test_versions_may_be_written_as_numbers(written, version):
 
 @pytest.mark.parametrize("written", [1, "1.0", True, 2.0, None, "3.1", [3]])
 def test_other_versions_are_refused(written, derivation):
-    with pytest.raises(InterfaceError, match=r"units of FMI 2\.0 and 3\.0, not of"):
+    with pytest.raises(InterfaceError, match=r"FMUs of FMI 2\.0 and 3\.0, not of"):
         mb2fmu.build(derivation, fmi=written)

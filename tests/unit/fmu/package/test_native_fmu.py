@@ -1,4 +1,4 @@
-"""Native units put together: complete, reproducible, clean in the checkers that see the archive."""
+"""Native FMUs put together: complete, reproducible, clean in the checkers that see the archive."""
 
 import hashlib
 import re

@@ -128,7 +128,7 @@ def test_a_stale_report_goes_with_the_unit_that_it_was_about(tmp_path):
 
 
 def test_pairs_of_many_writers_do_not_mix(tmp_path):
-    """Whoever looks while others publish sees a unit; in the end it has its own report."""
+    """Whoever looks while others publish sees an FMU; in the end it has its own report."""
     put(tmp_path, b"0")
     program = (
         "import sys; from pathlib import Path; from mb2fmu.fmu.package import private_folder, publish\n"

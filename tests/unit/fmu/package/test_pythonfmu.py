@@ -41,7 +41,7 @@ def test_a_script_that_fails_is_shown_with_its_error():
 
 
 def test_a_script_without_a_slave_is_an_error():
-    with pytest.raises(ToolError, match="could not build the unit"):
+    with pytest.raises(ToolError, match="could not build the FMU"):
         run_builder(FileTree({"empty.py": b"x = 1\n"}), "empty.py")
 
 

@@ -14,7 +14,7 @@ def library(request):
 
 @pytest.fixture
 def fresh(library):
-    """Makes units; frees them."""
+    """Makes FMUs; frees them."""
     made: list[Unit] = []
 
     def make(kind: int = CS, **arguments: object) -> Unit:

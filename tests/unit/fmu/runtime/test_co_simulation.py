@@ -60,7 +60,7 @@ def test_steps_that_begin_or_end_elsewhere_are_refused(fresh):
         (0.0, math.nan, "is not finite"),
         (0.0, math.inf, "is not finite"),
         (math.nan, 0.1, "is not finite"),
-        (0.5, 0.1, "begins at 0.5 s, but the unit is at 0 s"),
+        (0.5, 0.1, "begins at 0.5 s, but the FMU is at 0 s"),
         (0.0, 1.5, "past the stop time 1 s"),
     ):
         unit = fresh(CS).start(stop=1.0)
@@ -290,7 +290,7 @@ def wave(t):
 
 
 def waving(fresh, solver):
-    """A unit whose importer gives the force after every internal step, and at the start."""
+    """An FMU whose importer gives the force after every internal step, and at the start."""
 
     def act(watcher, time, *_):
         assert watcher.unit.get("x")[0] == OK
@@ -398,7 +398,7 @@ def test_an_input_that_is_given_no_more_keeps_its_last_value(fresh):
 
 
 def test_an_importer_that_adds_up_its_own_time_makes_no_jumps(fresh):
-    """It sets its signal between the steps too, at times that round-off has made others than the unit's."""
+    """It sets its signal between the steps too, at times that round-off has made others than the FMU's."""
     if fresh.fmi == 2:
         return
     errors = []

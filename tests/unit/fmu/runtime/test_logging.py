@@ -74,7 +74,7 @@ def test_characters_that_mean_something_are_doubled(fresh):
 def test_numbers_are_as_a_person_wrote_them(fresh, value, text):
     unit = fresh(CS).start(start=2.0)
     assert unit.step(value, 1.0) == ERROR
-    assert unit.log[-1].text.endswith(f"begins at {text} s, but the unit is at 2 s")
+    assert unit.log[-1].text.endswith(f"begins at {text} s, but the FMU is at 2 s")
 
 
 def test_long_names_of_categories_are_cut_off_at_a_character(fresh, kind):

@@ -109,7 +109,7 @@ def test_no_event_indicators_even_through_null_pointers(fresh):
 def test_vectors_of_another_length_are_refused(fresh, name, n):
     unit = fresh(ME).start()
     assert unit.call(name, (c.c_double * 3)(), c.c_size_t(n)) == ERROR
-    assert f"{n} values were given, the unit has 2" in unit.log[-1].text
+    assert f"{n} values were given, the FMU has 2" in unit.log[-1].text
 
 
 def test_looking_beyond_the_stop_time_is_no_fault_of_model_exchange(fresh):

@@ -13,7 +13,7 @@ HELD = STATES | INPUTS | TUNABLE | FIXED
 
 
 def reach(unit, mode):
-    """Brings a fresh unit there."""
+    """Brings a fresh FMU there."""
     if mode != "instantiated":
         assert unit.enter() == OK
     if mode in {"event", "continuous", "step"}:

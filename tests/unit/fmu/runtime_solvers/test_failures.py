@@ -19,7 +19,7 @@ START = [0.25, 0.0, 1.0, 0.5]
     ],
 )
 def test_undefined_from_some_time_on(library, solver, kind, outcomes, words):
-    """The failed step changes nothing: going on with smaller ones gives the bits of a unit that never failed."""
+    """The failed step changes nothing: going on with smaller ones gives the bits of an FMU that never failed."""
     tried, untried = (Unit(library, solver, kind, a=0.5, fixed_step=0.01) for _ in range(2))
     x = tried.step(0.0, 0.25, START)
     error = tried.refused(0.25, 0.5, x)

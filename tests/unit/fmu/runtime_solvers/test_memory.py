@@ -23,7 +23,7 @@ def walked(unit, x, t=0.0, way=WAY):
 @pytest.mark.parametrize("solver", Solver)
 @pytest.mark.parametrize("name", CASES)
 def test_same_calls_same_bits(library, name, solver):
-    """Again in a new unit, and after a reset."""
+    """Again in a new FMU, and after a reset."""
     case = CASES[name]
     unit = case.unit(library, solver, fixed_step=0.02)
     first = walked(unit, case.exact(0.0))

@@ -1,4 +1,4 @@
-"""Units that are compiled while their sources are still being made; the compiler is a stand-in that keeps a list."""
+"""FMUs that are compiled while their sources are still being made; the compiler is a stand-in that keeps a list."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ grep -q wrong $inputs && { echo "wrong, says $inputs"; exit 1; }
 if grep -q slow $inputs; then sleep 60 & echo $! >> "@CALLS@.sleeping"; wait; fi
 cat $inputs > $result
 """
-EARLY = FileTree({"sources/unit.c": b"unit ", "sources/equations.c": b"motion "})
+EARLY = FileTree({"sources/unit.c": b"FMU ", "sources/equations.c": b"motion "})
 WHOLE = EARLY.joined(FileTree({"sources/derived.c": b"derivatives ", "sources/CMakeLists.txt": b"later"}))
 ORDER = Order("it", "cc")
 

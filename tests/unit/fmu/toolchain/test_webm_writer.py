@@ -1,4 +1,4 @@
-"""WebM films of key frames: read by an own reader of Matroska, decoded by Pillow, held against the pictures."""
+"""WebM films of key frames: read by an own reader of Matroska, decoded by Pillow, compared with the pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of the textbook's chapter on generalized forces and of its neighbours, each held against what is by hand."""
+"""Models of the textbook's chapter on generalized forces and of its neighbours, each compared with what is by hand."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Elements by formulations and treatments of constraints: one table of what holds, and of what is refused and how.
 
 A crank-slider carries one of each element. In every way of forming its equations the rate of the crank, and every
-force, impulse and mode of each element, are those of Kane's method with the attractor. That one itself is held against
+force, impulse and mode of each element, are those of Kane's method with the attractor. That one itself is compared with
 laws and momenta by hand, element by element, in the other tests of this folder (``test_element_laws``,
 ``test_impact``, ``test_latch``, ``test_contact``, ``test_contact_friction``).
 """
@@ -41,7 +41,7 @@ METHODS = ("kane", "tmt", "lagrange", "recursive-composite", "recursive", "recur
 TREATMENTS = ("attractor", "explicit", "multipliers", "partition")
 PLAIN = ("kane", "attractor")
 REFUSED = {"recursive-articulated": "velocity constraints need the mass matrix: recursive-composite gives it"}
-"""Formulations that a mechanism with a loop has not, and a part of the message; on trees that one is held against
+"""Formulations that a mechanism with a loop has not, and a part of the message; on trees that one is compared with
 Kane's method in ``test_impact``."""
 
 R, LENGTH, AHEAD = 0.05, 0.15, 1e-12

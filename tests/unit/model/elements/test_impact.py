@@ -310,7 +310,7 @@ def test_a_model_with_impacts_is_simulated_by_its_unit():
 
 
 def test_units_of_python_have_no_impacts_and_say_so(tmp_path):
-    with pytest.raises(Mb2FmuError, match="which units of Python do not have"):
+    with pytest.raises(Mb2FmuError, match="which FMUs of Python do not have"):
         export(cradle("in turn"), tmp_path, backend="python")
 
 

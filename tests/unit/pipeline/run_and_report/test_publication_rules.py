@@ -1,4 +1,4 @@
-"""A verdict lies beside the unit that it is about, or nowhere: whatever ends a run, and whoever else runs."""
+"""A verdict lies beside the FMU that it is about, or nowhere: whatever ends a run, and whoever else runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def proved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a unit that passed and its report."""
+    """A folder with an FMU that passed and its report."""
     folder = tmp_path_factory.mktemp("proved")
     with shorter_proofs():
         assert pipeline.run(model, folder).passed
@@ -116,7 +116,7 @@ def test_a_report_of_a_failure_is_no_pass(folder: Path) -> None:
     assert 'name="mb2fmu:verdict" content="passed"' in page
     (folder / "Swing.html").write_text(page.replace('verdict" content="passed"', 'verdict" content="failed"', 1))
     result = call("validate", "--check-report", folder / "Swing.html")
-    assert (result.exit_code, "it fell short" in result.stdout) == (1, True)
+    assert (result.exit_code, "it failed" in result.stdout) == (1, True)
 
 
 def test_what_cannot_be_checked_is_told(folder: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_cannot_be_checked_is_told(folder: Path) -> None:
     assert call("validate", folder / "Swing.fmu").exit_code == 2
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ToolError("the unit crashed"), MemoryError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ToolError("the FMU crashed"), MemoryError])
 def test_a_run_that_ends_before_its_verdict_changes_nothing(
     model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, error: object
 ) -> None:

@@ -170,7 +170,7 @@ def test_what_only_a_model_has_is_refused_for_a_unit(unit: Path, tmp_path: Path,
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(commands, [command, str(unit), "--set", "n=2", "--limits", "stop"], prog_name="mb2fmu")
     assert done.exit_code == 2
-    assert "--set, --limits: a unit does not have this" in done.stderr
+    assert "--set, --limits: an FMU does not have this" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -248,7 +248,7 @@ def test_a_first_look_is_at_what_moves() -> None:
 
 
 def test_what_follows_from_the_states_is_there_too() -> None:
-    """A belt and gears: dependent coordinates and speeds are variables of the unit, and of the simulated model."""
+    """A belt and gears: dependent coordinates and speeds are variables of the FMU, and of the simulated model."""
     moved = mb2fmu.simulate("transmission", stop=0.5, constraints="explicit")
     np.testing.assert_allclose(moved["motor"], -12.0 * (moved["arm"] + np.pi / 2.0), atol=1e-12)
     np.testing.assert_allclose(moved["w_between"], -4.0 * moved["w_arm"], atol=1e-12)
@@ -262,7 +262,7 @@ def test_friction_that_sticks_is_run_by_the_models_unit() -> None:
     rests = motion.time > 0.8 * math.pi
     assert rests.sum() > 10
     np.testing.assert_allclose(motion["x"][rests], 0.008, atol=1e-9)
-    assert len(motion.drawing().poses.time) == len(motion.time)  # the unit is gone, and its scene is still there
+    assert len(motion.drawing().poses.time) == len(motion.time)  # the FMU is gone, and its scene is still there
 
 
 def test_inputs_of_the_experiment_have_their_values_up_to_the_last_time() -> None:
@@ -274,7 +274,7 @@ def test_inputs_of_the_experiment_have_their_values_up_to_the_last_time() -> Non
 
 
 def test_a_start_without_slope_is_refused_and_not_tried_for_ever(tmp_path: Path) -> None:
-    """A force with the logarithm of a negative coordinate: the unit can still be made, it may be started elsewhere."""
+    """A force with the logarithm of a negative coordinate: the FMU can still be made, it may be started elsewhere."""
     path = tmp_path / "logarithm.py"
     path.write_text(OSCILLATOR.replace("push - k * x", "push - k * sm.log(x - 2)"))
     with pytest.raises(ValidationError, match=r"at the start, der\(v\) has no value"):

@@ -19,7 +19,7 @@ def drawing(*lines, scale="linear"):
 
 
 def paths(root, style):
-    """The points of each run of a line, in tenths of a unit, from the lower left corner of its panel."""
+    """The points of each run of a line, in tenths of an FMU, from the lower left corner of its panel."""
     found = []
     for path in root.iter("path"):
         if path.get("class") == f"line {style}":

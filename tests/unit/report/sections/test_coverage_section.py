@@ -1,4 +1,4 @@
-"""What was not proven and what was called wrongly is said: in the page's headline and tables, in the terminal."""
+"""What was not validated and what was called wrongly is said: in the page's headline and tables, in the terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") 
 
 
 def exercised(result, *, calls=(), failing=False):
-    """Three quantities, one of which is not proven; ``failing``: the moved experiment is out of bounds."""
+    """Three quantities, one of which is not validated; ``failing``: the perturbed experiment is out of bounds."""
     moves = (
         Move(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
         Move(name="g<", role="parameter", unit="m/s2", default=9.81, moved=9.81, reason="its bounds leave no room"),
@@ -54,21 +54,21 @@ def said(root, path: str) -> str:
 def test_no_influence_is_not_proven_and_never_passed(pendulum):
     case = pendulum()
     result = exercised(case.result)
-    assert result.passed  # errors decide on the unit
+    assert result.passed  # errors decide on the FMU
     assert [item.name for item in result.unproven] == ["g<"]
     root = page(case, result)
     headline = said(root, ".//h2[@id='verdict']")
-    assert "2 of 3 parameters, start values and inputs proven; not proven: g<" in headline
+    assert "2 of 3 parameters, start values and inputs validated; not validated: g<" in headline
     table = root.find(".//div[@aria-label='Table of influence']")
     rows = [[" ".join(cell.itertext()) for cell in row] for row in table.iterfind(".//tbody/tr")]
     assert [(row[0], row[1].split("  ")[0]) for row in rows] == [
-        ("g<", "not proven its bounds leave no room"),
+        ("g<", "not validated its bounds leave no room"),
         ("torque", "proven"),
         ("m", "proven"),
     ]
     assert "2 of 3 parameters" in str(verdict_line(result))
     lines = [str(block) for block in verdict_blocks(result, 120)]
-    assert "not proven: parameter g<: its bounds leave no room" in lines
+    assert "not validated: parameter g<: its bounds leave no room" in lines
 
 
 @pytest.mark.parametrize("verdict", ["failed", "unjudged"])
@@ -83,14 +83,14 @@ def test_a_call_that_is_wrong_fails_and_one_that_is_not_offered_does_not(pendulu
     calls = root.find(".//div[@aria-label='Table of calls']")
     assert "because" in "".join(calls.itertext())
     lines = [str(block) for block in verdict_blocks(result, 120)]
-    assert "Calls in mid-run, Co-Simulation: 1 of 2 agree with the reference" in lines
+    assert "API checks during the run, Co-Simulation: 1 of 2 agree with the reference" in lines
 
 
 def test_the_moved_experiment_fails_the_verdict(pendulum):
     case = pendulum()
     result = exercised(case.result, failing=True)
     assert not result.passed
-    assert "moved experiment" in said(page(case, result), ".//h2[@id='verdict']")
+    assert "perturbed experiment" in said(page(case, result), ".//h2[@id='verdict']")
     assert result.variables[0].name in str(verdict_line(result))
     read = json.loads(result.to_json())
     assert read["moved"]["passed"] is False

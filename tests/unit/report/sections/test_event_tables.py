@@ -57,8 +57,8 @@ def test_events_of_the_default_experiment_alone_are_named(pendulum):
     result = replace(both, moved=replace(moved, kinds=(replace(kind, events=kind.events[:1]),)))
     assert result.events_at_defaults_only == ("g <= 0",)
     said = "\n".join(str(block) for block in verdict_blocks(result, 100))
-    assert "not proven: event g <= 0: it is not in the moved experiment" in said
-    assert "of which the moved experiment has none (g <= 0)" in str(limits(result)[0])
+    assert "not validated: event g <= 0: it is not in the perturbed experiment" in said
+    assert "of which the perturbed experiment has none (g <= 0)" in str(limits(result)[0])
 
 
 def test_strips_say_what_is_held_and_ticks_when_it_changes():

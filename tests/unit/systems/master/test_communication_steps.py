@@ -340,7 +340,7 @@ class Blind(Early):
 
 
 def test_an_event_that_is_not_seen_again_is_handled_all_the_same() -> None:
-    """Else the unit handles it unseen in the next step, and inputs go on along parabolas across it."""
+    """Else the FMU handles it unseen in the next step, and inputs go on along parabolas across it."""
     parts = slaves()
     blind = Blind(parts[1], 0.0333)
     tally = run(WIRING, [parts[0], blind], Stepping(step=0.01, **ITERATED), 0.1, lambda *_: None)

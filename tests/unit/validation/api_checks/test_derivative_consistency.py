@@ -29,9 +29,9 @@ Fault = Callable[[Call], float]
 
 
 def _answers(fault: Fault, *, adjoint: bool) -> list[list[list[float]]]:
-    """What a unit answers whose derivatives are times a factor that depends on the call."""
+    """What an FMU answers whose derivatives are times a factor that depends on the call."""
     found = []
-    for verb, unknown, known, rows in single_seed_calls([], UNKNOWN, KNOWN, SIZES, adjoint=adjoint):
+    for verb, unknown, known, rows in single_seed_calls(UNKNOWN, KNOWN, SIZES, adjoint=adjoint):
         block = JACOBIAN[np.ix_([UNKNOWN.index(u) for u in unknown], [KNOWN.index(k) for k in known])]
         block = block if verb == "directional" else block.T
         found.append([(fault(Call(verb, unknown, known, row)) * block @ np.array(row)).tolist() for row in rows])

@@ -65,7 +65,7 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
         values[k + 1, columns] = end
     names = tuple(v.name for v in reference.variables)
     unit = Simulation(names, reference.trajectory.time, values, (), 0.0, kind="ModelExchange")
-    found = {r.name: r.verdict for r in compare_invariants(reference, unit) if r.name.startswith("step defect")}
+    found = {r.name: r.verdict for r in compare_invariants(reference, unit) if r.name.startswith("one-step error")}
     assert (set(found.values()) == {"passed"}) is passes
     assert np.all(np.isfinite(values))
 

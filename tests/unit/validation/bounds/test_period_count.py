@@ -1,4 +1,4 @@
-"""Errors of a right unit add up over the periods of its motion, at every tolerance; bounds grow as they do."""
+"""Errors of a right FMU add up over the periods of its motion, at every tolerance; bounds grow as they do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judged():
 
 
 def unit(reference, stiffness: float) -> Simulation:
-    """What a unit by Dormand and Prince's method of order 5 does at the experiment's tolerance."""
+    """What an FMU by Dormand and Prince's method of order 5 does at the experiment's tolerance."""
     time, start = reference.trajectory.time, reference.states[0]
     found = solve_ivp(
         lambda _, s: [s[1], -stiffness * s[0]], (0.0, time[-1]), start, "RK45", time, rtol=1e-6, atol=1e-9

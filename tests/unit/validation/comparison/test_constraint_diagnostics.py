@@ -1,4 +1,4 @@
-"""What a unit tells of its own constraints, judged at its own states: right as it is, and found where 2 % are wrong."""
+"""What an FMU tells of its own constraints, judged at its own states: right as it is, and found where 2 % are wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STRAY = 1e-6
 
 @dataclass(frozen=True)
 class Told:
-    """What a unit told in an experiment, and the reference that judges it."""
+    """What an FMU told in an experiment, and the reference that judges it."""
 
     reference: Reference
     simulation: Simulation

@@ -1,4 +1,4 @@
-"""Events of units against the reference's own: instants, jumps, sequence; planted faults are found."""
+"""Events of FMUs against the reference's own: instants, jumps, sequence; planted faults are found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judged(request):
 
 
 def seen(looked, late=0.0, change=lambda row: row):
-    """What a unit would show: [time, before, time, after] of each event, moved along its own slopes."""
+    """What an FMU would show: [time, before, time, after] of each event, moved along its own slopes."""
     found = []
     for watch in looked:
         time = watch.limit.occasion.time + late
@@ -197,7 +197,7 @@ def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
 
 
 def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it():
-    """At a communication point: the unit may come to it in the step before, the reference in the step behind it."""
+    """At a communication point: the FMU may come to it in the step before, the reference in the step behind it."""
     F = me.dynamicsymbols("F")
     model, _, v = particle(0.0, 1.0, lambda *_: F)
     model.input(F, 0.0, "N")

@@ -149,7 +149,7 @@ def test_mutants_are_caught_and_named(prepared, name, column, data):
     names = p.reference.trajectory.names
     assert {n for n in names if found[n] == "failed"} == {names[c] for c in wrong}
     if set(wrong) & set(p.reference.state_columns):
-        assert any(v == "failed" for n, v in found.items() if n.startswith("step defect"))
+        assert any(v == "failed" for n, v in found.items() if n.startswith("one-step error"))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -193,7 +193,7 @@ def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic)
     found = simulation(p.reference, values)
     assert {v.verdict for v in compare_variables(p.reference, p.limits, found)} == {"passed"}
     failed = {i.name for i in compare_invariants(p.reference, found) if i.verdict == "failed"}
-    assert "step defect of u1" in failed
+    assert "one-step error of u1" in failed
     assert "energy balance" in failed
 
 

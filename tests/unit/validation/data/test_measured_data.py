@@ -235,7 +235,7 @@ def test_a_unit_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
     [
         ("time,y", "no such variable"),
         ("time,pul", "did you mean pull"),
-        ("time,x [s]", "does not measure what the unit's does: m"),
+        ("time,x [s]", "does not measure what the FMU's does: m"),
         ("time,x [parsec]", "does not measure"),
         ("time,k", "--at k=VALUE"),
         ("x,pull", "no column time"),
@@ -377,7 +377,7 @@ def test_the_command_with_a_model_reports_both(unit, model, tmp_path):
     text = page.read_text()
     assert 'name="mb2fmu:verdict" content="failed"' in text
     assert "Your own numbers: along data.csv" in text
-    assert "it fell short" in call("validate", "--check-report", page, unit).stdout
+    assert "it failed" in call("validate", "--check-report", page, unit).stdout
     record = json.loads((tmp_path / "all.json").read_text())
     assert record["passed"] is False
     assert all(each["verdict"] == "passed" for each in record["variables"])  # the model itself is met

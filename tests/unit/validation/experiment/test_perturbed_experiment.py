@@ -1,4 +1,4 @@
-"""The moved experiment: generic, within bounds, as far as the mechanism allows; its influence is what it really is."""
+"""The perturbed experiment: generic, within bounds, as far as the mechanism allows; its influence is what it really is."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_everything_is_moved_and_told(cases):
     assert dict(told.overridden) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
     kept = excite(definition, reference, settable={"w", "q", "z"})
     assert {move.name: move.reason for move in kept.moves if move.role != "input"} == {
-        "w": "", "q": "", "z": "", "d": "the unit does not let it be set", "u": "the unit does not let it be set",
+        "w": "", "q": "", "z": "", "d": "the FMU does not let it be set", "u": "the FMU does not let it be set",
     }  # fmt: skip
     assert kept.conditions is not None
     assert kept.conditions.parameters == (values["w"][1], 0.0)
@@ -157,13 +157,13 @@ def test_what_cannot_be_moved_is_not_proven():
     found = {item.name: item for item in moved.influences}
     assert {name for name, item in found.items() if not item.proven} == {"l1", "l2", "unused"}
     assert found["l1"].reason == "the mechanism cannot be started with another value"
-    assert found["l2"].reason == found["unused"].reason == "no influence seen"
+    assert found["l2"].reason == found["unused"].reason == "not exercised"
     assert "y" not in found
     assert "1 keep their defaults" in moved.excitation.text
 
 
 def test_lengths_that_must_be_equal_are_moved_together():
-    """Each alone opens a loop; by one factor both are moved, and proven."""
+    """Each alone opens a loop; by one factor both are moved, and validated."""
     moved = make_yardstick(*rings()).moved
     assert moved is not None
     run = moved.excitation.conditions
@@ -177,7 +177,7 @@ def test_lengths_that_must_be_equal_are_moved_together():
 def test_no_length_locks_what_moves_by_default():
     """Seen: three equal cranks were started with lengths of which one was another, in the only place that closes.
 
-    A right unit, made for what swings, then fell short of a rigid frame.
+    A right FMU, made for what swings, then failed in a rigid frame.
     """
     read = mechanism_of(platform())
     source = reference_equations(close_loops(read), None)
@@ -198,7 +198,7 @@ def followed(off: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", ["oscillator", "pendulum", "double_pendulum"])
 def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
-    """By integrating again with one quantity at its default, which the first order is held against."""
+    """By integrating again with one quantity at its default, which the first order is compared with."""
     case = cases[name]((0.6, 0.3), stop=2.0) if name == "double_pendulum" else cases[name](stop=2.0)
     made = make_yardstick(case.definition, case.equations)
     moved = made.moved
@@ -228,7 +228,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
 
 
 def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
-    """A four-bar, moved, passes its dead centre: where a unit of the crank's angle alone ends."""
+    """A four-bar, moved, passes its dead centre: where an FMU of the crank's angle alone ends."""
     read = mechanism_of(pipeline.load(MODELS / "four_bar.py"))
     source = reference_equations(read, None)
     reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
@@ -236,7 +236,7 @@ def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
     everywhere = excite(read.declared, reference, settable=settable, states={"q1", "q2", "q3", "u1", "u2", "u3"})
     charted = excite(read.declared, reference, settable=settable, states={"q1", "u1"})
     assert everywhere.part > charted.part > 0.0
-    assert "leaves the positions that the unit's states determine" in charted.text
+    assert "leaves the positions that the FMU's states determine" in charted.text
     assert "states determine" not in everywhere.text
     assert not any(move.reason for move in charted.moves)
     assert all(move.moved != move.default for move in charted.moves)

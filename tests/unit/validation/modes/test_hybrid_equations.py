@@ -1,4 +1,4 @@
-"""The reference with events, held against closed forms and published numbers."""
+"""The reference with events, compared with closed forms and published numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that fall on a communication point: a unit may be on either side of them, wholly, and nowhere else."""
+"""Events that fall on a communication point: an FMU may be on either side of them, wholly, and nowhere else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def judged(request):
 
 
 def moved(reference, rows=None) -> Simulation:
-    """What a unit would do that has the reference's values, but for some rows."""
+    """What an FMU would do that has the reference's values, but for some rows."""
     values = reference.trajectory.values.copy()
     for k, row in (rows or {}).items():
         values[k] = row
@@ -88,10 +88,10 @@ def test_the_units_own_state_says_where_it_is_when_bounds_have_grown():
     unit = moved(reference, dict(enumerate(other.trajectory.values)))
     assert limits.sides
     assert not [each.name for each in compare_invariants(reference, unit, limits) if each.verdict != "passed"]
-    # Near an event of the reference this unit is in the spring already; for a step it falls as if it were not.
+    # Near an event of the reference this FMU is in the spring already; for a step it falls as if it were not.
     column, h = reference.trajectory.column("x"), 0.01
     k = next(k for k in limits.sides if other.trajectory.values[k, column] < -1e-3)
     x, v, *rest = other.trajectory.values[k]
     late = moved(reference, {**dict(enumerate(other.trajectory.values)), k + 1: (x + v * h, v - 9.81 * h, *rest)})
     found = {each.name for each in compare_invariants(reference, late, limits) if each.verdict == "failed"}
-    assert {"step defect of x", "step defect of v"} & found
+    assert {"one-step error of x", "one-step error of v"} & found

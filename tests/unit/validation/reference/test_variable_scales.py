@@ -93,7 +93,7 @@ def reference_of(model: Model) -> Reference:
 
 
 def integrated(reference: Reference, parameters: dict[str, float], definition) -> np.ndarray:
-    """What a unit with other parameters shows, one that integrates well."""
+    """What an FMU with other parameters shows, one that integrates well."""
     numeric, run = reference.numeric, conditions(definition, parameters)
     slope = held_slope(numeric, run)(0)
     answer = solve_ivp(
@@ -125,8 +125,8 @@ def test_a_fast_rotor_hides_no_wrong_spring(amplitude):
         results = compare_variables(reference, limits, found)
         assert {r.name for r in results if r.verdict != "passed"} == wrong
     invariants = {i.name: i.verdict for i in compare_invariants(reference, found)}
-    assert invariants["step defect of v"] == "failed"
-    assert invariants["step defect of w"] == "passed"
+    assert invariants["one-step error of v"] == "failed"
+    assert invariants["one-step error of w"] == "passed"
 
 
 def test_after_many_turns_a_loop_may_gape_no_wider():

@@ -1,4 +1,4 @@
-"""Events, declared values and outputs as they were read, held against the model's own expressions: faults are found."""
+"""Events, declared values and outputs as they were read, compared with the model's own expressions: faults are found."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ MODELS = Path(__file__).resolve().parents[4] / "models"
 
 
 def said(checked, mechanism):
-    """The rungs of what was read."""
+    """The independent checks of what was read."""
     made = own_motions(checked, mechanism)
     return [*events_rung(made, checked), values_rung(checked, mechanism)]
 
@@ -57,9 +57,9 @@ def test_the_rate_of_a_quaternions_length_is_no_speed():
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("bouncing_ball", {"what an event sets", "condition of an event", "value as read", "unit as read"}),
+        ("bouncing_ball", {"what an event sets", "condition of an event", "value as read", "FMU as read"}),
         ("sampled_cart_pole", {"what an event sets", "condition of an event", "signal as read"}),
-        ("rolling_disc", {"request of position", "request of multiplier", "unit as read"}),
+        ("rolling_disc", {"request of position", "request of multiplier", "FMU as read"}),
         ("gripper", {"gap of a contact", "rate of a gap", "restitution", "row of a latch", "condition of a latch"}),
         ("slider_crank_clearance", {"friction of a contact", "slip of a contact", "rate of a gap"}),
     ],

@@ -1,4 +1,4 @@
-"""The closed form of a potential energy is held against the loads: unit and reference have it in common."""
+"""The closed form of a potential energy is compared with the loads: FMU and reference have it in common."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _pendulum(more=lambda _, __: [], given=None, *, asks=True):
 
 
 def _rungs(made, factor=1.0):
-    """The rung of a model whose closed form is wrong by a factor."""
+    """The independent check of a model whose closed form is wrong by a factor."""
     checked = model.check_model(made)
     read = mechanism.read_mechanism(checked)
     equations = formulations.formulate_given_acceleration(read)
@@ -102,7 +102,7 @@ def test_what_the_model_gives_is_told_but_does_not_fail():
 
 
 def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
-    """Unit and reference agree on it to the last digit."""
+    """FMU and reference agree on it to the last digit."""
     from mb2fmu import pipeline
     from mb2fmu.mechanics.formulations.energies import energy_and_power
 

@@ -1,4 +1,4 @@
-/* far_host.c: loads a unit's library in a process of its own and calls it as it is told over pipes.
+/* far_host.c: loads an FMU's library in a process of its own and calls it as it is told over pipes.
  *
  * Why it exists: the auditor's probes are written in Python and call libraries of this process. A library of Windows (run
  * by wine) or one that is watched by valgrind cannot be in that process; it is here, and the probes' calls come by wire.
@@ -8,7 +8,7 @@
  *   'F' name         → 'R' address of a function, or 0
  *   'C' function, kind of its answer, arguments → 'R' answer, then what was written into each buffer
  *   'A' early, time  → nothing: the answer to an 'U'
- * and in between, from here: 'M' a message of the unit, 'U' an intermediate update, 'X' a crash with its code.
+ * and in between, from here: 'M' a message of the FMU, 'U' an intermediate update, 'X' a crash with its code.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -161,7 +161,7 @@ static void take_argument(argument *a)
             a->strings[k] = take_bytes(&size);
         }
         break;
-    case 'g': case 'G': /* pointers for the unit to write: to texts; to bytes, whose sizes are in the argument before */
+    case 'g': case 'G': /* pointers for the FMU to write: to texts; to bytes, whose sizes are in the argument before */
         a->count = take_count();
         a->bytes = (char *)calloc((size_t)a->count + 1, sizeof(char *));
         break;
@@ -212,7 +212,7 @@ static void give_argument(argument *arguments, int k)
     }
 }
 
-/* The importer's memory is its own again after a call: a unit that has kept a pointer finds other contents there. */
+/* The importer's memory is its own again after a call: an FMU that has kept a pointer finds other contents there. */
 static void drop_argument(argument *a)
 {
     for (uint32_t k = 0; a->kind == 'n' && k < a->count; ++k) {
@@ -329,7 +329,7 @@ static LONG WINAPI crashed(EXCEPTION_POINTERS *found)
     _Exit(1);
 }
 
-/* What the unit prints must not get among the answers. */
+/* What the FMU prints must not get among the answers. */
 static void prepare(void)
 {
     SetUnhandledExceptionFilter(crashed);
