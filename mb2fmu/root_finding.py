@@ -16,10 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-_TRUNCATION = 0.2
+_ITP_TRUNCATION = 0.2
 
 
-def first_beyond(
+def find_first_crossing(
     margin: Callable[[float], float], low: float, high: float, ends: tuple[float, float], near: float = 0.0
 ) -> float:
     """Return the first instant at which a margin is negative; where it is so several times, one of those.
@@ -40,7 +40,7 @@ def first_beyond(
             return high
         straight = low + width * before / (before - beyond)
         inwards = math.copysign(1.0, middle - straight)
-        shift = max(_TRUNCATION * width * width / whole, least)
+        shift = max(_ITP_TRUNCATION * width * width / whole, least)
         look = straight + inwards * min(shift, abs(middle - straight))
         reach = max(0.5 * resolution * 2.0**left - 0.5 * width, 0.0)
         if not abs(look - middle) <= reach:

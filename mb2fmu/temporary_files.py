@@ -19,17 +19,17 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
 
-FULL = frozenset(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
+DISK_FULL_ERRORS = frozenset(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 """What systems say when there is no room for a file."""
-VARIABLE = "TMP" if os.name == "nt" else "TMPDIR"
+TEMPORARY_FOLDER_VARIABLE = "TMP" if os.name == "nt" else "TMPDIR"
 
-PREFIX = "mb2fmu-work-"
-YOUNG = 60.0
+WORK_FOLDER_PREFIX = "mb2fmu-work-"
+MIN_ABANDONED_AGE_S = 60.0
 """Age up to which a folder is left alone, in s: it may have been made and not been locked yet."""
 
 
 @contextmanager
-def work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
+def make_work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
     """Make a folder, and remove it at the end.
 
     Args:
@@ -42,23 +42,23 @@ def work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
     Raises:
         ToolError: If it cannot be made, or something in it cannot be written.
     """
-    with told_of_disk(what):
+    with report_disk_failure(what):
         parent = str(place or tempfile.gettempdir())
-        remove_abandoned(parent)
+        remove_abandoned_folders(parent)
         # Removing can fail on Windows while a virus scanner looks at what was just written.
-        made = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=os.name == "nt")
-    with made as name, told_of_disk(what, Path(name)), held(name):
+        made = tempfile.TemporaryDirectory(prefix=WORK_FOLDER_PREFIX, dir=parent, ignore_cleanup_errors=os.name == "nt")
+    with made as name, report_disk_failure(what, Path(name)), lock_folder(name):
         yield Path(name).resolve()
 
 
 @contextmanager
-def held(folder: str | os.PathLike[str]) -> Iterator[None]:
+def lock_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Keep a folder from being taken for abandoned: it is locked while somebody works in it.
 
     Args:
         folder: Is there.
     """
-    handle = _locked(folder)
+    handle = _take_folder_lock(folder)
     try:
         yield
     finally:
@@ -67,8 +67,8 @@ def held(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @functools.cache
-def remove_abandoned(place: str, prefix: str = PREFIX, suffix: str = "") -> None:
-    """Remove folders of :func:`held` whose process was killed: once in a process for each place and kind of name.
+def remove_abandoned_folders(place: str, prefix: str = WORK_FOLDER_PREFIX, suffix: str = "") -> None:
+    """Remove folders of :func:`lock_folder` whose process was killed: once in a process for each place and kind of name.
 
     Those of other users stay, and so do all where the system has no lock for folders (Windows).
 
@@ -90,15 +90,19 @@ def remove_abandoned(place: str, prefix: str = PREFIX, suffix: str = "") -> None
 def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
     """Remove a folder of ours that nobody has locked; young ones stay, since their lock may still come."""
     seen = entry.stat(follow_symlinks=False)
-    if seen.st_uid != os.getuid() or not entry.is_dir(follow_symlinks=False) or time.time() - seen.st_mtime < YOUNG:
+    if (
+        seen.st_uid != os.getuid()
+        or not entry.is_dir(follow_symlinks=False)
+        or time.time() - seen.st_mtime < MIN_ABANDONED_AGE_S
+    ):
         return
-    handle = _locked(entry.path)
+    handle = _take_folder_lock(entry.path)
     if handle is not None:
         shutil.rmtree(entry.path, ignore_errors=True)
         os.close(handle)
 
 
-def _locked(folder: str | os.PathLike[str]) -> int | None:
+def _take_folder_lock(folder: str | os.PathLike[str]) -> int | None:
     """Lock a folder for this process until it ends, or closes the returned descriptor.
 
     Returns:
@@ -118,7 +122,7 @@ def _locked(folder: str | os.PathLike[str]) -> int | None:
 
 
 @contextmanager
-def told_of_disk(what: str, folder: Path | None = None) -> Iterator[None]:
+def report_disk_failure(what: str, folder: Path | None = None) -> Iterator[None]:
     """Turn errors of the disk into errors for users.
 
     Args:
@@ -131,12 +135,12 @@ def told_of_disk(what: str, folder: Path | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if folder is not None and error.errno is not None and error.errno not in FULL:
+        if folder is not None and error.errno is not None and error.errno not in DISK_FULL_ERRORS:
             raise
-        raise ToolError(f"there is no room to {what}:", [disk_fault(error, folder)]) from error
+        raise ToolError(f"there is no room to {what}:", [describe_disk_fault(error, folder)]) from error
 
 
-def disk_fault(error: OSError, folder: Path | None = None) -> Fault:
+def describe_disk_fault(error: OSError, folder: Path | None = None) -> Fault:
     """Return what is wrong with a disk or folder, and the remedy.
 
     Args:
@@ -144,5 +148,5 @@ def disk_fault(error: OSError, folder: Path | None = None) -> Fault:
         folder: Where files are written, if ``error`` does not say it.
     """
     where = error.filename if error.filename is not None else folder or ""
-    remedy = f"free some space there, or name another folder by the environment variable {VARIABLE}"
+    remedy = f"free some space there, or name another folder by the environment variable {TEMPORARY_FOLDER_VARIABLE}"
     return Fault(error.strerror or str(error), os.fsdecode(where) if where else "", remedy)

@@ -9,7 +9,7 @@ Grammar (Modelica 3.6, "Unit Expressions"; an exponent stands directly behind it
     factor      = symbol [ [ "+" | "-" ] digits ]
 
 So ``N.m.s/rad``, ``kg/(m.s2)`` and ``1/s`` are units; ``kg/m/s2`` and ``W/m2.K`` are refused: they can be read in two
-ways. ``modelica_notation`` brings ``kg*m^2/s**2``, ``N m``, ``m·s⁻²`` and ``-`` into this form.
+ways. ``to_modelica_notation`` brings ``kg*m^2/s**2``, ``N m``, ``m·s⁻²`` and ``-`` into this form.
 
 A symbol is one of the table's, or a decimal prefix and a unit that takes one. FMI's base units are kg, m, s, A, K,
 mol, cd and rad; a value v in a unit is ``factor * v + offset`` in base units.
@@ -29,12 +29,12 @@ from types import MappingProxyType
 
 BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
 """FMI's base units, in the order of ``Unit.exponents``."""
-LARGEST_EXPONENT = 99
+MAX_EXPONENT = 99
 """Of a base unit, either sign: no quantity has more, and FMI's descriptions have room for no number of digits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class UnitOfMeasurement:
     """A unit as FMI describes it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
+class _ExactScale:
     """A unit while it is read, exact: ``ratio`` π^``pi_power`` base units, plus ``offset``."""
 
     ratio: Fraction
@@ -73,72 +73,74 @@ class _Scale:
     exponents: tuple[int, ...]
     offset: Fraction = Fraction(0)
 
-    def times(self, other: _Scale, power: int) -> _Scale:
+    def times(self, other: _ExactScale, power: int) -> _ExactScale:
         """Return ``self`` · ``other``^``power``."""
-        return _Scale(
+        return _ExactScale(
             self.ratio * other.ratio**power,
             self.pi_power + other.pi_power * power,
             tuple(a + power * b for a, b in zip(self.exponents, other.exponents, strict=True)),
         )
 
 
-_ONE = _Scale(Fraction(1), 0, (0,) * len(BASE_UNITS))
+_UNIT_SCALE_ONE = _ExactScale(Fraction(1), 0, (0,) * len(BASE_UNITS))
 
 
-def _scale(ratio: Fraction | int | str = 1, pi_power: int = 0, offset: str = "0", **exponents: int) -> _Scale:
+def _make_scale(ratio: Fraction | int | str = 1, pi_power: int = 0, offset: str = "0", **exponents: int) -> _ExactScale:
     """Return a unit as rational factor · π^n, exponents of base units, and offset."""
-    return _Scale(Fraction(ratio), pi_power, tuple(exponents.get(base, 0) for base in BASE_UNITS), Fraction(offset))
+    return _ExactScale(
+        Fraction(ratio), pi_power, tuple(exponents.get(base, 0) for base in BASE_UNITS), Fraction(offset)
+    )
 
 
-_PREFIXED = MappingProxyType(
+_PREFIXABLE_UNITS = MappingProxyType(
     {
-        "m": _scale(m=1),
-        "g": _scale("1/1000", kg=1),
-        "s": _scale(s=1),
-        "A": _scale(A=1),
-        "K": _scale(K=1),
-        "mol": _scale(mol=1),
-        "cd": _scale(cd=1),
-        "rad": _scale(rad=1),
-        "Hz": _scale(s=-1),
-        "N": _scale(kg=1, m=1, s=-2),
-        "Pa": _scale(kg=1, m=-1, s=-2),
-        "bar": _scale(100_000, kg=1, m=-1, s=-2),
-        "J": _scale(kg=1, m=2, s=-2),
-        "W": _scale(kg=1, m=2, s=-3),
-        "Wh": _scale(3600, kg=1, m=2, s=-2),
-        "C": _scale(s=1, A=1),
-        "V": _scale(kg=1, m=2, s=-3, A=-1),
-        "F": _scale(kg=-1, m=-2, s=4, A=2),
-        "Ohm": _scale(kg=1, m=2, s=-3, A=-2),
-        "S": _scale(kg=-1, m=-2, s=3, A=2),
-        "Wb": _scale(kg=1, m=2, s=-2, A=-1),
-        "T": _scale(kg=1, s=-2, A=-1),
-        "H": _scale(kg=1, m=2, s=-2, A=-2),
-        "lm": _scale(cd=1),
-        "lx": _scale(cd=1, m=-2),
-        "l": _scale("1/1000", m=3),
-        "L": _scale("1/1000", m=3),
-        "t": _scale(1000, kg=1),
+        "m": _make_scale(m=1),
+        "g": _make_scale("1/1000", kg=1),
+        "s": _make_scale(s=1),
+        "A": _make_scale(A=1),
+        "K": _make_scale(K=1),
+        "mol": _make_scale(mol=1),
+        "cd": _make_scale(cd=1),
+        "rad": _make_scale(rad=1),
+        "Hz": _make_scale(s=-1),
+        "N": _make_scale(kg=1, m=1, s=-2),
+        "Pa": _make_scale(kg=1, m=-1, s=-2),
+        "bar": _make_scale(100_000, kg=1, m=-1, s=-2),
+        "J": _make_scale(kg=1, m=2, s=-2),
+        "W": _make_scale(kg=1, m=2, s=-3),
+        "Wh": _make_scale(3600, kg=1, m=2, s=-2),
+        "C": _make_scale(s=1, A=1),
+        "V": _make_scale(kg=1, m=2, s=-3, A=-1),
+        "F": _make_scale(kg=-1, m=-2, s=4, A=2),
+        "Ohm": _make_scale(kg=1, m=2, s=-3, A=-2),
+        "S": _make_scale(kg=-1, m=-2, s=3, A=2),
+        "Wb": _make_scale(kg=1, m=2, s=-2, A=-1),
+        "T": _make_scale(kg=1, s=-2, A=-1),
+        "H": _make_scale(kg=1, m=2, s=-2, A=-2),
+        "lm": _make_scale(cd=1),
+        "lx": _make_scale(cd=1, m=-2),
+        "l": _make_scale("1/1000", m=3),
+        "L": _make_scale("1/1000", m=3),
+        "t": _make_scale(1000, kg=1),
     }
 )
 """Units that take decimal prefixes. Mass is built on the gram, as its prefixes are."""
 
-_PLAIN = MappingProxyType(
+_UNPREFIXABLE_UNITS = MappingProxyType(
     {
-        "min": _scale(60, s=1),
-        "h": _scale(3600, s=1),
-        "d": _scale(86_400, s=1),
-        "deg": _scale("1/180", 1, rad=1),
-        "r": _scale(2, 1, rad=1),
-        "rev": _scale(2, 1, rad=1),
-        "rpm": _scale("1/30", 1, rad=1, s=-1),
-        "sr": _scale(rad=2),
-        "degC": _scale(offset="273.15", K=1),
-        "in": _scale("0.0254", m=1),
-        "ft": _scale("0.3048", m=1),
-        "lb": _scale("0.45359237", kg=1),
-        "lbf": _scale(Fraction("0.45359237") * Fraction("9.80665"), kg=1, m=1, s=-2),
+        "min": _make_scale(60, s=1),
+        "h": _make_scale(3600, s=1),
+        "d": _make_scale(86_400, s=1),
+        "deg": _make_scale("1/180", 1, rad=1),
+        "r": _make_scale(2, 1, rad=1),
+        "rev": _make_scale(2, 1, rad=1),
+        "rpm": _make_scale("1/30", 1, rad=1, s=-1),
+        "sr": _make_scale(rad=2),
+        "degC": _make_scale(offset="273.15", K=1),
+        "in": _make_scale("0.0254", m=1),
+        "ft": _make_scale("0.3048", m=1),
+        "lb": _make_scale("0.45359237", kg=1),
+        "lbf": _make_scale(Fraction("0.45359237") * Fraction("9.80665"), kg=1, m=1, s=-2),
     }
 )
 """Units that take none. ``r`` and ``rev`` are revolutions, ``rpm`` is ``r/min``."""
@@ -153,7 +155,7 @@ _PREFIXES = MappingProxyType(
     }
 )
 
-_MISTAKES = MappingProxyType(
+_COMMON_MISTAKES = MappingProxyType(
     {
         "degree": "deg",
         "degrees": "deg",
@@ -201,43 +203,43 @@ _MISTAKES = MappingProxyType(
 )
 """What people write, and what is meant."""
 
-_COMMON = ("k", "M", "c", "m", "u", "n")
+_COMMON_PREFIXES = ("k", "M", "c", "m", "u", "n")
 """Prefixes that mechanics uses."""
 
-_TOKEN = re.compile(r"(?P<symbol>[A-Za-z]+)(?P<exponent>[+-]?\d+)?|(?P<one>1(?!\d))|(?P<sign>[./()])")
-_FOREIGN = MappingProxyType({"^": "an exponent is a whole number directly behind its unit: m2"})
+_TOKEN_PATTERN = re.compile(r"(?P<symbol>[A-Za-z]+)(?P<exponent>[+-]?\d+)?|(?P<one>1(?!\d))|(?P<sign>[./()])")
+_FOREIGN_SIGNS = MappingProxyType({"^": "an exponent is a whole number directly behind its unit: m2"})
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_LETTERS = str.maketrans({"µ": "u", "μ": "u"})
-_EXPONENT = re.compile(r"\s*(?:\*\*|\^)\s*(?:([+-]?\d+)(?![.\d])|\(\s*([+-]?\d+)\s*\))")
-_MULTIPLIED = re.compile(r"\s*[*·⋅×]\s*")
-_ADJACENT = re.compile(r"(?<=[A-Za-z0-9)])\s+(?=[A-Za-z(])")
-_ONE_WAY = MappingProxyType({"-": "1", "°": "deg", "°C": "degC", "\u03a9": "Ohm", "\u2126": "Ohm"})
+_MICRO_LETTERS = str.maketrans({"µ": "u", "μ": "u"})
+_EXPONENT_PATTERN = re.compile(r"\s*(?:\*\*|\^)\s*(?:([+-]?\d+)(?![.\d])|\(\s*([+-]?\d+)\s*\))")
+_MULTIPLICATION_PATTERN = re.compile(r"\s*[*·⋅×]\s*")
+_ADJACENT_PATTERN = re.compile(r"(?<=[A-Za-z0-9)])\s+(?=[A-Za-z(])")
+_READ_ONLY_SPELLINGS = MappingProxyType({"-": "1", "°": "deg", "°C": "degC", "\u03a9": "Ohm", "\u2126": "Ohm"})
 """Whole texts that can be read in one way only."""
 
-Factors = tuple[tuple[str, int], ...]
+UnitFactors = tuple[tuple[str, int], ...]
 """A unit as a product: (symbol, exponent), in the order written."""
 
 
-def modelica_notation(text: str) -> str:
+def to_modelica_notation(text: str) -> str:
     """Return a unit, as people write it, in Modelica's notation: ``kg*m^2`` → ``kg.m2``, ``-`` → ``1``.
 
     ``*``, ``·`` and a space multiply; ``^``, ``**`` and raised digits are exponents. What is left over is judged by
     :func:`parse_unit`; so ``Nm`` stays as it is, and is asked back.
     """
-    if not isinstance(text, str) or text.strip() in _ONE_WAY:
-        return _ONE_WAY[text.strip()] if isinstance(text, str) else text
-    plain = text.strip().translate(_SUPERSCRIPTS).translate(_LETTERS)
-    plain = _EXPONENT.sub(lambda match: match[1] or match[2], plain)
-    plain = re.sub(r"\s*/\s*", "/", _MULTIPLIED.sub(".", plain))
-    return _ADJACENT.sub(".", plain)
+    if not isinstance(text, str) or text.strip() in _READ_ONLY_SPELLINGS:
+        return _READ_ONLY_SPELLINGS[text.strip()] if isinstance(text, str) else text
+    plain = text.strip().translate(_SUPERSCRIPTS).translate(_MICRO_LETTERS)
+    plain = _EXPONENT_PATTERN.sub(lambda match: match[1] or match[2], plain)
+    plain = re.sub(r"\s*/\s*", "/", _MULTIPLICATION_PATTERN.sub(".", plain))
+    return _ADJACENT_PATTERN.sub(".", plain)
 
 
 @cache
-def parse_unit(text: str) -> Unit:
+def parse_unit(text: str) -> UnitOfMeasurement:
     """Read a unit.
 
     Args:
-        text: In Modelica's notation, e.g. ``"N.m.s/rad"``, or what :func:`modelica_notation` brings into it; ``"1"``
+        text: In Modelica's notation, e.g. ``"N.m.s/rad"``, or what :func:`to_modelica_notation` brings into it; ``"1"``
             for a pure number.
 
     Returns:
@@ -248,49 +250,51 @@ def parse_unit(text: str) -> Unit:
     """
     if not isinstance(text, str):
         raise ValueError(f"a unit is text, such as 'N.m', not {text!r}")  # noqa: TRY004 - as for all that is no unit
-    text = modelica_notation(text)
-    factors = _Reader(text).factors()
-    scale = _ONE
+    text = to_modelica_notation(text)
+    factors = _UnitParser(text).factors()
+    scale = _UNIT_SCALE_ONE
     for symbol, exponent in factors:
-        scale = scale.times(_symbol(symbol, text), exponent)
-    if max(map(abs, scale.exponents)) > LARGEST_EXPONENT:
-        raise ValueError(f"unit {text!r}: an exponent of a base unit is above {LARGEST_EXPONENT}")
+        scale = scale.times(_find_unit_symbol(symbol, text), exponent)
+    if max(map(abs, scale.exponents)) > MAX_EXPONENT:
+        raise ValueError(f"unit {text!r}: an exponent of a base unit is above {MAX_EXPONENT}")
     if len(factors) == 1 and factors[0][1] == 1:
-        scale = _symbol(factors[0][0], text)
-    elif offset_units := [symbol for symbol, _ in factors if _symbol(symbol, text).offset]:
+        scale = _find_unit_symbol(factors[0][0], text)
+    elif offset_units := [symbol for symbol, _ in factors if _find_unit_symbol(symbol, text).offset]:
         raise ValueError(f"unit {text!r}: {offset_units[0]} has an offset and can only stand alone; write K")
     try:
-        return Unit(text, float(scale.ratio) * math.pi**scale.pi_power, float(scale.offset), scale.exponents)
+        return UnitOfMeasurement(
+            text, float(scale.ratio) * math.pi**scale.pi_power, float(scale.offset), scale.exponents
+        )
     except OverflowError as error:
         raise ValueError(f"unit {text!r}: its factor in base units is no number that a computer has") from error
 
 
-def compatible(unit: Unit | str, display_unit: Unit | str) -> bool:
+def are_compatible_units(unit: UnitOfMeasurement | str, display_unit: UnitOfMeasurement | str) -> bool:
     """Return whether values in ``unit`` can be shown in ``display_unit``: equal base exponents, rad included.
 
     Raises:
         ValueError: If one of them is no unit.
     """
-    return _unit(unit).exponents == _unit(display_unit).exponents
+    return _parsed_unit(unit).exponents == _parsed_unit(display_unit).exponents
 
 
-def display_conversion(unit: Unit | str, display_unit: Unit | str) -> tuple[float, float]:
+def display_conversion(unit: UnitOfMeasurement | str, display_unit: UnitOfMeasurement | str) -> tuple[float, float]:
     """Return FMI's (factor, offset) of a display unit: shown value = factor * value in ``unit`` + offset.
 
     Raises:
         ValueError: If the two are not compatible, or one of them is no unit.
     """
-    unit, display_unit = _unit(unit), _unit(display_unit)
-    if not compatible(unit, display_unit):
+    unit, display_unit = _parsed_unit(unit), _parsed_unit(display_unit)
+    if not are_compatible_units(unit, display_unit):
         raise ValueError(
-            f"{display_unit.name} ({base_text(display_unit)}) cannot show values in {unit.name} ({base_text(unit)})"
+            f"{display_unit.name} ({format_base_units(display_unit)}) cannot show values in {unit.name} ({format_base_units(unit)})"
         )
     return unit.factor / display_unit.factor, (unit.offset - display_unit.offset) / display_unit.factor
 
 
-def base_text(unit: Unit | str) -> str:
+def format_base_units(unit: UnitOfMeasurement | str) -> str:
     """Return the base units of a unit, e.g. ``kg.m2/s2`` for ``N.m``."""
-    return _write(tuple(_unit(unit).powers.items()))
+    return _format_factors(tuple(_parsed_unit(unit).powers.items()))
 
 
 def derivative_unit(text: str) -> str:
@@ -312,18 +316,18 @@ def quotient_unit(text: str, by: str) -> str:
     """
     powers: dict[str, int] = {}
     for part, sign in ((text, 1), (by, -1)):
-        factors = (("K", 1),) if parse_unit(part).offset else _Reader(part).factors()
+        factors = (("K", 1),) if parse_unit(part).offset else _UnitParser(part).factors()
         for symbol, exponent in factors:
             powers[symbol] = powers.get(symbol, 0) + sign * exponent
-    return _write(tuple((symbol, exponent) for symbol, exponent in powers.items() if exponent))
+    return _format_factors(tuple((symbol, exponent) for symbol, exponent in powers.items() if exponent))
 
 
-def _unit(unit: Unit | str) -> Unit:
+def _parsed_unit(unit: UnitOfMeasurement | str) -> UnitOfMeasurement:
     """Return a unit, parsed if it is text."""
     return parse_unit(unit) if isinstance(unit, str) else unit
 
 
-def _write(factors: Factors) -> str:
+def _format_factors(factors: UnitFactors) -> str:
     """Return a product of powers in Modelica's notation; the inverse of reading it."""
     above = ".".join(f"{symbol}{power if power != 1 else ''}" for symbol, power in factors if power > 0)
     below = [f"{symbol}{-power if power != -1 else ''}" for symbol, power in factors if power < 0]
@@ -332,7 +336,7 @@ def _write(factors: Factors) -> str:
     return f"{above or '1'}/{below[0] if len(below) == 1 else '(' + '.'.join(below) + ')'}"
 
 
-class _Reader:
+class _UnitParser:
     """Recursive descent over the grammar in the module's docstring."""
 
     def __init__(self, text: str) -> None:
@@ -340,7 +344,7 @@ class _Reader:
         self.tokens = list(self._split())
         self.next = 0
 
-    def factors(self) -> Factors:
+    def factors(self) -> UnitFactors:
         """Return the whole text as a product.
 
         Raises:
@@ -360,24 +364,26 @@ class _Reader:
         """Yield the tokens of the text; raise at the first character that cannot stand there, with what was meant."""
         position = 0
         while position < len(self.text):
-            token = _TOKEN.match(self.text, position)
+            token = _TOKEN_PATTERN.match(self.text, position)
             if token is None:
                 strange = self.text[position]
-                meant = _MISTAKES.get(self.text)
+                meant = _COMMON_MISTAKES.get(self.text)
                 raise self._fault(
-                    f"did you mean {meant!r}?" if meant else _FOREIGN.get(strange, f"{strange!r} cannot stand there")
+                    f"did you mean {meant!r}?"
+                    if meant
+                    else _FOREIGN_SIGNS.get(strange, f"{strange!r} cannot stand there")
                 )
             yield token
             position = token.end()
 
-    def _expression(self) -> Factors:
+    def _expression(self) -> UnitFactors:
         """Read numerator / denominator; exponents of the denominator are negated."""
         above = self._numerator()
         if not self._take("/"):
             return above
         return above + tuple((symbol, -exponent) for symbol, exponent in self._denominator())
 
-    def _numerator(self) -> Factors:
+    def _numerator(self) -> UnitFactors:
         """Read 1, a bracket, or factors joined by dots."""
         if self._take("("):
             return self._closed()
@@ -389,26 +395,26 @@ class _Reader:
             result += self._factor()
         return result
 
-    def _denominator(self) -> Factors:
+    def _denominator(self) -> UnitFactors:
         """Read one factor or a bracket: a.b after / needs one, by Modelica's rules."""
         return self._closed() if self._take("(") else self._factor()
 
-    def _closed(self) -> Factors:
+    def _closed(self) -> UnitFactors:
         """Read an expression up to its closing bracket."""
         result = self._expression()
         if not self._take(")"):
             raise self._fault("a bracket is not closed")
         return result
 
-    def _factor(self) -> Factors:
+    def _factor(self) -> UnitFactors:
         """Read a unit's symbol with its whole exponent, 1 where none is written."""
         token = self.tokens[self.next] if self.next < len(self.tokens) else None
         if token is None or not token["symbol"]:
             raise self._fault(f"a unit is missing {f'before {token.group()!r}' if token else 'at the end'}")
         self.next += 1
         digits = token["exponent"] or "1"
-        if len(digits.lstrip("+-0")) > len(str(LARGEST_EXPONENT)):
-            raise self._fault(f"the exponent of {token['symbol']!r} has too many digits: at most {LARGEST_EXPONENT}")
+        if len(digits.lstrip("+-0")) > len(str(MAX_EXPONENT)):
+            raise self._fault(f"the exponent of {token['symbol']!r} has too many digits: at most {MAX_EXPONENT}")
         return ((token["symbol"], int(digits)),)
 
     def _take(self, sign: str) -> bool:
@@ -422,38 +428,42 @@ class _Reader:
         return ValueError(f"unit {self.text!r}: {what}")
 
 
-def _symbol(symbol: str, text: str) -> _Scale:
+def _find_unit_symbol(symbol: str, text: str) -> _ExactScale:
     """Return the table's entry for a symbol, prefixed ones included; ``text`` is for the message."""
-    known = _symbols()
+    known = _all_symbols()
     if symbol in known:
         return known[symbol]
-    found = _meant(symbol, known)
-    hint = f"; did you mean {' or '.join(repr(_rewritten(text, symbol, name)) for name in found)}?" if found else ""
+    found = _suggest_symbol(symbol, known)
+    hint = (
+        f"; did you mean {' or '.join(repr(_replace_symbol(text, symbol, name)) for name in found)}?" if found else ""
+    )
     whole = "" if symbol == text else f" in {text!r}"
     raise ValueError(f"unknown unit {symbol!r}{whole}{hint}")
 
 
-def _meant(symbol: str, known: Mapping[str, _Scale]) -> list[str]:
+def _suggest_symbol(symbol: str, known: Mapping[str, _ExactScale]) -> list[str]:
     """Return what may be meant by a symbol that is none, the likeliest kind alone."""
     low = symbol.lower()
     for word in (symbol, low, low.removesuffix("s"), low.removesuffix("es")):
-        if word in _MISTAKES and word:
-            return [_MISTAKES[word]]
-    same = [name for name in (*_PREFIXED, *_PLAIN, "kg") if name.lower() == low]
+        if word in _COMMON_MISTAKES and word:
+            return [_COMMON_MISTAKES[word]]
+    same = [name for name in (*_PREFIXABLE_UNITS, *_UNPREFIXABLE_UNITS, "kg") if name.lower() == low]
     if len(same) == 1:
         return same
     near = difflib.get_close_matches(symbol, known, n=1, cutoff=0.85)
     near = near or ([symbol[:-1]] if symbol.endswith("s") and symbol[:-1] in known else [])  # plurals: kgs
-    near = near or ([product] if (product := _as_product(symbol)) else [])
-    return near or difflib.get_close_matches(symbol, [name for name in known if not _is_rare(name)], n=3, cutoff=0.5)
+    near = near or ([product] if (product := _split_symbol_product(symbol)) else [])
+    return near or difflib.get_close_matches(
+        symbol, [name for name in known if not _is_rare_prefix(name)], n=3, cutoff=0.5
+    )
 
 
-def _is_rare(name: str) -> bool:
+def _is_rare_prefix(name: str) -> bool:
     """Return whether a symbol has a prefix that mechanics hardly uses."""
-    return name not in {*_PREFIXED, *_PLAIN} and name[0] not in _COMMON
+    return name not in {*_PREFIXABLE_UNITS, *_UNPREFIXABLE_UNITS} and name[0] not in _COMMON_PREFIXES
 
 
-def _rewritten(text: str, symbol: str, name: str) -> str:
+def _replace_symbol(text: str, symbol: str, name: str) -> str:
     """Return a unit with one symbol replaced; a product in a denominator gets brackets."""
 
     def put(match: re.Match[str]) -> str:
@@ -466,35 +476,35 @@ def _rewritten(text: str, symbol: str, name: str) -> str:
     return re.sub(rf"(^|[^A-Za-z]){symbol}(?![A-Za-z])([+-]?\d*)", put, text)
 
 
-def _as_product(symbol: str) -> str:
+def _split_symbol_product(symbol: str) -> str:
     """Return ``N.m`` for ``Nm``, ``kN.m`` for ``kNm``: the shortest product of different units that spells a symbol.
 
     Units without a prefix are tried first: ``Nms`` is ``N.m.s`` and not ``N.ms``. Nothing where there is none.
     """
-    plain = {*_PREFIXED, *_PLAIN, "kg"}
-    prefixed = plain | {prefix + unit for prefix in _COMMON for unit in _PREFIXED}
-    return ".".join(_spelled(symbol, plain) or _spelled(symbol, prefixed))
+    plain = {*_PREFIXABLE_UNITS, *_UNPREFIXABLE_UNITS, "kg"}
+    prefixed = plain | {prefix + unit for prefix in _COMMON_PREFIXES for unit in _PREFIXABLE_UNITS}
+    return ".".join(_spell_symbols(symbol, plain) or _spell_symbols(symbol, prefixed))
 
 
-def _spelled(symbol: str, units: AbstractSet[str]) -> list[str]:
+def _spell_symbols(symbol: str, units: AbstractSet[str]) -> list[str]:
     """Return the fewest different units whose names one after the other are a text; none where there are none."""
     best: list[str] = []
     for cut in range(len(symbol), 0, -1):
         head, tail = symbol[:cut], symbol[cut:]
         if head not in units:
             continue
-        rest = _spelled(tail, units - {head}) if tail else []
+        rest = _spell_symbols(tail, units - {head}) if tail else []
         if (rest or not tail) and (not best or 1 + len(rest) < len(best)):
             best = [head, *rest]
     return best
 
 
 @cache
-def _symbols() -> Mapping[str, _Scale]:
+def _all_symbols() -> Mapping[str, _ExactScale]:
     """Return every symbol: the tables' own, which win (``min`` is minutes, ``cd`` candela), then prefixed ones."""
     prefixed = {
-        prefix + symbol: _Scale(ratio * scale.ratio, scale.pi_power, scale.exponents)
-        for symbol, scale in _PREFIXED.items()
+        prefix + symbol: _ExactScale(ratio * scale.ratio, scale.pi_power, scale.exponents)
+        for symbol, scale in _PREFIXABLE_UNITS.items()
         for prefix, ratio in _PREFIXES.items()
     }
-    return MappingProxyType(prefixed | dict(_PREFIXED) | dict(_PLAIN))
+    return MappingProxyType(prefixed | dict(_PREFIXABLE_UNITS) | dict(_UNPREFIXABLE_UNITS))

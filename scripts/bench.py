@@ -106,7 +106,7 @@ def measure(kind: str, links: int, method: Method) -> Cell:
     f = pipeline.right_hand_side(derivation)
     with tempfile.TemporaryDirectory() as folder:
         fmu = Path(folder) / "chain.fmu"
-        package.pack(pipeline.build(derivation, backend="python").core, fmu)
+        package.write_archive(pipeline.build(derivation, backend="python").core, fmu)
         seconds_per_step = simulate(fmu, conditions(derivation.definition), [f"q{links}"]).seconds_per_step
     return Cell(
         chain=kind,

@@ -32,16 +32,16 @@ from bench_native import COUNTED, counted
 
 from mb2fmu import pipeline
 from mb2fmu.compiler import derivatives
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS
-from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
+from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Entry, Program
-from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.fmu import emit_c
-from mb2fmu.fmu.interface import Target, describe
+from mb2fmu.fmu.interface import Target, describe_interface
 from mb2fmu.fmu.toolchain import compile_program
-from mb2fmu.fmu.toolchain.compiled_batch import widest
-from mb2fmu.fmu.toolchain.compilers import Variant, compiling, find
-from mb2fmu.fmu.toolchain.platforms import host
+from mb2fmu.fmu.toolchain.compiled_batch import find_widest_variant
+from mb2fmu.fmu.toolchain.compilers import Variant, compile_options, find_compiler
+from mb2fmu.fmu.toolchain.platforms import host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
 ROOT = Path(__file__).parents[1]
@@ -210,15 +210,15 @@ code, of the same chain with its joints built already.
 
 def total(program: Program, entry: str) -> int:
     """Operations of an entry point."""
-    return sum(operation_count(program, entry).values())
+    return sum(count_operations(program, entry).values())
 
 
 def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] = tuple(BUILDS)) -> dict[str, Side]:
     """The FMU's equations of x' in some builds."""
     native = motion_only(derivation.program)
     target = Target("2", "native")
-    interface = describe(derivation.definition, derivation.equations, derivation.program, target)
-    sources = emit_c.emit(native, interface)
+    interface = describe_interface(derivation.definition, derivation.equations, derivation.program, target)
+    sources = emit_c.emit_fmu_sources(native, interface)
     for path in sources:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -228,24 +228,33 @@ def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] =
     sides = {}
     for name in builds:
         variant, fast = BUILDS[name]
-        flags = [*compiling("zig", host(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
-        units = [str(folder / "sources" / unit) for unit in emit_c.translation_units(sources)[1:]]
+        flags = [*compile_options("zig", host_platform(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
+        units = [str(folder / "sources" / unit) for unit in emit_c.list_translation_units(sources)[1:]]
         defines = [f"-DN={n}", f"-DPARAMETERS={','.join(map(repr, values))}"]
         program = folder / name
-        command = [*find("zig").command, *flags, *defines, str(ROOT / "scripts" / "bench_chain.c"), *units]
+        command = [*find_compiler("zig").command, *flags, *defines, str(ROOT / "scripts" / "bench_chain.c"), *units]
         subprocess.run([*command, "-o", str(program), "-lm"], check=True, timeout=900)
         sides[name] = Side(program, operations)
     return sides
 
 
-def motion_only(program: Program) -> derivatives.NativeProgram:
+def motion_only(program: Program) -> derivatives.ProgramWithDerivatives:
     """A program that offers x' and no other results."""
-    wanted = (*RESULTS, "tangent", "adjoint", "jacobian", "jacobian_time", "pivots", "divisors", "project")
+    wanted = (
+        *DIFFERENTIATED_ENTRIES,
+        "tangent",
+        "adjoint",
+        "jacobian",
+        "jacobian_time",
+        "pivots",
+        "divisors",
+        "project",
+    )
     none = {name: Entry(name, (), ()) for name in wanted}
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}
-    small = prune(dataclasses.replace(program, entries=none | kept))
+    small = prune_program(dataclasses.replace(program, entries=none | kept))
     nothing = np.array([], dtype=np.intp)
-    return derivatives.NativeProgram(small, nothing, nothing, nothing)
+    return derivatives.ProgramWithDerivatives(small, nothing, nothing, nothing)
 
 
 # --- Pinocchio --------------------------------------------------------------------------------------------------------
@@ -281,7 +290,7 @@ def theirs(n: int, folder: Path) -> Side:
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     at_joint = inertia + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     values = [*NUMBERS[:7], *at_joint.ravel().tolist(), NUMBERS[13]]
-    compiler = [*find("cc").command, *OPTIONS, "-fno-math-errno"]
+    compiler = [*find_compiler("cc").command, *OPTIONS, "-fno-math-errno"]
     defines = [f"-DN={n}", "-DCASADI", f"-DWORK={function.sz_w() + 1}", f"-DPARAMETERS={','.join(map(repr, values))}"]
     program = folder / "casadi"
     subprocess.run([*compiler, "-c", str(folder / "fd.c"), "-o", str(folder / "fd.o")], check=True, timeout=900)
@@ -387,7 +396,7 @@ def many(derivation: Derivation, n: int, rounds: int) -> dict[str, float]:
     x = x0 * np.linspace(0.5, 1.5, BATCH)[:, None]
     out = np.empty_like(x)
     found = {}
-    variants: set[Variant] = {"avx2", widest()} if widest() != "any" else {"any"}
+    variants: set[Variant] = {"avx2", find_widest_variant()} if find_widest_variant() != "any" else {"any"}
     for variant in sorted(variants):
         function = compile_program(derivation.program, variant=variant)
         times = []

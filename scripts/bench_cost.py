@@ -24,12 +24,12 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.arithmetic import python_runtime
-from mb2fmu.compiler.evaluation.numpy_printer import parameter_only
+from mb2fmu.compiler.evaluation.numpy_printer import find_parameter_only_nodes
 from mb2fmu.compiler.program import operation_cost
 from mb2fmu.compiler.program.program import Block, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.result_dependencies import block_operations, operation_count
+from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
 from mb2fmu.model.scalar_operations import select_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
@@ -65,12 +65,12 @@ def main(arguments: Sequence[str]) -> int:
             program = CompilableProgram.of(with_more(derivation.program, added))
             (sides[kind],) = ours(dataclasses.replace(derivation, program=program), JOINTS, folder, ("avx2",)).values()
         taken = fastest(sides, JOINTS, rounds)
-    one = taken["nothing"] / sum(operation_count(with_more(derivation.program, kinds()["nothing"]), "rhs").values())
+    one = taken["nothing"] / sum(count_operations(with_more(derivation.program, kinds()["nothing"]), "rhs").values())
     print(f"an operation of the chain: {one:.3f} ns")
     print("| operation | ns | as many of the chain's | weight |\n|---|---:|---:|---:|")
     for op in (*BINARY, *UNARY, Op.ACOSH, Op.SELECT, Op.TABLE):
         ns = (taken[op.name] - taken["nothing"]) / PLACES
-        print(f"| {op.name} | {ns:.2f} | {ns / one:.1f} | {operation_cost.WEIGHTS.get(op, 1.0):.0f} |")
+        print(f"| {op.name} | {ns:.2f} | {ns / one:.1f} | {operation_cost.OPERATION_COSTS.get(op, 1.0):.0f} |")
     for kind in KINDS:
         for n in SIZES:
             ns = (taken[f"{kind} {n}"] - taken[f"{kind} {n} without"]) / BLOCKS
@@ -84,9 +84,9 @@ def print_block(kind: str, n: int, found: float) -> None:
     """What a factorization with one solution costs, and as a multiple of its operations."""
     counts: dict[str, float] = {}
     for part in (kind, "solve"):
-        for op, count in block_operations(part, n).items():
+        for op, count in count_block_operations(part, n).items():
             counts[op] = counts.get(op, 0.0) + count
-    written = sum(operation_cost.WEIGHTS.get(Op[op], 1.0) * count for op, count in counts.items())
+    written = sum(operation_cost.OPERATION_COSTS.get(Op[op], 1.0) * count for op, count in counts.items())
     print(f"{kind} and solve of {n}: {found:.0f} operations of the chain, {found / written:.2f} for each of its own")
 
 
@@ -164,7 +164,7 @@ class _More(ProgramCopy):
 
 def with_more(program: Program, added: Added) -> Program:
     """The program with something added at places that are spread evenly over what moves."""
-    ordinary = np.isin(program.op, [Op.ADD, Op.SUB, Op.MUL]) & ~parameter_only(program)
+    ordinary = np.isin(program.op, [Op.ADD, Op.SUB, Op.MUL]) & ~find_parameter_only_nodes(program)
     nodes = np.flatnonzero(ordinary)
     chosen = nodes[np.linspace(0, len(nodes) - 1, PLACES).astype(int)]
     places = {int(node): place for place, node in enumerate(chosen)}

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
-from mb2fmu.fmu.toolchain.compilers import find
+from mb2fmu.fmu.toolchain.compilers import find_compiler
 from mb2fmu.pipeline.simulation.batch_compilation import compiled
 
 ROOT = Path(__file__).parents[1]
@@ -69,11 +69,11 @@ def ours(n: int) -> tuple[dict[str, Contender], Floats]:
 def unit(n: int, folder: Path, tolerance: float) -> Contender:
     """The FMU in a warm loop of C."""
     built = pipeline.build(pipeline.derive(MODEL), fmi="2")
-    package.write_tree(built.core, folder)
+    package.write_file_tree(built.core, folder)
     library = next((folder / "binaries").rglob("*.so"))
     headers = Path(fmpy.__file__).parent / "c-code"
     program = folder / "bench"
-    command = [*find("zig").command, "-O2", f"-I{headers}", str(ROOT / "scripts/bench_ensembles.c"), "-ldl"]
+    command = [*find_compiler("zig").command, "-O2", f"-I{headers}", str(ROOT / "scripts/bench_ensembles.c"), "-ldl"]
     subprocess.run([*command, "-o", str(program)], check=True, capture_output=True, timeout=300)
     reference = {v.name: v.value_reference for v in built.interface.variables}
     token = f"{{{built.interface.token}}}"

@@ -19,8 +19,8 @@ from pathlib import Path
 from bench_native import compiled_with, counted
 
 from mb2fmu import load, pipeline
-from mb2fmu.fmu.toolchain.compilers import compiling, find
-from mb2fmu.fmu.toolchain.platforms import host
+from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
+from mb2fmu.fmu.toolchain.platforms import host_platform
 from mb2fmu.model.model import Model
 
 ROOT = Path(__file__).parents[1]
@@ -93,9 +93,9 @@ def theirs(folder: Path, sources: Path) -> Path:
     )
     program = folder / "theirs"
     files = [*(sources / "src" / name for name in REFERENCE), model / "model.c", ROOT / "scripts" / "bench_events.c"]
-    options = [each for each in compiling("zig", host(), fast=False) if not each.startswith("-std=")]
+    options = [each for each in compile_options("zig", host_platform(), fast=False) if not each.startswith("-std=")]
     command = [
-        *find("zig").command, *options, "-std=gnu11",
+        *find_compiler("zig").command, *options, "-std=gnu11",
         "-w", "-DFMI_VERSION=2", "-DHEIGHT=1", "-DSPEED=3", "-DRESTITUTION=6", "-DVALUES=2",
         f'-DTOKEN="{token}"', f"-I{sources / 'include'}", f"-I{model}", *map(str, files), "-o", str(program), "-lm",
     ]  # fmt: skip

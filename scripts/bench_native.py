@@ -22,10 +22,10 @@ from mb2fmu import pipeline
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface import FmuInterface
-from mb2fmu.fmu.toolchain import Order
-from mb2fmu.fmu.toolchain.compile_and_link import UNIT, units
-from mb2fmu.fmu.toolchain.compilers import compiling, find
-from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host
+from mb2fmu.fmu.toolchain import BuildOrder
+from mb2fmu.fmu.toolchain.compile_and_link import MAIN_TRANSLATION_UNIT, list_platform_translation_units
+from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
+from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.validation import conditions, simulate
 
@@ -86,7 +86,7 @@ def measure(model: str) -> Row:
         derivation = exported.build.derivation
         costs = calls(exported.build.core, exported.build.interface, folder, by_hand=model == BY_HAND)
         native = seconds_per_step(exported.path, derivation)
-        package.pack(pipeline.build(derivation, backend="python").core, folder / "python.fmu")
+        package.write_archive(pipeline.build(derivation, backend="python").core, folder / "python.fmu")
         hosted = seconds_per_step(folder / "python.fmu", derivation)
     return Row(
         model=model,
@@ -133,10 +133,10 @@ def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder:
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(core[path])
-    zig = find("zig").command
+    zig = find_compiler("zig").command
     objects = []
-    for unit in units(core, Order(interface.model_identifier), host()):
-        if unit.source == UNIT:
+    for unit in list_platform_translation_units(core, BuildOrder(interface.model_identifier), host_platform()):
+        if unit.source == MAIN_TRANSLATION_UNIT:
             continue
         target = folder / unit.name
         command = [*zig, *unit.arguments, "-c", str(folder / unit.source), "-o", str(target)]
@@ -144,7 +144,7 @@ def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder:
         objects.append(target)
     command = [
         *zig,
-        *compiling("zig", host(), fast=False, dispatching=True),
+        *compile_options("zig", host_platform(), fast=False, dispatching=True),
         *defined,
         f"-I{folder / 'sources'}",
         str(driver),

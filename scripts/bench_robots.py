@@ -26,9 +26,9 @@ from bench_chain import BUILDS, ROOT, compiled_pinocchio, motion_only, total
 
 from mb2fmu import pipeline
 from mb2fmu.fmu import emit_c
-from mb2fmu.fmu.interface import Target, describe
-from mb2fmu.fmu.toolchain.compilers import compiling, find
-from mb2fmu.fmu.toolchain.platforms import host
+from mb2fmu.fmu.interface import Target, describe_interface
+from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
+from mb2fmu.fmu.toolchain.platforms import host_platform
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 ROBOTS = ("arm", "quadruped", "humanoid", "hand")
@@ -148,8 +148,10 @@ def ours(
     """The FMU's equations of x' for any processor and for AVX2."""
     q, v, effort = state
     d = derivation.checked
-    interface = describe(derivation.definition, derivation.equations, derivation.program, Target("2", "native"))
-    sources = emit_c.emit(motion_only(derivation.program), interface)
+    interface = describe_interface(
+        derivation.definition, derivation.equations, derivation.program, Target("2", "native")
+    )
+    sources = emit_c.emit_fmu_sources(motion_only(derivation.program), interface)
     for path in sources:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -167,9 +169,9 @@ def ours(
     sides = {}
     for name in ("any", "avx2"):
         variant, fast = BUILDS[name]
-        flags = [*compiling("zig", host(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
-        units = [str(folder / "sources" / unit) for unit in emit_c.translation_units(sources)[1:]]
-        command = [*find("zig").command, *flags, *defines, f"-DMOVED={last}"]
+        flags = [*compile_options("zig", host_platform(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
+        units = [str(folder / "sources" / unit) for unit in emit_c.list_translation_units(sources)[1:]]
+        command = [*find_compiler("zig").command, *flags, *defines, f"-DMOVED={last}"]
         command += [str(ROOT / "scripts" / "bench_robots.c"), *units, "-o", str(folder / name), "-lm"]
         subprocess.run(command, check=True, timeout=900)
         sides[name] = Timed(folder / name)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from mb2fmu.compiler.program.program import Op, Program, first_memory
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 
 LEAVES = {Op.TIME: "t", Op.MEMORY: "m", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
 PLAIN = {
@@ -23,12 +23,12 @@ PLAIN = {
 
 def graph_function(program: Program, entry: str) -> ca.Function:
     """F(t, x, r, p) of CasADi's scalar expressions, or of matrix expressions where Newton's method is in it."""
-    _, blocks = needed(program, program.entries[entry].results)
+    _, blocks = find_needed_nodes(program, program.entries[entry].results)
     kind = ca.MX if any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)) else ca.SX
     layout = program.layout
     sizes = {"t": 1, "x": len(layout.states), "r": len(layout.inputs), "p": len(layout.parameters)}
     given = {name: kind.sym(name, size) for name, size in sizes.items()}
-    walker = Walker(program, kind, {**given, "m": kind(ca.DM(list(first_memory(program))))})
+    walker = Walker(program, kind, {**given, "m": kind(ca.DM(list(read_initial_memory(program))))})
     results = walker.results(entry)
     return ca.Function("F", [given[name] for name in sizes], [results], [*sizes], ["y"])
 
@@ -44,7 +44,7 @@ class Walker:
     def results(self, entry: str) -> object:
         """All results of an entry point, one below the other."""
         wanted = self.program.entries[entry].results
-        mask, _ = needed(self.program, wanted)
+        mask, _ = find_needed_nodes(self.program, wanted)
         for node in mask.nonzero()[0].tolist():
             self.nodes[node] = self.value(node)
         return ca.vertcat(*(self.nodes[node] for node in wanted)) if wanted else self.kind(0, 1)

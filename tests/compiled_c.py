@@ -13,10 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativeProgram, with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
+    DIFFERENTIATED_ENTRIES,
+    ProgramWithDerivatives,
+    add_fmu_derivatives,
+)
 from mb2fmu.compiler.program.program import Entry, Program
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.fmu.emit_c import emit, translation_units
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
@@ -174,23 +178,23 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
 
 def compile_program(program: Program, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
     """Prints and compiles a program in a folder."""
-    return compile_native(with_derivatives(program), compiler, folder, part)
+    return compile_native(add_fmu_derivatives(program), compiler, folder, part)
 
 
 def compile_motion(program: Program, compiler: str, folder: Path) -> CompiledModel:
     """The same with x' alone."""
-    empty = ("tangent", "adjoint", "jacobian", "jacobian_time", *RESULTS)
+    empty = ("tangent", "adjoint", "jacobian", "jacobian_time", *DIFFERENTIATED_ENTRIES)
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}
     entries = {name: Entry(name, (), ()) for name in empty} | kept
     none = np.array([], dtype=np.intp)
-    small = prune(dataclasses.replace(program, entries=entries))
-    return compile_native(NativeProgram(small, none, none, none), compiler, folder)
+    small = prune_program(dataclasses.replace(program, entries=entries))
+    return compile_native(ProgramWithDerivatives(small, none, none, none), compiler, folder)
 
 
-def compile_native(native: NativeProgram, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
+def compile_native(native: ProgramWithDerivatives, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
     """Prints and compiles a program with its derivatives."""
-    sources = emit(native, bare_interface(), part=part)
-    _, *equations = translation_units(sources)
+    sources = emit_fmu_sources(native, bare_interface(), part=part)
+    _, *equations = list_translation_units(sources)
     for name in ("model_config.h", "model_names.h", *equations):
         (folder / name).write_bytes(sources[f"sources/{name}"])
     library = compile_library(compiler, folder, HARNESS, MODELS[compiler], *equations)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import sympy as sm
 from sympy.physics import mechanics as me
 
-from mb2fmu.compiler.evaluation import Evaluator, evaluator
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
@@ -76,12 +76,12 @@ class Evaluated:
     def __init__(self, mechanism: Mechanism, method: str) -> None:
         self.mechanism = mechanism
         self.equations: EquationsOfMotion = formulate(mechanism, method)  # type: ignore[arg-type]
-        self.program = lower(self.equations)
-        self._evaluators: dict[str, Evaluator] = {}
+        self.program = lower_to_program(self.equations)
+        self._evaluators: dict[str, EntryPointEvaluator] = {}
 
     def __call__(self, entry: str, state: State) -> Array:
         if entry not in self._evaluators:
-            self._evaluators[entry] = evaluator(self.program, entry)
+            self._evaluators[entry] = make_evaluator(self.program, entry)
         return np.asarray(self._evaluators[entry](state.t, state.x, state.r, state.p))
 
     def output(self, name: str, state: State) -> float:

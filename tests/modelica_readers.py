@@ -18,8 +18,8 @@ from mb2fmu.model.scalar_operations import Op
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.fmu_build.source_targets import PRINTERS, described
-from mb2fmu.targets.modelica.modelica_file import identifiers
-from mb2fmu.targets.modelica.modelica_printing import EquationPrinter, Names
+from mb2fmu.targets.modelica.modelica_file import make_identifiers
+from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float =
     values = _unknowns(derivation, t, x, r, p)
     names = [symbol.symbol.name() for symbol in model.alg_states]
     algebraic = np.array([values[each] for each in names])
-    rate = np.asarray(evaluation.evaluator(program, "rhs")(t, x, r, p))
+    rate = np.asarray(evaluation.make_evaluator(program, "rhs")(t, x, r, p))
     f = model.dae_residual_function
     residual = np.array(f(t, x, rate, algebraic, r, [], p)).ravel()
     size = len(x) + len(algebraic)
@@ -69,18 +69,20 @@ def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats)
     program, interface = derivation.program, described(derivation)
     groups = [[v.name for v in sorted(interface.of(s), key=lambda v: v.index)] for s in ("state", "input", "parameter")]
     outputs = [each.name for each in derivation.equations.outputs]
-    shown = identifiers([name for group in (*groups, outputs) for name in group])
+    shown = make_identifiers([name for group in (*groups, outputs) for name in group])
     ends = np.cumsum([len(group) for group in groups])
     states, inputs, parameters, _ = (list(each) for each in np.split(np.array(shown, dtype=object), ends))
-    printer = EquationPrinter(program, Names(states, inputs, parameters))
+    printer = ModelicaEquationPrinter(program, ModelicaNames(states, inputs, parameters))
     events = [name for name in ("conditions", "resets") if name in program.entries]
     printer.print_entries(("rhs", "outputs", *events))
     values = _values(printer, program, t, x, r, p)
-    found = evaluation.evaluator(program, "outputs")(t, x, r, p) if outputs else ()
+    found = evaluation.make_evaluator(program, "outputs")(t, x, r, p) if outputs else ()
     return values | dict(zip(shown[ends[-1] :], np.asarray(found).ravel().tolist(), strict=True))
 
 
-def _values(printer: EquationPrinter, program: Program, t: float, x: Floats, r: Floats, p: Floats) -> dict[str, float]:
+def _values(
+    printer: ModelicaEquationPrinter, program: Program, t: float, x: Floats, r: Floats, p: Floats
+) -> dict[str, float]:
     """Of a printer's unknowns, results of systems and the bodies of nonlinear ones with them."""
     of_blocks = {
         f"{printer.prefix}b{int(program.a[n])}_{int(program.b[n]) + 1}": int(n)
@@ -90,7 +92,7 @@ def _values(printer: EquationPrinter, program: Program, t: float, x: Floats, r: 
     named = {**of_blocks, **printer.nodes}
     wanted = [*named.values(), *(node for operands in of_bodies.values() for node in operands)]
     whole = replace(program, entries={**program.entries, "all": Entry("all", tuple(map(str, wanted)), tuple(wanted))})
-    found = np.asarray(evaluation.evaluator(whole, "all")(t, x, r, p)).tolist()
+    found = np.asarray(evaluation.make_evaluator(whole, "all")(t, x, r, p)).tolist()
     values = dict(zip(named, found, strict=False))
     rest = iter(found[len(named) :])
     for index, operands in of_bodies.items():

@@ -16,8 +16,8 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.equations.equations_of_motion import Method
 from mb2fmu.model.model import Model, Parts
@@ -134,7 +134,7 @@ def by_another_method(found: Compared, method: Method, count: int, *, spread: fl
     """The same mechanism by another formulation; its model is not read once more."""
     mechanism = found.derivation.mechanism
     equations = formulations.plan_constraint_treatment(mechanism).treated(formulations.formulate(mechanism, method))
-    program = CompilableProgram.of(lower(equations))
+    program = CompilableProgram.of(lower_to_program(equations))
     return held_against(
         replace(found.derivation, equations=equations, program=program), found.truth, count, spread, seed
     )
@@ -144,7 +144,7 @@ def held_against(derivation: pipeline.Derivation, own: _Own, count: int, spread:
     """x' by a derivation's program and by SymPy at random states; see :func:`compared`."""
     order = [derivation.mechanism.dynamic[s] for s in derivation.equations.states]
     rhs = pipeline.right_hand_side(derivation)
-    outputs = evaluator(derivation.program, "outputs")
+    outputs = make_evaluator(derivation.program, "outputs")
     generator = np.random.default_rng(seed)
     found = [own.sample(generator, spread) for _ in range(count)]
     states = np.array([[values[s] for s in order] for values in found])

@@ -16,7 +16,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import Build
 
 def packed(build: Build, path: Path) -> Path:
     """The FMU as it is."""
-    package.pack(build.core, path)
+    package.write_archive(build.core, path)
     return path
 
 
@@ -42,5 +42,5 @@ def changed_unit(build: Build, path: Path, edits: Mapping[str, tuple[str, str]])
     command = [*compiler, *flags, "-DDISABLE_PREFIX", *units, "-o", "unit.so", "-lm"]
     subprocess.run(command, cwd=folder / "sources", check=True, timeout=300)
     binary = next(name for name in members if name.startswith("binaries/"))
-    package.pack(FileTree(members | {binary: (folder / "sources" / "unit.so").read_bytes()}), path)
+    package.write_archive(FileTree(members | {binary: (folder / "sources" / "unit.so").read_bytes()}), path)
     return path

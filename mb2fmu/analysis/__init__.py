@@ -1,6 +1,6 @@
 """Analysis of a mechanism and its motion without any unit.
 
-Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``Sweep``, ``Sensitivities``. Promises:
+Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``RootLocus``, ``Sensitivities``. Promises:
 derivatives are exact (of the program, not by differences); what is linearized is the motion on the
 constraints. Must not: know FMI, form equations, or print.
 """
@@ -12,46 +12,46 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mb2fmu.analysis.linearization import Linearization, linearize
-    from mb2fmu.analysis.nominals import with_nominals
-    from mb2fmu.analysis.numerical_conditioning import Conditioning, conditioning
-    from mb2fmu.analysis.operating_point import Motion, OperatingPoint
-    from mb2fmu.analysis.operating_point_start import Start, start_at
-    from mb2fmu.analysis.root_locus import Critical, Sweep, sweep
-    from mb2fmu.analysis.sensitivity_request import Study, signals_of, study_of
-    from mb2fmu.analysis.trajectory_sensitivities import Sensitivities, sensitivities
-    from mb2fmu.analysis.zero_order_hold import HeldInputs
+    from mb2fmu.analysis.nominals import add_nominal_values
+    from mb2fmu.analysis.numerical_conditioning import NumericalConditioning, compute_conditioning
+    from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
+    from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start
+    from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
+    from mb2fmu.analysis.sensitivity_request import SensitivityRequest, make_input_signals, make_sensitivity_request
+    from mb2fmu.analysis.trajectory_sensitivities import Sensitivities, compute_sensitivities
+    from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs
 
 __all__ = [
-    "Conditioning",
-    "Critical",
-    "HeldInputs",
     "Linearization",
-    "Motion",
+    "NumericalConditioning",
     "OperatingPoint",
+    "OperatingPointStart",
+    "RootLocus",
     "Sensitivities",
-    "Start",
-    "Study",
-    "Sweep",
-    "conditioning",
+    "SensitivityRequest",
+    "StabilityCrossing",
+    "SteadyMotionKind",
+    "ZeroOrderHoldInputs",
+    "add_nominal_values",
+    "compute_conditioning",
+    "compute_root_locus",
+    "compute_sensitivities",
     "linearize",
-    "sensitivities",
-    "signals_of",
-    "start_at",
-    "study_of",
-    "sweep",
-    "with_nominals",
+    "make_input_signals",
+    "make_sensitivity_request",
+    "set_operating_point_start",
 ]
 
 _MODULES = {
-    "numerical_conditioning": ("Conditioning", "conditioning"),
+    "numerical_conditioning": ("NumericalConditioning", "compute_conditioning"),
     "linearization": ("Linearization", "linearize"),
-    "nominals": ("with_nominals",),
-    "operating_point": ("Motion", "OperatingPoint"),
-    "operating_point_start": ("Start", "start_at"),
-    "root_locus": ("Critical", "Sweep", "sweep"),
-    "trajectory_sensitivities": ("Sensitivities", "sensitivities"),
-    "sensitivity_request": ("Study", "signals_of", "study_of"),
-    "zero_order_hold": ("HeldInputs",),
+    "nominals": ("add_nominal_values",),
+    "operating_point": ("SteadyMotionKind", "OperatingPoint"),
+    "operating_point_start": ("OperatingPointStart", "set_operating_point_start"),
+    "root_locus": ("StabilityCrossing", "RootLocus", "compute_root_locus"),
+    "trajectory_sensitivities": ("Sensitivities", "compute_sensitivities"),
+    "sensitivity_request": ("SensitivityRequest", "make_input_signals", "make_sensitivity_request"),
+    "zero_order_hold": ("ZeroOrderHoldInputs",),
 }
 
 

@@ -21,16 +21,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr
 
-from mb2fmu.analysis.operating_point import OperatingPoint, find, on_constraints
-from mb2fmu.analysis.operating_point_start import Start
-from mb2fmu.analysis.program_slopes import Slopes
+from mb2fmu.analysis.operating_point import OperatingPoint, find_operating_point, project_onto_constraints
+from mb2fmu.analysis.operating_point_start import OperatingPointStart
+from mb2fmu.analysis.program_slopes import ProgramDerivatives
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
 
-_RANK = 1e-9
+_RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -93,7 +93,12 @@ class Linearization:
 
 
 def linearize(
-    equations: EquationsOfMotion, program: Program, start: Start, *, search: bool = True, slopes: Slopes | None = None
+    equations: EquationsOfMotion,
+    program: Program,
+    start: OperatingPointStart,
+    *,
+    search: bool = True,
+    slopes: ProgramDerivatives | None = None,
 ) -> Linearization:
     """Find the operating point near ``start`` and linearize there.
 
@@ -107,14 +112,16 @@ def linearize(
     Raises:
         AnalysisError: If there is no such point, or it is singular, or constraints depend on inputs.
     """
-    slopes = slopes or Slopes(equations, program, start.t, start.p)
+    slopes = slopes or ProgramDerivatives(equations, program, start.t, start.p)
     zero = np.zeros(slopes.n_x)
     begin = OperatingPoint(start.t, start.x, start.r, start.p, zero, "instant", (), 0.0)
-    begin = on_constraints(slopes, begin, start.guesses, start.held, start.names)
+    begin = project_onto_constraints(slopes, begin, start.guessed_states, start.held, start.names)
     point = begin
     if search:
-        _refuse_time(program, slopes, begin)
-        point = find(slopes, begin, start.coordinates, names=start.names, held=start.held, trimmed=start.trimmed)
+        _check_time_independence(program, slopes, begin)
+        point = find_operating_point(
+            slopes, begin, start.coordinates, names=start.names, held=start.held, trimmed=start.free_inputs
+        )
     x, r = point.x, point.r
     if np.any(np.abs(slopes.residual_slopes(x, r)[:, slopes.n_x :]) > 0):
         what = "a constraint depends on an input: its motion is given, and cannot be a small change by itself"
@@ -122,7 +129,9 @@ def linearize(
             "the equations cannot be linearized:", [Fault(what, remedy="give the motion by parameters")]
         )
     kept = [i for i in range(slopes.n_x) if i not in point.ignored]
-    independent, N = _tangent(slopes.tangent_rows(x, r)[:, kept], [kept.index(i) for i in start.dependent if i in kept])
+    independent, N = _constraint_null_space(
+        slopes.constraint_rows(x, r)[:, kept], [kept.index(i) for i in start.dependent if i in kept]
+    )
     J, H = slopes.rate_slopes(x, r), slopes.output_slopes(x, r)
     if not (np.isfinite(J).all() and np.isfinite(H).all()):
         what = "a derivative is not finite there"
@@ -149,7 +158,7 @@ def linearize(
     )
 
 
-def _tangent(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
+def _constraint_null_space(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
     """Return independent columns of G δx = 0, and N with δx = N δx_i."""
     n = G.shape[1]
     if not len(G):
@@ -157,7 +166,7 @@ def _tangent(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
     lengths = np.linalg.norm(G, axis=1)
     G = G[lengths > 0] / lengths[lengths > 0, None]
     values = np.linalg.svd(G, compute_uv=False)
-    rank = int(np.count_nonzero(values > _RANK * max(values, default=0.0)))
+    rank = int(np.count_nonzero(values > _RANK_TOLERANCE * max(values, default=0.0)))
     chosen = list(dependent)
     part = np.linalg.svd(G[:, chosen], compute_uv=False) if len(chosen) == rank else np.zeros(0)
     if not part.size or part[rank - 1] < 1e-6 * part[0]:
@@ -169,13 +178,13 @@ def _tangent(G: Floats, dependent: Sequence[int]) -> tuple[list[int], Floats]:
     return independent, N
 
 
-def _refuse_time(program: Program, slopes: Slopes, point: OperatingPoint) -> None:
+def _check_time_independence(program: Program, slopes: ProgramDerivatives, point: OperatingPoint) -> None:
     """Refuse motions that depend on time: they are never steady."""
-    from mb2fmu.compiler.derivatives import jacobian
-    from mb2fmu.compiler.evaluation import evaluator
+    from mb2fmu.compiler.derivatives import form_jacobian
+    from mb2fmu.compiler.evaluation import make_evaluator
 
-    by_time = jacobian(program, "rhs", ("time",))
-    values = evaluator(by_time.program, by_time.entry)(point.t, point.x, point.r, point.p)
+    by_time = form_jacobian(program, "rhs", ("time",))
+    values = make_evaluator(by_time.program, by_time.entry)(point.t, point.x, point.r, point.p)
     if np.any(np.abs(values) > 1e-12) and slopes.n_x:
         names = ", ".join(f"der({program.layout.states[i]})" for i in dict.fromkeys(by_time.rows.tolist()))
         what = f"time stands in {names}: no motion is steady"

@@ -13,31 +13,31 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives import differentiate_forward
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.events import switches_of
-from mb2fmu.compiler.program.program import Program, first_memory
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.events import list_switches
+from mb2fmu.compiler.program.program import Program, read_initial_memory
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
-Signals = Callable[[float], Floats]
+InputSignals = Callable[[float], Floats]
 
-SLACK = 1e-13
+MARGIN_TOLERANCE = 1e-13
 """Margins above minus this are right; as in FMUs that find their own events."""
 
-_HELD = 1e-9
+_STICKING_TOLERANCE = 1e-9
 """Surfaces of signs that may be held, in their units."""
 
-_MOST_CHANGES = 16
-_MOST_TICKS = 2.0**53
+_MAX_MODE_CHANGES = 16
+_MAX_TICK_COUNT = 2.0**53
 
-_GROUPS: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
-_ALONE = 1e-6
+_SEED_GROUPS: tuple[VariableGroup, ...] = ("states", "inputs", "parameters", "time")
+_DIFFERENCE_STEP_S = 1e-6
 """Seconds over which a signal's slope is taken, to each side."""
 
 
 @dataclass(slots=True)
-class Point:
+class MotionPoint:
     """A point of a motion, and its derivatives by k quantities.
 
     Attributes:
@@ -53,7 +53,7 @@ class Point:
     late: Floats
 
 
-class ModeChanges:
+class ModeChangeProcessor:
     """Modes of a frozen program, and the effects of its events.
 
     Args:
@@ -67,21 +67,21 @@ class ModeChanges:
         names: Of all switches, in the order of margins, then conditions.
     """
 
-    def __init__(self, program: Program, signals: Signals, p: Floats, along_p: Floats) -> None:
+    def __init__(self, program: Program, signals: InputSignals, p: Floats, along_p: Floats) -> None:
         self._signals, self._p, self._along_p = signals, p, along_p
-        switches = switches_of(program)
+        switches = list_switches(program)
         self.names = [each.name for each in switches]
         self._kinds = [each.kind for each in switches]
         self._places = [each.memory for each in switches]
         self._margins = len(program.entries["indicators"].results)
-        self.memory = np.array(first_memory(program))
-        self._indicators = evaluator(program, "indicators")
-        self._surfaces = evaluator(program, "surfaces", memory=self._indicators.memory)
-        self._event = evaluator(program, "event", memory=self._indicators.memory)
-        margins = differentiate_forward(program, "indicators", _GROUPS)
-        self._margin_slopes = evaluator(margins, "jvp_indicators", memory=self._indicators.memory)
-        event = differentiate_forward(program, "event", _GROUPS)
-        self._event_slopes = evaluator(event, "jvp_event", memory=self._indicators.memory)
+        self.memory = np.array(read_initial_memory(program))
+        self._indicators = make_evaluator(program, "indicators")
+        self._surfaces = make_evaluator(program, "surfaces", memory=self._indicators.memory)
+        self._event = make_evaluator(program, "event", memory=self._indicators.memory)
+        margins = differentiate_forward(program, "indicators", _SEED_GROUPS)
+        self._margin_slopes = make_evaluator(margins, "jvp_indicators", memory=self._indicators.memory)
+        event = differentiate_forward(program, "event", _SEED_GROUPS)
+        self._event_slopes = make_evaluator(event, "jvp_event", memory=self._indicators.memory)
 
     # --- margins and surfaces ---------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class ModeChanges:
         """Return margins, positive where modes are valid, shape (n_margins,)."""
         return self._indicators(t, x, self._signals(t), self._p, self.memory)
 
-    def margin_slopes(self, at: Point, rates: Floats) -> tuple[Floats, Floats]:
+    def margin_slopes(self, at: MotionPoint, rates: Floats) -> tuple[Floats, Floats]:
         """Return rates of the margins along the motion, shape (n,), and their derivatives by k quantities, (k, n).
 
         Args:
@@ -106,11 +106,13 @@ class ModeChanges:
 
     def _signal_slopes(self, t: float) -> Floats:
         """Return rates of the inputs, by differences."""
-        return (self._signals(t + _ALONE) - self._signals(t - _ALONE)) / (2 * _ALONE)
+        return (self._signals(t + _DIFFERENCE_STEP_S) - self._signals(t - _DIFFERENCE_STEP_S)) / (
+            2 * _DIFFERENCE_STEP_S
+        )
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def begin(self, at: Point) -> None:
+    def begin(self, at: MotionPoint) -> None:
         """Set initial modes from the sides of the surfaces at a point, and process the events there."""
         for _ in range(self._margins + 1):
             found = self._surface(at)
@@ -119,7 +121,7 @@ class ModeChanges:
                 self._put(k, side.get(self._kinds[k], float(np.sign(found[k]))))
         own = range(self._margins, len(self._places))
         for k in own:
-            self._put(k, _MOST_TICKS)  # nothing becomes true at the start
+            self._put(k, _MAX_TICK_COUNT)  # nothing becomes true at the start
         if own:
             self._fire(at)
         for k in own:
@@ -128,7 +130,7 @@ class ModeChanges:
         self._agree(at, [])
         self.settle(at)
 
-    def settle(self, at: Point) -> list[str]:
+    def settle(self, at: MotionPoint) -> list[str]:
         """Make the modes valid at a point and process the events there; return what changed, in order.
 
         Raises:
@@ -148,7 +150,7 @@ class ModeChanges:
                 self._bounded(at, changed)
         return changed
 
-    def is_idle(self, k: int, at: Point, slope: Callable[[float, Floats], Floats]) -> bool:
+    def has_no_effect(self, k: int, at: MotionPoint, slope: Callable[[float, Floats], Floats]) -> bool:
         """Return whether rates, events and the derivatives of both are the same in both modes of a switch.
 
         Args:
@@ -161,7 +163,7 @@ class ModeChanges:
         modes, found = self.memory.copy(), []
         for mode in (0.0, 1.0):
             self._put(k, mode)
-            there = Point(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
+            there = MotionPoint(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
             rates = slope(at.t, np.concatenate([at.x, at.slopes.ravel()]))
             self._fire(there)
             self._put(k, 0.0)
@@ -177,22 +179,22 @@ class ModeChanges:
         """Set the mode of a switch."""
         self.memory[self._places[k]] = mode
 
-    def _surface(self, at: Point) -> Floats:
+    def _surface(self, at: MotionPoint) -> Floats:
         """Return the surface of each switch, then the factor of each (the force that holds it, over its limit)."""
         return self._surfaces(at.t, at.x, self._signals(at.t), self._p, self.memory)
 
-    def _agree(self, at: Point, changed: list[str]) -> None:
+    def _agree(self, at: MotionPoint, changed: list[str]) -> None:
         """Change modes one by one until no margin is negative."""
         while True:
             margins = self.margins(at.t, at.x)
             due = int(np.argmin(margins)) if len(margins) else -1
-            if due < 0 or not margins[due] < -0.5 * SLACK:
+            if due < 0 or not margins[due] < -0.5 * MARGIN_TOLERANCE:
                 return
             changed.append(self.names[due])
             self._bounded(at, changed)
-            self._change(due, at, 0.0 if len(changed) > 2 * len(self._places) else _HELD)
+            self._change(due, at, 0.0 if len(changed) > 2 * len(self._places) else _STICKING_TOLERANCE)
 
-    def _change(self, k: int, at: Point, least: float) -> None:
+    def _change(self, k: int, at: MotionPoint, least: float) -> None:
         """Change the mode of a switch whose margin is negative; a sign that comes to rest is held if it can be.
 
         One that has no effect here, and so moves nothing to its surface, goes to the side of the state: beyond
@@ -205,7 +207,7 @@ class ModeChanges:
             self._put(k, float(np.floor(found[k])))
         elif self._mode(k) != 0.0:
             for j in range(self._margins):
-                if self._kinds[j] == "sticking" and abs(found[j]) <= _HELD:
+                if self._kinds[j] == "sticking" and abs(found[j]) <= _STICKING_TOLERANCE:
                     self._put(j, 0.0)
             self._put(k, 0.0)
             self._fire(at)
@@ -214,17 +216,17 @@ class ModeChanges:
         else:
             self._put(k, 1.0 if found[self._margins + k] > 0.0 else -1.0)
 
-    def _let_go(self, at: Point, changed: list[str], *, set_by_event: bool) -> None:
+    def _let_go(self, at: MotionPoint, changed: list[str], *, set_by_event: bool) -> None:
         """Release held signs that were set in motion; after an event also those that it has set to another side."""
         found = self._surface(at)
         for k in range(self._margins):
             side = 1.0 if found[k] > 0.0 else -1.0
             moved = self._mode(k) == 0.0 or (set_by_event and self._mode(k) != side)
-            if self._kinds[k] == "sticking" and moved and abs(found[k]) > _HELD:
+            if self._kinds[k] == "sticking" and moved and abs(found[k]) > _STICKING_TOLERANCE:
                 self._put(k, side)
                 changed.append(self.names[k])
 
-    def _fire(self, at: Point, changed: list[str] | None = None) -> bool:
+    def _fire(self, at: MotionPoint, changed: list[str] | None = None) -> bool:
         """Apply an event to states, derivatives and conditions; return whether a condition changed."""
         n, r = len(at.x), self._signals(at.t)
         after = self._event(at.t, at.x, r, self._p, self.memory)
@@ -234,7 +236,7 @@ class ModeChanges:
         at.slopes = np.array(slopes).reshape(at.slopes.shape)
         at.x = after[:n]
         if not np.all(np.isfinite(at.x)):
-            _refuse(at.t, "an event sets a state to what is no finite number", changed or [])
+            _raise_mode_error(at.t, "an event sets a state to what is no finite number", changed or [])
         fired = False
         for k, value in enumerate(after[n:], self._margins):
             if self._mode(k) != value:
@@ -244,13 +246,13 @@ class ModeChanges:
                     changed.append(self.names[k])
         return fired
 
-    def _bounded(self, at: Point, changed: list[str]) -> None:
+    def _bounded(self, at: MotionPoint, changed: list[str]) -> None:
         """Raise if more modes have changed at this instant than can be right."""
-        if len(changed) > _MOST_CHANGES * len(self._places):
-            _refuse(at.t, "no modes are right: they switch to and fro", changed)
+        if len(changed) > _MAX_MODE_CHANGES * len(self._places):
+            _raise_mode_error(at.t, "no modes are right: they switch to and fro", changed)
 
 
-def _refuse(t: float, what: str, changed: list[str]) -> None:
+def _raise_mode_error(t: float, what: str, changed: list[str]) -> None:
     """Raise an error that names the switches that changed last.
 
     Raises:

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import RK45
 
-from mb2fmu.analysis.operating_point_start import start_at
-from mb2fmu.analysis.sensitivity_request import signals_of
+from mb2fmu.analysis.operating_point_start import set_operating_point_start
+from mb2fmu.analysis.sensitivity_request import make_input_signals
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -31,19 +31,19 @@ from mb2fmu.model.scales.characteristic_units import estimate_characteristic_uni
 
 Floats = npt.NDArray[np.float64]
 
-TOLERANCE = 1e-6
-OPERATIONS = 4_000_000
+INTEGRATION_TOLERANCE = 1e-6
+MAX_OPERATIONS = 4_000_000
 """Of all evaluations together, about: half a second in Python at most."""
-MOST, FEWEST = 4_000, 100
+MAX_EVALUATIONS, MIN_EVALUATIONS = 4_000, 100
 """Evaluations; where fewer are within reach, it is not tried."""
-_TIMES = 50  # at which inputs are looked at
-AT_REST = 1e-4
+_SIGNAL_SAMPLES = 50  # at which inputs are looked at
+AT_REST_RATIO = 1e-4
 """Part of the typical magnitude below which what is seen of a state may be error alone."""
-UNFINISHED = 1e-3
+UNFINISHED_RATIO = 1e-3
 """Part of the typical magnitude that a nominal is at least where the experiment was not followed to its end."""
 
 
-def with_nominals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Declarations:
+def add_nominal_values(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Declarations:
     """Return the definition with a nominal for each state and input that has none and whose magnitude is not about 1.
 
     Args:
@@ -60,16 +60,16 @@ def with_nominals(definition: Declarations, equations: EquationsOfMotion, progra
     typical = np.array([natural.typical(item) for item in states])
     if not states:
         return d
-    largest, finished = _largest(definition, equations, program, typical)
-    sizes = np.where(largest > AT_REST * typical, largest, typical)
-    sizes = sizes if finished else np.maximum(sizes, UNFINISHED * typical)
+    largest, finished = _largest_magnitudes(definition, equations, program, typical)
+    sizes = np.where(largest > AT_REST_RATIO * typical, largest, typical)
+    sizes = sizes if finished else np.maximum(sizes, UNFINISHED_RATIO * typical)
     found: dict[str, float] = {}
     for item, size in zip(states, sizes.tolist(), strict=True):
         exponent = round(math.log10(size))
         if item.nominal is None and exponent:
             found[item.name] = float(f"1e{exponent}")
-    signals = signals_of(d, start_at(d, equations, {}))
-    times = np.linspace(0.0, d.experiment.stop, _TIMES)
+    signals = make_input_signals(d, set_operating_point_start(d, equations, {}))
+    times = np.linspace(0.0, d.experiment.stop, _SIGNAL_SAMPLES)
     given = [0.0] * len(d.inputs)
     with suppress(ArithmeticError, ValueError), np.errstate(all="ignore"):
         given = np.max(np.abs([signals(t) for t in times.tolist()]), axis=0).tolist()
@@ -86,17 +86,17 @@ def with_nominals(definition: Declarations, equations: EquationsOfMotion, progra
     )
 
 
-def _largest(
+def _largest_magnitudes(
     definition: Declarations, equations: EquationsOfMotion, program: Program, typical: Floats
 ) -> tuple[Floats, bool]:
     """Return each state's largest magnitude, as far as the experiment could be followed, and whether it ended."""
-    start = start_at(definition, equations, {})
+    start = set_operating_point_start(definition, equations, {})
     largest = np.abs(start.x)
-    evaluations = min(MOST, OPERATIONS // max(1, operation_count(program, "rhs").total()))
-    if evaluations < FEWEST:
+    evaluations = min(MAX_EVALUATIONS, MAX_OPERATIONS // max(1, count_operations(program, "rhs").total()))
+    if evaluations < MIN_EVALUATIONS:
         return largest, False
-    f, signals = evaluator(program, "rhs"), signals_of(definition, start)
-    first = np.where(largest > AT_REST * typical, np.minimum(largest, typical), typical)
+    f, signals = make_evaluator(program, "rhs"), make_input_signals(definition, start)
+    first = np.where(largest > AT_REST_RATIO * typical, np.minimum(largest, typical), typical)
     # Where x' has no value, or grows without bounds, what was seen before counts.
     with suppress(ArithmeticError, ValueError, SingularMatrixError), np.errstate(all="ignore"):
         if not np.isfinite(f(0.0, start.x, signals(0.0), start.p)).all():
@@ -106,8 +106,8 @@ def _largest(
             0.0,
             start.x,
             definition.experiment.stop,
-            rtol=TOLERANCE,
-            atol=TOLERANCE * first,  # type: ignore[arg-type]  # SciPy takes one per component
+            rtol=INTEGRATION_TOLERANCE,
+            atol=INTEGRATION_TOLERANCE * first,  # type: ignore[arg-type]  # SciPy takes one per component
         )
         while solver.status == "running" and solver.nfev < evaluations:
             solver.step()

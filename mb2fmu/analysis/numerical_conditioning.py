@@ -15,20 +15,20 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering.high_precision import precise
-from mb2fmu.compiler.program.program import Op, Program, first_memory
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering.high_precision import evaluate_high_precision
+from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
 
 Floats = npt.NDArray[np.float64]
 
-_DRAWS = 4
-_BIT = 2.0**-53
-_ALL = 16.0  # digits of a double
-_TINY = 1e-300
+_PERTURBATION_DRAWS = 4
+_UNIT_ROUND_OFF = 2.0**-53
+_MAX_DIGITS = 16.0  # digits of a double
+_SMALLEST_MAGNITUDE = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class Conditioning:
+class NumericalConditioning:
     """Digits of x' at one point.
 
     Attributes:
@@ -42,14 +42,14 @@ class Conditioning:
     data: Floats
 
     @property
-    def lost(self) -> Floats:
+    def digits_lost(self) -> Floats:
         """Digits lost by cancellation in the equations, shape (n_x,)."""
         return np.asarray(np.maximum(0.0, self.data - self.digits))
 
     def __str__(self) -> str:
         """Return a sentence on the state derivative that loses the most digits."""
-        worst = int(np.argmax(self.lost)) if len(self.names) else -1
-        if worst < 0 or self.lost[worst] < 1.0:
+        worst = int(np.argmax(self.digits_lost)) if len(self.names) else -1
+        if worst < 0 or self.digits_lost[worst] < 1.0:
             return "x' has all digits that its data let it have"
         return (
             f"of der({self.names[worst]}) {self.digits[worst]:.0f} digits are right where its data let it have "
@@ -57,9 +57,9 @@ class Conditioning:
         )
 
 
-def conditioning(
+def compute_conditioning(
     program: Program, t: float, x: Sequence[float] | Floats, r: Sequence[float] | Floats, p: Sequence[float] | Floats
-) -> Conditioning:
+) -> NumericalConditioning:
     """Return how many digits of x' are right at a point.
 
     Args:
@@ -69,30 +69,32 @@ def conditioning(
         r: Inputs.
         p: Free parameters.
     """
-    given = [np.atleast_1d(np.asarray(values, dtype=float)) for values in (t, x, r, p, first_memory(program))]
+    given = [np.atleast_1d(np.asarray(values, dtype=float)) for values in (t, x, r, p, read_initial_memory(program))]
     kinds = (Op.TIME, Op.STATE, Op.INPUT, Op.PARAMETER, Op.MEMORY)
 
     def exact(values: Sequence[Floats]) -> list[mpmath.mpf]:
-        return precise(program, "rhs", {kind: each.tolist() for kind, each in zip(kinds, values, strict=True)})
+        return evaluate_high_precision(
+            program, "rhs", {kind: each.tolist() for kind, each in zip(kinds, values, strict=True)}
+        )
 
     expected = exact(given)
     memory = given[4] if len(given[4]) else None
-    found = evaluator(program, "rhs")(float(given[0][0]), given[1], given[2], given[3], memory)
+    found = make_evaluator(program, "rhs")(float(given[0][0]), given[1], given[2], given[3], memory)
     generator = np.random.default_rng(7)
     spread = np.zeros(len(expected))
-    for _ in range(_DRAWS):
-        moved = [values * (1.0 + _BIT * generator.choice([-1.0, 1.0], len(values))) for values in given[:4]]
-        spread = np.maximum(spread, _relative(exact([*moved, given[4]]), expected))
-    digits = _digits(_relative([mpmath.mpf(float(value)) for value in found], expected))
-    return Conditioning(program.layout.states, digits, _digits(spread))
+    for _ in range(_PERTURBATION_DRAWS):
+        moved = [values * (1.0 + _UNIT_ROUND_OFF * generator.choice([-1.0, 1.0], len(values))) for values in given[:4]]
+        spread = np.maximum(spread, _relative_errors(exact([*moved, given[4]]), expected))
+    digits = _correct_digits(_relative_errors([mpmath.mpf(float(value)) for value in found], expected))
+    return NumericalConditioning(program.layout.states, digits, _correct_digits(spread))
 
 
-def _relative(found: Sequence[mpmath.mpf], expected: Sequence[mpmath.mpf]) -> Floats:
+def _relative_errors(found: Sequence[mpmath.mpf], expected: Sequence[mpmath.mpf]) -> Floats:
     """Return |found − expected| / |expected|."""
     pairs = zip(found, expected, strict=True)
-    return np.array([float(abs(a - b) / max(abs(b), mpmath.mpf(_TINY))) for a, b in pairs])
+    return np.array([float(abs(a - b) / max(abs(b), mpmath.mpf(_SMALLEST_MAGNITUDE))) for a, b in pairs])
 
 
-def _digits(error: Floats) -> Floats:
+def _correct_digits(error: Floats) -> Floats:
     """Return the correct decimal digits of a relative error, between 0 and 16."""
-    return np.asarray(np.clip(-np.log10(np.maximum(error, 10.0**-_ALL)), 0.0, _ALL))
+    return np.asarray(np.clip(-np.log10(np.maximum(error, 10.0**-_MAX_DIGITS)), 0.0, _MAX_DIGITS))

@@ -19,22 +19,22 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.program_slopes import Slopes
+from mb2fmu.analysis.program_slopes import ProgramDerivatives
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
-Function = Callable[[Floats], Floats]
-Found = tuple[Floats, Floats]
-Motion = Literal["equilibrium", "steady", "instant"]
+VectorFunction = Callable[[Floats], Floats]
+SearchResult = tuple[Floats, Floats]
+SteadyMotionKind = Literal["equilibrium", "steady", "instant"]
 
-TOLERANCE = 1e-10
+RESIDUAL_TOLERANCE = 1e-10
 """Of F, relative to 1 and the largest rate at the start."""
 
-_STEPS = 100
-_ATTEMPTS = 20
-_FARTHEST = 0.3  # that one step changes anything, relative to 1 + its magnitude
-_RANK = 1e-9
-_SAMPLES = 3
+_MAX_STEPS = 100
+_MAX_ATTEMPTS = 20
+_MAX_STEP_CHANGE = 0.3  # that one step changes anything, relative to 1 + its magnitude
+_RANK_TOLERANCE = 1e-9
+_RANDOM_STATE_COUNT = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,13 +58,13 @@ class OperatingPoint:
     r: Floats
     p: Floats
     rates: Floats
-    motion: Motion
+    motion: SteadyMotionKind
     ignored: tuple[int, ...]
     residual: float
 
 
-def find(
-    slopes: Slopes,
+def find_operating_point(
+    slopes: ProgramDerivatives,
     start: OperatingPoint,
     coordinates: Collection[int],
     *,
@@ -85,48 +85,50 @@ def find(
     Raises:
         AnalysisError: If there is none within reach; says which rates remain.
     """
-    ignorable = _ignorable(slopes, start, coordinates)
+    ignorable = _find_ignorable_coordinates(slopes, start, coordinates)
     kept = [i for i in range(slopes.n_x) if i not in ignorable]
     free = [i for i in range(slopes.n_x) if i not in held]
     columns = [*free, *(slopes.n_x + i for i in sorted(trimmed))]
 
     def target(y: Floats) -> Floats:
         x, r = y[: slopes.n_x], y[slopes.n_x :]
-        return np.concatenate([slopes.rates(x, r)[kept], slopes.residual(x, r), _length_errors(slopes, x, r)])
+        return np.concatenate(
+            [slopes.rates(x, r)[kept], slopes.residual(x, r), _quaternion_length_errors(slopes, x, r)]
+        )
 
     def slope(y: Floats) -> Floats:
         x, r = y[: slopes.n_x], y[slopes.n_x :]
-        rows = [slopes.rate_slopes(x, r)[kept], slopes.residual_slopes(x, r), slopes.length_rows(x, r)]
+        rows = [slopes.rate_slopes(x, r)[kept], slopes.residual_slopes(x, r), slopes.quaternion_length_rows(x, r)]
         return np.concatenate(rows)[:, columns]
 
     begin = np.concatenate([start.x, start.r])
     scale = 1 + float(np.max(np.abs(slopes.rates(start.x, start.r)), initial=0.0))
-    units = _units(slope(begin), len(free), scale)
+    units = _column_units(slope(begin), len(free), scale)
 
-    def newton(guess: Floats) -> Found:
+    def newton(guess: Floats) -> SearchResult:
         """Return the end point of Gauss-Newton's method from a guess, and its residual."""
-        return _gauss_newton(target, slope, guess, columns, TOLERANCE * scale, units)
+        return _solve_gauss_newton(target, slope, guess, columns, RESIDUAL_TOLERANCE * scale, units)
 
-    y, value = _best_of_attempts(newton, begin, [i for i in free if i in coordinates], TOLERANCE * scale)
+    y, value = _search_repeatedly(newton, begin, [i for i in free if i in coordinates], RESIDUAL_TOLERANCE * scale)
     worst = float(np.max(np.abs(value), initial=0.0))
-    if not worst <= TOLERANCE * scale:
+    if not worst <= RESIDUAL_TOLERANCE * scale:
         labels = [
             *(f"der({names[i]})" for i in kept),
             *slopes.constraint_names,
             *("length of a quaternion",) * len(names),
         ]
-        faults = [_unmet(labels, value), *_turning_faults(slopes, start, names, kept, coordinates)]
+        faults = [_search_fault(labels, value), *_changing_rate_faults(slopes, start, names, kept, coordinates)]
         raise AnalysisError("no equilibrium or steady motion was found:", faults)
     x, r = y[: slopes.n_x], y[slopes.n_x :]
     rates = slopes.rates(x, r)
-    ignored = _ignored(slopes, start, ignorable, rates, scale)
-    motion: Motion = "steady" if ignored else "equilibrium"
+    ignored = _find_ignored_states(slopes, start, ignorable, rates, scale)
+    motion: SteadyMotionKind = "steady" if ignored else "equilibrium"
     return OperatingPoint(start.t, x, r, start.p, rates, motion, ignored, worst)
 
 
-def _best_of_attempts(
-    newton: Callable[[Floats], Found], begin: Floats, movable: Sequence[int], tolerance: float
-) -> Found:
+def _search_repeatedly(
+    newton: Callable[[Floats], SearchResult], begin: Floats, movable: Sequence[int], tolerance: float
+) -> SearchResult:
     """Search from the start, then from other coordinates, until the residual is small enough.
 
     Args:
@@ -140,7 +142,7 @@ def _best_of_attempts(
     """
     y, value = newton(begin)
     generator = np.random.default_rng(5)
-    for attempt in range(_ATTEMPTS):  # the first may have ended where the norm is least and not zero
+    for attempt in range(_MAX_ATTEMPTS):  # the first may have ended where the norm is least and not zero
         if np.max(np.abs(value), initial=0.0) <= tolerance:
             break
         moved = begin.copy()
@@ -151,8 +153,12 @@ def _best_of_attempts(
     return y, value
 
 
-def _turning_faults(
-    slopes: Slopes, start: OperatingPoint, names: Sequence[str], kept: Sequence[int], coordinates: Collection[int]
+def _changing_rate_faults(
+    slopes: ProgramDerivatives,
+    start: OperatingPoint,
+    names: Sequence[str],
+    kept: Sequence[int],
+    coordinates: Collection[int],
 ) -> list[Fault]:
     """Return why the coordinate that moves most at the start cannot grow steadily, as a top's angle does."""
     rates = np.abs(slopes.rates(start.x, start.r))
@@ -160,7 +166,7 @@ def _turning_faults(
     if not moving:
         return []
     most = max(moving)[1]
-    influence, held = _influence(slopes, start)
+    influence, held = _dependency_masks(slopes, start)
     dependent = ", ".join(f"der({names[i]})" for i in kept if i != most and influence[i, most])
     if not dependent or held[most]:
         return []
@@ -169,7 +175,7 @@ def _turning_faults(
     return [Fault(what, remedy=remedy)]
 
 
-def _units(slopes: Floats, n_free: int, scale: float) -> Floats:
+def _column_units(slopes: Floats, n_free: int, scale: float) -> Floats:
     """Return a unit for each column: 1 of a state; of an input, the change that changes a rate by ``scale``.
 
     A jack has 1e5 N where a servo has 1 N.m: neither is near or far by its number.
@@ -181,9 +187,9 @@ def _units(slopes: Floats, n_free: int, scale: float) -> Floats:
     return units
 
 
-def _length_errors(slopes: Slopes, x: Floats, r: Floats) -> Floats:
+def _quaternion_length_errors(slopes: ProgramDerivatives, x: Floats, r: Floats) -> Floats:
     """Return how far each quaternion is from its length; 0 where no rate corrects the length."""
-    rows = slopes.length_rows(x, r)[:, : slopes.n_x]
+    rows = slopes.quaternion_length_rows(x, r)[:, : slopes.n_x]
     if not len(rows):
         return np.zeros(0)
     pull = rows @ slopes.rate_slopes(x, r)[:, : slopes.n_x] @ rows.T
@@ -192,8 +198,12 @@ def _length_errors(slopes: Slopes, x: Floats, r: Floats) -> Floats:
     return np.asarray(np.linalg.solve(pull, rows @ slopes.rates(x, r)))
 
 
-def on_constraints(
-    slopes: Slopes, start: OperatingPoint, guesses: Collection[int], held: Collection[int], names: Sequence[str]
+def project_onto_constraints(
+    slopes: ProgramDerivatives,
+    start: OperatingPoint,
+    guesses: Collection[int],
+    held: Collection[int],
+    names: Sequence[str],
 ) -> OperatingPoint:
     """Return the instant at ``start``, moved onto the constraints: by guesses, or else by all values that are free.
 
@@ -212,8 +222,8 @@ def on_constraints(
     value = slopes.residual(start.x, start.r)
     generator = np.random.default_rng(7)
     movable = [i for i in range(n) if i not in held]
-    for attempt in range(_ATTEMPTS + 2):
-        if np.max(np.abs(value), initial=0.0) <= TOLERANCE:
+    for attempt in range(_MAX_ATTEMPTS + 2):
+        if np.max(np.abs(value), initial=0.0) <= RESIDUAL_TOLERANCE:
             break
         columns = sorted(guesses) if attempt == 0 else movable
         if not columns:
@@ -221,28 +231,33 @@ def on_constraints(
         begin = np.concatenate([start.x, start.r])
         if attempt > 1:  # from elsewhere: where the loops are least open they need not be closed
             begin[columns] += 0.3 * (attempt - 1) * generator.uniform(-1, 1, len(columns))
-        found, left = _gauss_newton(
+        found, left = _solve_gauss_newton(
             lambda y: slopes.residual(y[:n], y[n:]),
             lambda y, columns=columns: slopes.residual_slopes(y[:n], y[n:])[:, columns],  # type: ignore[misc]
             begin,
             columns,
-            TOLERANCE,
+            RESIDUAL_TOLERANCE,
         )
         if not np.linalg.norm(left) >= np.linalg.norm(value):
             y, value = found, left
     worst = float(np.max(np.abs(value), initial=0.0))
-    if not worst <= TOLERANCE:
+    if not worst <= RESIDUAL_TOLERANCE:
         kept = f", with {', '.join(names[i] for i in sorted(held))} kept as given" if held else ""
         raise AnalysisError(
-            "the start values cannot meet the constraints:", [_unmet(slopes.constraint_names, value, kept)]
+            "the start values cannot meet the constraints:", [_search_fault(slopes.constraint_names, value, kept)]
         )
     x = y[:n]
     return OperatingPoint(start.t, x, start.r, start.p, slopes.rates(x, start.r), "instant", (), worst)
 
 
-def _gauss_newton(
-    target: Function, slope: Function, y: Floats, columns: Sequence[int], goal: float, units: Floats | None = None
-) -> Found:
+def _solve_gauss_newton(
+    target: VectorFunction,
+    slope: VectorFunction,
+    y: Floats,
+    columns: Sequence[int],
+    goal: float,
+    units: Floats | None = None,
+) -> SearchResult:
     """Return the end of steps of least norm, halved until the norm falls; ends where it cannot fall or the goal is met.
 
     Args:
@@ -254,11 +269,11 @@ def _gauss_newton(
         units: In which the norm of a step counts each of ``columns``; ones unless given.
     """
     value, units = target(y), np.ones(len(columns)) if units is None else units
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         if not np.isfinite(value).all() or np.max(np.abs(value), initial=0.0) <= goal * 1e-3:
             break
-        step = units * np.linalg.lstsq(slope(y) * units, -value, rcond=_RANK)[0]
-        step /= max(1.0, float(np.max(np.abs(step) / (units + np.abs(y[list(columns)])))) / _FARTHEST)
+        step = units * np.linalg.lstsq(slope(y) * units, -value, rcond=_RANK_TOLERANCE)[0]
+        step /= max(1.0, float(np.max(np.abs(step) / (units + np.abs(y[list(columns)])))) / _MAX_STEP_CHANGE)
         part, before = 1.0, float(np.linalg.norm(value))
         while part > 1e-6:
             trial = y.copy()
@@ -274,9 +289,11 @@ def _gauss_newton(
     return y, value
 
 
-def _ignorable(slopes: Slopes, start: OperatingPoint, coordinates: Collection[int]) -> set[int]:
+def _find_ignorable_coordinates(
+    slopes: ProgramDerivatives, start: OperatingPoint, coordinates: Collection[int]
+) -> set[int]:
     """Return coordinates on which only rates of ignorable coordinates depend, judged at random states nearby."""
-    influence, held = _influence(slopes, start)
+    influence, held = _dependency_masks(slopes, start)
     found: set[int] = set()
     while True:
         rows = [i for i in range(slopes.n_x) if i not in found]
@@ -286,11 +303,11 @@ def _ignorable(slopes: Slopes, start: OperatingPoint, coordinates: Collection[in
         found |= more
 
 
-def _ignored(
-    slopes: Slopes, start: OperatingPoint, ignorable: set[int], rates: Floats, scale: float
+def _find_ignored_states(
+    slopes: ProgramDerivatives, start: OperatingPoint, ignorable: set[int], rates: Floats, scale: float
 ) -> tuple[int, ...]:
     """Return the states that grow steadily, and those whose rates depend on one of them."""
-    influence, _ = _influence(slopes, start)
+    influence, _ = _dependency_masks(slopes, start)
     ignored = {c for c in ignorable if abs(rates[c]) > 1e-8 * scale}
     while True:
         more = {c for c in ignorable - ignored if influence[c, sorted(ignored)].any()}
@@ -299,34 +316,36 @@ def _ignored(
         ignored |= more
 
 
-def _influence(slopes: Slopes, start: OperatingPoint) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _dependency_masks(
+    slopes: ProgramDerivatives, start: OperatingPoint
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks: x' row depends on x column, shape (n_x, n_x); x stands in a constraint, shape (n_x,)."""
     generator = np.random.default_rng(11)
     n = slopes.n_x
     influence, held = np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool)
     found = 0
-    for _ in range(10 * _SAMPLES):
+    for _ in range(10 * _RANDOM_STATE_COUNT):
         x = start.x + 0.05 * generator.uniform(-1, 1, n) * (1 + np.abs(start.x))
-        x, _ = _gauss_newton(
+        x, _ = _solve_gauss_newton(
             lambda x: slopes.residual(x, start.r),
             lambda x: slopes.residual_slopes(x, start.r)[:, :n],
             x,
             range(n),
-            TOLERANCE,
+            RESIDUAL_TOLERANCE,
         )
         with np.errstate(all="ignore"):
-            J, G = slopes.rate_slopes(x, start.r)[:, :n], slopes.tangent_rows(x, start.r)
+            J, G = slopes.rate_slopes(x, start.r)[:, :n], slopes.constraint_rows(x, start.r)
         if not (np.isfinite(J).all() and np.isfinite(G).all()):
             continue
         influence |= np.abs(J) > 1e-11 * (1 + np.max(np.abs(J)))
         held |= np.max(np.abs(G), axis=0, initial=0.0) > 1e-11 * (1 + np.max(np.abs(G), initial=0.0))
         found += 1
-        if found == _SAMPLES:
+        if found == _RANDOM_STATE_COUNT:
             break
     return influence, held
 
 
-def _unmet(labels: Sequence[str], value: Floats, kept: str = "") -> Fault:
+def _search_fault(labels: Sequence[str], value: Floats, kept: str = "") -> Fault:
     """Return the fault of a search that failed: the three largest residuals, or that there are no numbers at all."""
     if not np.isfinite(value).all():
         why = "a singular position, or one that the constraints forbid"

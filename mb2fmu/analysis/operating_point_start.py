@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Start:
+class OperatingPointStart:
     """Values at which the search for an operating point begins.
 
     Attributes:
@@ -30,9 +30,9 @@ class Start:
         inputs: FMU names of the inputs.
         coordinates: Indices of the states that are coordinates.
         dependent: Indices of the states that the model calls dependent; not to be among ξ where that can be.
-        guesses: Indices of the states whose start values are guesses.
+        guessed_states: Indices of the states whose start values are guesses.
         held: Indices of the states that keep their values.
-        trimmed: Indices of the inputs that may change.
+        free_inputs: Indices of the inputs that may change.
     """
 
     x: Floats
@@ -43,17 +43,17 @@ class Start:
     inputs: tuple[str, ...]
     coordinates: Collection[int]
     dependent: Collection[int] = ()
-    guesses: Collection[int] = ()
+    guessed_states: Collection[int] = ()
     held: Collection[int] = ()
-    trimmed: Collection[int] = ()
+    free_inputs: Collection[int] = ()
 
 
-def start_at(
+def set_operating_point_start(
     definition: Declarations,
     equations: EquationsOfMotion,
     at: Mapping[str, OverrideValue],
     trim: Collection[str] = (),
-) -> Start:
+) -> OperatingPointStart:
     """Return the model's start values with others put in their place.
 
     Args:
@@ -74,7 +74,7 @@ def start_at(
     ]
     free = [p for p in d.parameters if not p.calculated]
     names, inputs, parameters = [s.name for s in states], [i.name for i in d.inputs], [p.name for p in free]
-    faults = [_unknown(name, d) for name in at if name not in {*names, *inputs, *parameters, "time"}]
+    faults = [_unknown_name_fault(name, d) for name in at if name not in {*names, *inputs, *parameters, "time"}]
     remedy = f"inputs are {', '.join(inputs)}" if inputs else "the model has none"
     faults += [Fault(f"{name} is no input", remedy=remedy) for name in trim if name not in inputs]
     units = {item.name: item.unit for item in (*states, *d.inputs, *free)}
@@ -93,7 +93,7 @@ def start_at(
     def is_guess(item: Coordinate | Speed | AuxiliaryState) -> bool:
         return not isinstance(item, AuxiliaryState) and item.kind == "guess"
 
-    return Start(
+    return OperatingPointStart(
         x=np.array([values.get(item.name, item.start) for item in states], dtype=float),
         r=np.array([values.get(item.name, item.start) for item in d.inputs], dtype=float),
         p=np.array([values.get(item.name, float(item.value)) for item in free], dtype=float),
@@ -102,13 +102,13 @@ def start_at(
         inputs=tuple(inputs),
         coordinates=range(len(e.q_independent)),
         dependent=[i for i, item in enumerate(states) if item.name in d.dependent],
-        guesses=[i for i, item in enumerate(states) if is_guess(item) and item.name not in at],
+        guessed_states=[i for i, item in enumerate(states) if is_guess(item) and item.name not in at],
         held=[names.index(name) for name in at if name in names],
-        trimmed=[inputs.index(name) for name in trim],
+        free_inputs=[inputs.index(name) for name in trim],
     )
 
 
-def _unknown(name: str, definition: Declarations) -> Fault:
+def _unknown_name_fault(name: str, definition: Declarations) -> Fault:
     """Return why a name cannot be given a value."""
     dependent = {item.name for item in (*definition.coordinates, *definition.speeds)}
     if name in dependent:

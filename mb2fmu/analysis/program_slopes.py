@@ -8,17 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
-from mb2fmu.compiler.derivatives import jacobian
-from mb2fmu.compiler.evaluation import Evaluator, evaluator
-from mb2fmu.compiler.lowering.constraint_manifold import lower_manifold
+from mb2fmu.compiler.derivatives import form_jacobian
+from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
+from mb2fmu.compiler.lowering.constraint_manifold import lower_constraint_manifold
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
-Function = Callable[[Floats, Floats], Floats]
+ProgramFunction = Callable[[Floats, Floats], Floats]
 
 
-class Slopes:
+class ProgramDerivatives:
     """Values and derivatives at one time and for one set of parameters, as functions of states and inputs.
 
     Args:
@@ -31,25 +31,25 @@ class Slopes:
     def __init__(self, equations: EquationsOfMotion, program: Program, t: float, p: Floats) -> None:
         self._t, self._p = t, p
         self.n_x, self.n_r = len(program.layout.states), len(program.layout.inputs)
-        manifold = lower_manifold(equations)
+        manifold = lower_constraint_manifold(equations)
         self.constraint_names = manifold.entries["residual"].labels
         self.rates, self.rate_slopes = self._pair(program, "rhs")
         self.outputs, self.output_slopes = self._pair(program, "outputs")
         self.residual, self.residual_slopes = self._pair(manifold, "residual")
-        directions = self._function(evaluator(manifold, "directions"), len(manifold.entries["directions"].results))
+        directions = self._function(make_evaluator(manifold, "directions"), len(manifold.entries["directions"].results))
         K = equations.kinematics.matrix
         self._n_q = K.rows if manifold.entries["directions"].labels else 0
-        self._directions: Function = lambda x, r: directions(x, r).reshape(K.shape)
+        self._directions: ProgramFunction = lambda x, r: directions(x, r).reshape(K.shape)
 
-    def move_to(self, t: float, p: Floats) -> None:
+    def set_time_and_parameters(self, t: float, p: Floats) -> None:
         """Set another time and other parameters, without new symbolic work."""
         self._t, self._p = t, p
 
-    def tangent_rows(self, x: Floats, r: Floats) -> Floats:
+    def constraint_rows(self, x: Floats, r: Floats) -> Floats:
         """Return rows that vanish on every direction in which the state can move, shape (m, n_x)."""
-        return np.concatenate([self.residual_slopes(x, r), self.length_rows(x, r)])[:, : self.n_x]
+        return np.concatenate([self.residual_slopes(x, r), self.quaternion_length_rows(x, r)])[:, : self.n_x]
 
-    def length_rows(self, x: Floats, r: Floats) -> Floats:
+    def quaternion_length_rows(self, x: Floats, r: Floats) -> Floats:
         """Return directions of coordinates that no speed causes (quaternion lengths), shape (n_q - n_u, n_x + n_r)."""
         if not self._n_q:
             return np.zeros((0, self.n_x + self.n_r))
@@ -59,19 +59,19 @@ class Slopes:
         rows[:, : self._n_q] = left
         return rows
 
-    def _pair(self, program: Program, entry: str) -> tuple[Function, Function]:
+    def _pair(self, program: Program, entry: str) -> tuple[ProgramFunction, ProgramFunction]:
         """Return an entry point and its Jacobian with respect to states, then inputs."""
-        slopes = jacobian(program, entry, ("states", "inputs"))
-        entries = self._function(evaluator(slopes.program, slopes.entry), len(slopes.rows))
+        slopes = form_jacobian(program, entry, ("states", "inputs"))
+        entries = self._function(make_evaluator(slopes.program, slopes.entry), len(slopes.rows))
 
         def dense(x: Floats, r: Floats) -> Floats:
             matrix = np.zeros(slopes.shape)
             matrix[slopes.rows, slopes.columns] = entries(x, r)
             return matrix
 
-        return self._function(evaluator(program, entry), len(program.entries[entry].results)), dense
+        return self._function(make_evaluator(program, entry), len(program.entries[entry].results)), dense
 
-    def _function(self, evaluate: Evaluator, size: int) -> Function:
+    def _function(self, evaluate: EntryPointEvaluator, size: int) -> ProgramFunction:
         """Return values at (x, r) as a function; NaN of shape (size,) where a matrix is singular."""
 
         def values(x: Floats, r: Floats) -> Floats:

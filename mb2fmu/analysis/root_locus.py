@@ -23,23 +23,23 @@ import numpy.typing as npt
 from scipy.optimize import brentq, linear_sum_assignment
 
 from mb2fmu.analysis.linearization import Linearization, linearize
-from mb2fmu.analysis.operating_point_start import Start
-from mb2fmu.analysis.program_slopes import Slopes
+from mb2fmu.analysis.operating_point_start import OperatingPointStart
+from mb2fmu.analysis.program_slopes import ProgramDerivatives
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
+ComplexArray = npt.NDArray[np.complex128]
 
-_NOTHING = 1e-10  # of the largest entry of A: a column below that depends on nothing
-_REFINED = 1e-12
-_ON_THE_AXIS = 1e-9  # of the largest eigenvalue: a real part below that is round-off, as of an undamped oscillation
-StartFor = Callable[[float], Start]
+_NO_INFLUENCE_RATIO = 1e-10  # of the largest entry of A: a column below that depends on nothing
+_CROSSING_TOLERANCE = 1e-12
+_ROUND_OFF_RATIO = 1e-9  # of the largest eigenvalue: a real part below that is round-off, as of an undamped oscillation
+StartFunction = Callable[[float], OperatingPointStart]
 
 
 @dataclass(frozen=True, slots=True)
-class Critical:
+class StabilityCrossing:
     """A value at which an eigenvalue crosses the imaginary axis.
 
     Attributes:
@@ -54,7 +54,7 @@ class Critical:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sweep:
+class RootLocus:
     """Eigenvalues over one quantity.
 
     Attributes:
@@ -70,10 +70,10 @@ class Sweep:
     name: str
     unit: str
     values: Floats
-    eigenvalues: Complex
+    eigenvalues: ComplexArray
     states: tuple[str, ...]
     cyclic: tuple[str, ...]
-    critical: tuple[Critical, ...]
+    critical: tuple[StabilityCrossing, ...]
 
     def __repr__(self) -> str:
         """Return a line: over what, and where stability changes."""
@@ -100,9 +100,14 @@ class Sweep:
         return json.dumps(content, indent=2) + "\n"
 
 
-def sweep(
-    equations: EquationsOfMotion, program: Program, start_for: StartFor, values: Sequence[float], name: str, unit: str
-) -> Sweep:
+def compute_root_locus(
+    equations: EquationsOfMotion,
+    program: Program,
+    start_for: StartFunction,
+    values: Sequence[float],
+    name: str,
+    unit: str,
+) -> RootLocus:
     """Follow the eigenvalues over a quantity.
 
     Args:
@@ -120,37 +125,37 @@ def sweep(
         raise AnalysisError(
             f"{name} cannot be swept:", [Fault("the values do not increase", remedy="write FIRST:LAST:STEP")]
         )
-    points = _Points(equations, program, start_for, name, values[0])
+    points = _OperatingPointSequence(equations, program, start_for, name, values[0])
     found = [points.at(value) for value in values]
-    kept = _not_cyclic(found)
+    kept = _remove_cyclic_states(found)
     short = next((k for k, point in enumerate(found) if not set(kept) <= set(point.states)), None)
     if short is not None:
         what = f"at {values[short]:.6g} other states are independent, or grow, than at other values"
         remedy = "hold more states by --at, so that all operating points are of one kind"
         remedy += ", or sweep a part of the range that leaves this value out"
         raise AnalysisError(f"{name} cannot be swept:", [Fault(what, remedy=remedy)])
-    rows = _followed([np.linalg.eigvals(_block(point, kept)).astype(complex) for point in found])
+    rows = _match_eigenvalues([np.linalg.eigvals(_state_matrix_block(point, kept)).astype(complex) for point in found])
     grid = np.array(values, dtype=float)
-    return Sweep(
+    return RootLocus(
         name=name,
         unit=unit,
         values=grid,
         eigenvalues=rows,
         states=kept,
         cyclic=tuple(dict.fromkeys(state for point in found for state in point.states if state not in kept)),
-        critical=_critical(points, kept, grid, rows),
+        critical=_find_stability_crossings(points, kept, grid, rows),
     )
 
 
-class _Points:
+class _OperatingPointSequence:
     """Operating points along a sweep, each search beginning at the point before."""
 
     def __init__(
-        self, equations: EquationsOfMotion, program: Program, start_for: StartFor, name: str, first: float
+        self, equations: EquationsOfMotion, program: Program, start_for: StartFunction, name: str, first: float
     ) -> None:
         self._equations, self._program, self._start_for, self._name = equations, program, start_for, name
         start = start_for(first)
-        self._slopes = Slopes(equations, program, start.t, start.p)
+        self._slopes = ProgramDerivatives(equations, program, start.t, start.p)
         self._before: Linearization | None = None
 
     def at(self, value: float) -> Linearization:
@@ -164,9 +169,9 @@ class _Points:
             x = self._before.point.x.copy()
             x[list(start.held)] = start.x[list(start.held)]
             r = start.r.copy()
-            r[list(start.trimmed)] = self._before.point.r[list(start.trimmed)]
+            r[list(start.free_inputs)] = self._before.point.r[list(start.free_inputs)]
             start = replace(start, x=x, r=r)
-        self._slopes.move_to(start.t, start.p)
+        self._slopes.set_time_and_parameters(start.t, start.p)
         try:
             self._before = linearize(self._equations, self._program, start, slopes=self._slopes)
         except AnalysisError as error:
@@ -174,12 +179,12 @@ class _Points:
         return self._before
 
 
-def _not_cyclic(points: Sequence[Linearization]) -> tuple[str, ...]:
+def _remove_cyclic_states(points: Sequence[Linearization]) -> tuple[str, ...]:
     """Return names of states that remain when states without influence on the others are removed."""
     found: dict[str, None] = {}
     for point in points:
         kept = list(range(len(point.states)))
-        least = _NOTHING * float(np.max(np.abs(point.A), initial=0.0))
+        least = _NO_INFLUENCE_RATIO * float(np.max(np.abs(point.A), initial=0.0))
         while kept:
             largest = np.abs(point.A[np.ix_(kept, kept)]).max(axis=0)
             left = [i for i, size in zip(kept, largest.tolist(), strict=True) if size > least]
@@ -190,54 +195,59 @@ def _not_cyclic(points: Sequence[Linearization]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _block(point: Linearization, kept: Sequence[str]) -> Floats:
+def _state_matrix_block(point: Linearization, kept: Sequence[str]) -> Floats:
     """Return a of these states alone."""
     rows = [point.states.index(name) for name in kept]
     return point.A[np.ix_(rows, rows)]
 
 
-def _followed(rows: Sequence[Complex]) -> Complex:
+def _match_eigenvalues(rows: Sequence[ComplexArray]) -> ComplexArray:
     """Return eigenvalues matched from row to row, shape (n, m)."""
     first = rows[0]
     result = [first[np.lexsort((first.imag, -first.real.round(12)))]]
     for row in rows[1:]:
         expected = result[-1] if len(result) < 2 else 2 * result[-1] - result[-2]
-        result.append(row[_paired(expected, result[-1], row)])
+        result.append(row[_pair_eigenvalues(expected, result[-1], row)])
     return np.array(result).reshape(len(rows), -1)
 
 
-def _paired(expected: Complex, before: Complex, row: Complex) -> npt.NDArray[np.intp]:
+def _pair_eigenvalues(expected: ComplexArray, before: ComplexArray, row: ComplexArray) -> npt.NDArray[np.intp]:
     """Return the entry of ``row`` that continues each of ``before``, by extrapolation and (less) by distance."""
     cost = np.abs(expected[:, None] - row[None, :]) + 0.2 * np.abs(before[:, None] - row[None, :])
     return np.asarray(linear_sum_assignment(cost)[1])
 
 
-def _critical(points: _Points, kept: Sequence[str], values: Floats, rows: Complex) -> tuple[Critical, ...]:
+def _find_stability_crossings(
+    points: _OperatingPointSequence, kept: Sequence[str], values: Floats, rows: ComplexArray
+) -> tuple[StabilityCrossing, ...]:
     """Return every crossing between two neighbours, refined; of a complex pair the one above the real axis."""
     found = []
-    least = _ON_THE_AXIS * float(np.max(np.abs(rows), initial=0.0))
+    least = _ROUND_OFF_RATIO * float(np.max(np.abs(rows), initial=0.0))
     for column in rows.T:
         sides = np.where(np.abs(column.real) <= least, 0, np.sign(column.real))
         off = np.flatnonzero(sides)
         for k, after in pairwise(off.tolist()):
             mirrored = column[k].imag < 0 and column[after].imag < 0  # its conjugate is another column
             if sides[k] != sides[after] and not mirrored:
-                found.append(_refined(points, kept, (values[k], values[after]), (column[k], column[after])))
+                found.append(_refine_crossing(points, kept, (values[k], values[after]), (column[k], column[after])))
     apart = 1e-9 * float(values[-1] - values[0])
     found.sort(key=lambda each: (each.value, each.frequency))
-    first = [k for k, each in enumerate(found) if k == 0 or not _same(found[k - 1], each, apart)]
+    first = [k for k, each in enumerate(found) if k == 0 or not _is_conjugate_pair(found[k - 1], each, apart)]
     return tuple(found[k] for k in first)
 
 
-def _same(one: Critical, other: Critical, apart: float) -> bool:
+def _is_conjugate_pair(one: StabilityCrossing, other: StabilityCrossing, apart: float) -> bool:
     """Return whether two crossings are of one conjugate pair."""
     alike = abs(one.frequency - other.frequency) <= 1e-6 * (one.frequency + other.frequency)
     return abs(one.value - other.value) <= apart and alike
 
 
-def _refined(
-    points: _Points, kept: Sequence[str], ends: tuple[float, float], eigenvalues: tuple[complex, complex]
-) -> Critical:
+def _refine_crossing(
+    points: _OperatingPointSequence,
+    kept: Sequence[str],
+    ends: tuple[float, float],
+    eigenvalues: tuple[complex, complex],
+) -> StabilityCrossing:
     """Return the value between two at which the real part vanishes."""
     (low, high), (first, last) = ends, eigenvalues
     nearest = [first]
@@ -246,12 +256,12 @@ def _refined(
         """Return the real part of the followed eigenvalue at a parameter value, and remember the eigenvalue."""
         share = (value - low) / (high - low)
         expected = first + share * (last - first)
-        candidates = np.linalg.eigvals(_block(points.at(value), kept))
+        candidates = np.linalg.eigvals(_state_matrix_block(points.at(value), kept))
         nearest[0] = complex(candidates[np.argmin(np.abs(candidates - expected))])
         return nearest[0].real
 
-    value = float(brentq(real_part, low, high, xtol=_REFINED * (abs(low) + abs(high)), rtol=4e-15))
+    value = float(brentq(real_part, low, high, xtol=_CROSSING_TOLERANCE * (abs(low) + abs(high)), rtol=4e-15))
     real_part(value)
     frequency = abs(nearest[0].imag)
     still = frequency <= 1e-6 * (abs(first) + abs(last))
-    return Critical(value, 0.0 if still else frequency, "unstable" if last.real > 0 else "stable")
+    return StabilityCrossing(value, 0.0 if still else frequency, "unstable" if last.real > 0 else "stable")

@@ -23,22 +23,22 @@ import numpy.typing as npt
 from scipy.integrate import DOP853, Radau
 from scipy.optimize import brentq
 
-from mb2fmu.analysis.mode_changes import SLACK, ModeChanges, Point
+from mb2fmu.analysis.mode_changes import MARGIN_TOLERANCE, ModeChangeProcessor, MotionPoint
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
-Slope = Callable[[float, Floats], Floats]
+SlopeFunction = Callable[[float, Floats], Floats]
 
-_LOOKS = 4  # in each step, evenly
-_EARLY = 2.0**-20  # of a step: the first look behind an event, where something may be back soon
-_MOST_AT_ONCE = 200
-_TOGETHER = 1e-5  # instants that move apart by more than this part are those of two events
-_NEXT = 1e-7  # s, over which the curvature of a margin is taken
-_CRUMB = 4 * np.finfo(float).eps
+_CHECKS_PER_STEP = 4  # in each step, evenly
+_EARLY_CHECK_RATIO = 2.0**-20  # of a step: the first look behind an event, where something may be back soon
+_MAX_SIMULTANEOUS_EVENTS = 200
+_SAME_EVENT_TOLERANCE = 1e-5  # instants that move apart by more than this part are those of two events
+_CURVATURE_STEP_S = 1e-7  # s, over which the curvature of a margin is taken
+_TIME_ROUND_OFF = 4 * np.finfo(float).eps
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class MotionStretch:
     """A part of the motion without events.
 
     Attributes:
@@ -55,7 +55,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Integration:
+class IntegrationSettings:
     """Settings of the integration of stretches.
 
     Attributes:
@@ -68,7 +68,7 @@ class Integration:
         stiff: True: by an implicit method.
     """
 
-    slope: Slope
+    slope: SlopeFunction
     size: int
     time: Floats
     ends: Iterator[float]
@@ -77,7 +77,7 @@ class Integration:
     stiff: bool
 
 
-class Saltation:
+class SaltationIntegration:
     """A motion with its derivatives through all events.
 
     Args:
@@ -85,11 +85,11 @@ class Saltation:
         integration: How stretches are integrated.
     """
 
-    def __init__(self, changes: ModeChanges, integration: Integration) -> None:
+    def __init__(self, changes: ModeChangeProcessor, integration: IntegrationSettings) -> None:
         self._changes, self._how = changes, integration
         self._at_once = 0
 
-    def follow(self, x: Floats, slopes: Floats) -> list[Stretch]:
+    def follow(self, x: Floats, slopes: Floats) -> list[MotionStretch]:
         """Integrate over the instants wanted.
 
         Args:
@@ -100,8 +100,8 @@ class Saltation:
             AnalysisError: If the motion grazes, ends early, or has events without end.
         """
         time = self._how.time
-        at = Point(float(time[0]), x, slopes, np.zeros(len(slopes)))
-        stretches: list[Stretch] = []
+        at = MotionPoint(float(time[0]), x, slopes, np.zeros(len(slopes)))
+        stretches: list[MotionStretch] = []
         done = 0
         for part, end in enumerate(self._how.ends):
             if part == 0:
@@ -111,25 +111,27 @@ class Saltation:
             at, done = self._stretch(at, done, end, part, stretches)
         return stretches
 
-    def _stretch(self, at: Point, done: int, end: float, part: int, stretches: list[Stretch]) -> tuple[Point, int]:
+    def _stretch(
+        self, at: MotionPoint, done: int, end: float, part: int, stretches: list[MotionStretch]
+    ) -> tuple[MotionPoint, int]:
         """Integrate from a point through all events to an instant; return the instants that were passed."""
         fresh = part > 0
         while True:
             y, rows, values, event = self._until_event(at, done, end, fresh=fresh)
             if len(rows):
                 memory = self._changes.memory.copy()
-                stretches.append(Stretch(np.array(rows, dtype=np.intp), np.array(values), memory, part))
+                stretches.append(MotionStretch(np.array(rows, dtype=np.intp), np.array(values), memory, part))
                 done = rows[-1] + 1
             if event is None:
                 n = self._how.size
-                return Point(end, y[:n], y[n:].reshape(-1, n), np.zeros(len(at.slopes))), done
-            soon = event <= at.t + _CRUMB * (abs(at.t) + abs(float(self._how.time[-1])))
+                return MotionPoint(end, y[:n], y[n:].reshape(-1, n), np.zeros(len(at.slopes))), done
+            soon = event <= at.t + _TIME_ROUND_OFF * (abs(at.t) + abs(float(self._how.time[-1])))
             self._at_once = self._at_once + 1 if soon else 0
             at = self._across(event, y)
             fresh = True
 
     def _until_event(
-        self, at: Point, done: int, end: float, *, fresh: bool
+        self, at: MotionPoint, done: int, end: float, *, fresh: bool
     ) -> tuple[Floats, list[int], list[Floats], float | None]:
         """Integrate to the first event: its states, the instants passed, the values there, and its time."""
         how = self._how
@@ -166,41 +168,44 @@ class Saltation:
 
         def least(t: float) -> float:
             """Return the smallest margin, plus the slack."""
-            return float(np.min(self._changes.margins(t, way(t)[: self._how.size]))) + SLACK
+            return float(np.min(self._changes.margins(t, way(t)[: self._how.size]))) + MARGIN_TOLERANCE
 
         looks = [
-            start + (end - start) * part for part in [*([_EARLY] if early else []), *np.linspace(0, 1, _LOOKS + 1)[1:]]
+            start + (end - start) * part
+            for part in [*([_EARLY_CHECK_RATIO] if early else []), *np.linspace(0, 1, _CHECKS_PER_STEP + 1)[1:]]
         ]
         low = start
         for look in looks:
             if least(look) < 0.0:
                 if least(low) < 0.0:
                     return low
-                found = float(brentq(least, low, look, xtol=_CRUMB * max(abs(end), 1e-300), rtol=_CRUMB))
+                found = float(
+                    brentq(least, low, look, xtol=_TIME_ROUND_OFF * max(abs(end), 1e-300), rtol=_TIME_ROUND_OFF)
+                )
                 while least(found) >= 0.0 and found < look:
-                    found = min(found + max(np.spacing(found), 0.5 * _CRUMB * abs(end)), look)
+                    found = min(found + max(np.spacing(found), 0.5 * _TIME_ROUND_OFF * abs(end)), look)
                 return found
             low = look
         return None
 
-    def _across(self, t: float, y: Floats) -> Point:
+    def _across(self, t: float, y: Floats) -> MotionPoint:
         """Return the point after an event."""
         how, changes = self._how, self._changes
         n = how.size
-        at = Point(t, y[:n], y[n:].reshape(-1, n), np.zeros(len(y) // n - 1))
+        at = MotionPoint(t, y[:n], y[n:].reshape(-1, n), np.zeros(len(y) // n - 1))
         rates = how.slope(t, y)[:n]
         at.late = self._moved(at, rates)
         at.slopes = at.slopes + np.multiply.outer(at.late, rates)
         changed = changes.settle(at)
-        if self._at_once > _MOST_AT_ONCE:
+        if self._at_once > _MAX_SIMULTANEOUS_EVENTS:
             name = ", ".join(dict.fromkeys(changed[-4:]))
-            fault = Fault(f"more than {_MOST_AT_ONCE} events follow each other at t = {t:.6g} s: {name}")
+            fault = Fault(f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at t = {t:.6g} s: {name}")
             raise AnalysisError("the motion cannot be differentiated:", [fault])
         behind = how.slope(t, np.concatenate([at.x, at.slopes.ravel()]))[:n]
         at.slopes = at.slopes - np.multiply.outer(at.late, behind)
         return at
 
-    def _moved(self, at: Point, rates: Floats) -> Floats:
+    def _moved(self, at: MotionPoint, rates: Floats) -> Floats:
         """Return the derivatives of the instant of an event, shape (k,).
 
         Raises:
@@ -214,7 +219,9 @@ class Saltation:
         late = -by[:, first] / rate[first]
         for k in np.flatnonzero((margins < 0.0) & (rate < 0.0)).tolist():
             other = -by[:, k] / rate[k]
-            apart = np.any(np.abs(other - late) > _TOGETHER * (np.abs(other) + np.abs(late)) + _TOGETHER**2)
+            apart = np.any(
+                np.abs(other - late) > _SAME_EVENT_TOLERANCE * (np.abs(other) + np.abs(late)) + _SAME_EVENT_TOLERANCE**2
+            )
             if apart and not self._is_idle(k, at):
                 names = f"{self._changes.names[first]} and {self._changes.names[k]}"
                 what = f"{names} change at one instant, t = {at.t:.6g} s, and apart from each other beside it"
@@ -222,7 +229,7 @@ class Saltation:
                 raise AnalysisError("the motion cannot be differentiated:", [fault])
         return np.asarray(late)
 
-    def _touches(self, at: Point, rates: Floats, rate: Floats, k: int) -> bool:
+    def _touches(self, at: MotionPoint, rates: Floats, rate: Floats, k: int) -> bool:
         """Return whether an error of the tolerance's size could avoid the event, and that would change the motion.
 
         It makes none where nothing depends on the mode: whether two bodies approach, while they are far from each other
@@ -236,9 +243,9 @@ class Saltation:
         """
         how = self._how
         n = how.size
-        ahead = Point(at.t + _NEXT, at.x + _NEXT * rates, at.slopes, at.late)
+        ahead = MotionPoint(at.t + _CURVATURE_STEP_S, at.x + _CURVATURE_STEP_S * rates, at.slopes, at.late)
         y = np.concatenate([ahead.x, at.slopes.ravel()])
-        curvature = (self._changes.margin_slopes(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _NEXT
+        curvature = (self._changes.margin_slopes(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _CURVATURE_STEP_S
         least = np.sqrt(2 * abs(curvature) * how.tolerance) if np.isfinite(curvature) else 0.0
         if rate[k] < -least:
             return False
@@ -248,23 +255,23 @@ class Saltation:
         fault = Fault(what, remedy="near this point the event does not happen, so there is no derivative: take another")
         raise AnalysisError("the motion cannot be differentiated:", [fault])
 
-    def _is_idle(self, k: int, at: Point) -> bool:
+    def _is_idle(self, k: int, at: MotionPoint) -> bool:
         """Return whether a switch has no effect, neither before an event nor after it."""
         changes, modes = self._changes, self._changes.memory.copy()
-        idle = changes.is_idle(k, at, self._how.slope)
+        idle = changes.has_no_effect(k, at, self._how.slope)
         if idle:
-            there = Point(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
+            there = MotionPoint(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
             changes.settle(there)
-            idle = changes.is_idle(k, there, self._how.slope)
+            idle = changes.has_no_effect(k, there, self._how.slope)
             changes.memory[:] = modes  # in place: they are shared
         return idle
 
-    def _is_one_at_any_instant(self, at: Point, rates: Floats) -> bool:
+    def _is_one_at_any_instant(self, at: MotionPoint, rates: Floats) -> bool:
         """Return whether the motion after an event stays the same if the event comes a little later."""
         how, modes = self._how, self._changes.memory.copy()
         n, ends = how.size, []
         for late in (0.0, 1.0):
-            there = Point(at.t, at.x.copy(), at.slopes + late * rates, np.full(len(at.slopes), late))
+            there = MotionPoint(at.t, at.x.copy(), at.slopes + late * rates, np.full(len(at.slopes), late))
             self._changes.settle(there)
             behind = how.slope(at.t, np.concatenate([there.x, there.slopes.ravel()]))[:n]
             ends.append(there.slopes - late * behind)

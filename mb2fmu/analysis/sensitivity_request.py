@@ -10,17 +10,17 @@ import numpy.typing as npt
 import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
-from mb2fmu.analysis.operating_point_start import Start
+from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 
 Floats = npt.NDArray[np.float64]
-Signals = Callable[[float], Floats]
+InputSignals = Callable[[float], Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
+class SensitivityRequest:
     """Names the variables to differentiate, the parameters, and the times.
 
     Attributes:
@@ -44,17 +44,17 @@ class Study:
     units: dict[str, str]
 
 
-def study_of(
+def make_sensitivity_request(
     definition: Declarations,
     equations: EquationsOfMotion,
-    start: Start,
+    start: OperatingPointStart,
     of: Collection[str],
     to: Collection[str],
     *,
     stop: float | None = None,
     step: float | None = None,
     tolerance: float = 1e-9,
-) -> Study:
+) -> SensitivityRequest:
     """Return the model's experiment as far as nothing else is said.
 
     Args:
@@ -76,7 +76,7 @@ def study_of(
     declared = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.parameters)
     parameters = tuple(p.name for p in d.parameters if not p.calculated)
     names = tuple(output.name for output in equations.outputs)
-    study = Study(
+    study = SensitivityRequest(
         of=tuple(of) or (*start.names, *names),
         to=tuple(to) or parameters,
         time=start.t + np.linspace(0.0, end, count + 1) if count else np.zeros(0),
@@ -86,11 +86,11 @@ def study_of(
         outputs=names,
         units={item.name: item.unit for item in declared} | {output.name: output.unit for output in equations.outputs},
     )
-    _check(study, start.names)
+    _check_differentiable(study, start.names)
     return study
 
 
-def signals_of(definition: Declarations, start: Start) -> Signals:
+def make_input_signals(definition: Declarations, start: OperatingPointStart) -> InputSignals:
     """Return time in s → inputs, shape (n_r,): the experiment's signals, or start values where there is none."""
     t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
     given = definition.experiment.signals
@@ -102,7 +102,7 @@ def signals_of(definition: Declarations, start: Start) -> Signals:
     return lambda time: np.array(function(time), dtype=np.float64)
 
 
-def _check(study: Study, states: tuple[str, ...]) -> None:
+def _check_differentiable(study: SensitivityRequest, states: tuple[str, ...]) -> None:
     """Raise for names without derivatives.
 
     Raises:

@@ -20,25 +20,25 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import solve_ivp
 
-from mb2fmu.analysis.mode_changes import ModeChanges
-from mb2fmu.analysis.operating_point_start import Start
-from mb2fmu.analysis.saltation import Integration, Saltation
-from mb2fmu.analysis.sensitivity_request import Study
-from mb2fmu.analysis.zero_order_hold import HeldInputs, ends_of
+from mb2fmu.analysis.mode_changes import ModeChangeProcessor
+from mb2fmu.analysis.operating_point_start import OperatingPointStart
+from mb2fmu.analysis.saltation import IntegrationSettings, SaltationIntegration
+from mb2fmu.analysis.sensitivity_request import SensitivityRequest
+from mb2fmu.analysis.zero_order_hold import ZeroOrderHoldInputs, iterate_stretch_ends
 from mb2fmu.compiler.arithmetic.undefined_slope import require_slope
 from mb2fmu.compiler.derivatives import differentiate_forward
-from mb2fmu.compiler.evaluation import Evaluator, evaluator
-from mb2fmu.compiler.events import freeze
+from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
+from mb2fmu.compiler.events import freeze_switches
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.units import quotient_unit
 
 Floats = npt.NDArray[np.float64]
-Signals = Callable[[float], Floats]
+InputSignals = Callable[[float], Floats]
 
-_GROUPS: tuple[Group, ...] = ("states", "parameters")
-_FEW = 4
+_DIFFERENTIATED_GROUPS: tuple[VariableGroup, ...] = ("states", "parameters")
+_MAX_SEPARATE_DIRECTIONS = 4
 """Directions that are followed one after the other."""
 
 
@@ -87,13 +87,15 @@ class Sensitivities:
         return names.index(name)
 
 
-def sensitivities(program: Program, start: Start, signals: Signals, study: Study) -> Sensitivities:
+def compute_sensitivities(
+    program: Program, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
+) -> Sensitivities:
     """Integrate x and S = ∂x/∂θ over the experiment.
 
     Args:
         program: As lowered.
         start: Start values of the states, values of the parameters.
-        signals: Time → inputs, shape (n_r,); ``HeldInputs`` where they jump.
+        signals: Time → inputs, shape (n_r,); ``ZeroOrderHoldInputs`` where they jump.
         study: What is wanted.
 
     Returns:
@@ -104,16 +106,16 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
         AnalysisError: If the equations cannot be integrated; if an event is only touched (grazing), or two that move
             apart happen at one instant: there is no derivative then.
     """
-    frozen = freeze(program)
+    frozen = freeze_switches(program)
     if frozen is not program:
-        return _through_events(frozen, start, signals, study)
-    variation = _Variation(program, start, signals, study)
+        return _integrate_through_events(frozen, start, signals, study)
+    variation = _VariationalRightHandSide(program, start, signals, study)
     n, k, time = len(start.x), len(study.to), study.time
     y = np.concatenate([variation.x, variation.start.ravel()])
     values, derivatives, done, begin = [], [], 0, float(time[0])
     with np.errstate(all="ignore"):
         require_slope("the motion cannot be differentiated:", start.names, variation.slope(begin, y)[:n])
-    for end in ends_of(signals, float(time[-1])):
+    for end in iterate_stretch_ends(signals, float(time[-1])):
         rows = np.flatnonzero((np.arange(len(time)) >= done) & (time <= end))
         with np.errstate(over="ignore", invalid="ignore"):  # derivatives that grow without bound: told below
             solution = solve_ivp(
@@ -135,32 +137,34 @@ def sensitivities(program: Program, start: Start, signals: Signals, study: Study
     return Sensitivities(study.of, study.to, time, np.concatenate(values), np.concatenate(derivatives), study.units)
 
 
-def _through_events(frozen: Program, start: Start, signals: Signals, study: Study) -> Sensitivities:
+def _integrate_through_events(
+    frozen: Program, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
+) -> Sensitivities:
     """Return the same for a program with modes."""
-    variation = _Variation(frozen, start, signals, study)
+    variation = _VariationalRightHandSide(frozen, start, signals, study)
     n, k = len(start.x), len(study.to)
-    changes = ModeChanges(frozen, signals, start.p, variation.along_p)
+    changes = ModeChangeProcessor(frozen, signals, start.p, variation.along_p)
     variation.memory = changes.memory  # which changes in place
-    integration = Integration(
+    integration = IntegrationSettings(
         slope=variation.slope,
         size=n,
         time=study.time,
-        ends=ends_of(signals, float(study.time[-1])),
+        ends=iterate_stretch_ends(signals, float(study.time[-1])),
         tolerance=study.tolerance,
         scales=variation.scales(variation.x),
         stiff=study.stiff,
     )
     values, derivatives = np.empty((len(study.time), len(study.of))), np.empty((len(study.time), len(study.of), k))
-    for stretch in Saltation(changes, integration).follow(variation.x, variation.start):
+    for stretch in SaltationIntegration(changes, integration).follow(variation.x, variation.start):
         variation.memory = stretch.memory
-        if isinstance(signals, HeldInputs):
+        if isinstance(signals, ZeroOrderHoldInputs):
             signals.row = stretch.part
         y, rows = stretch.y, stretch.rows
         values[rows], derivatives[rows] = variation.observe(study.time[rows], y[:, :n], y[:, n:].reshape(-1, k, n))
     return Sensitivities(study.of, study.to, study.time, values, derivatives, study.units)
 
 
-class _Variation:
+class _VariationalRightHandSide:
     """The right-hand side of (x, S) and its outputs. S is stored by rows: one direction after the other.
 
     Attributes:
@@ -170,7 +174,9 @@ class _Variation:
         memory: Modes of a program that has any, shape (n_m,).
     """
 
-    def __init__(self, program: Program, start: Start, signals: Signals, study: Study) -> None:
+    def __init__(
+        self, program: Program, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
+    ) -> None:
         self._signals, self._p = signals, start.p
         self.memory: Floats = np.empty(0)
         n, n_p, k = len(start.x), len(start.p), len(study.to)
@@ -197,7 +203,7 @@ class _Variation:
         names = [name for name in study.of if name in start.names]
         self._states = [start.names.index(name) for name in names]
         self._seen = []
-        for entry in _output_entries(program):
+        for entry in _list_output_entries(program):
             labels = program.entries[entry].labels
             here = [i for i, label in enumerate(labels) if label in study.of and label not in start.names]
             if here:
@@ -240,21 +246,23 @@ class _Variation:
             slopes[:, :, row] = np.concatenate([S[:, row][:, self._states], *seen], axis=1)
         return values[:, self._order], slopes[:, self._order]
 
-    def _along(self, slopes: Evaluator, t: float, x: Floats, S: Floats, r: Floats) -> Floats:
+    def _along(self, slopes: EntryPointEvaluator, t: float, x: Floats, S: Floats, r: Floats) -> Floats:
         """Return directional derivatives along all rows of (S, θ), shape (k, n_results)."""
         seeds = np.concatenate([S, self.along_p], axis=1)
-        if len(seeds) <= _FEW:  # numbers are quicker than short arrays
+        if len(seeds) <= _MAX_SEPARATE_DIRECTIONS:  # numbers are quicker than short arrays
             return np.array([slopes(t, x, r, self._p, self.memory, seed) for seed in seeds])
         return np.asarray(slopes(t, x, r, self._p, self.memory, seeds))
 
     @staticmethod
-    def _pair(program: Program, entry: str, results: list[int] | None = None) -> tuple[Evaluator, Evaluator]:
+    def _pair(
+        program: Program, entry: str, results: list[int] | None = None
+    ) -> tuple[EntryPointEvaluator, EntryPointEvaluator]:
         """Return an entry point (some of its results), and the same along a direction of (x, p)."""
-        along = differentiate_forward(program, entry, _GROUPS)
-        return evaluator(program, entry, results), evaluator(along, f"jvp_{entry}", results)
+        along = differentiate_forward(program, entry, _DIFFERENTIATED_GROUPS)
+        return make_evaluator(program, entry, results), make_evaluator(along, f"jvp_{entry}", results)
 
 
-def _output_entries(program: Program) -> tuple[str, ...]:
+def _list_output_entries(program: Program) -> tuple[str, ...]:
     """Return the entries that hold the outputs: one, or with modes one for each level of the computation."""
     if "outputs" in program.entries:
         return ("outputs",)

@@ -1,4 +1,4 @@
-"""``HeldInputs``: inputs that keep their values from one instant to the next, as importers hold them."""
+"""``ZeroOrderHoldInputs``: inputs that keep their values from one instant to the next, as importers hold them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 
-class HeldInputs:
+class ZeroOrderHoldInputs:
     """Time → inputs, shape (n_r,), with jumps; at a jump those before it, until :meth:`stretches` has gone past.
 
     Args:
@@ -40,11 +40,11 @@ class HeldInputs:
         yield end
 
 
-def ends_of(signals: Callable[[float], Floats], end: float) -> Iterator[float]:
+def iterate_stretch_ends(signals: Callable[[float], Floats], end: float) -> Iterator[float]:
     """Yield the ends of stretches in which inputs do not jump, one after the other.
 
     Args:
         signals: Time in s → inputs.
         end: Of the motion in s.
     """
-    return signals.stretches(end) if isinstance(signals, HeldInputs) else iter((end,))
+    return signals.stretches(end) if isinstance(signals, ZeroOrderHoldInputs) else iter((end,))

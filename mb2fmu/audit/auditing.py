@@ -28,7 +28,7 @@ from mb2fmu.audit.description.description_records import DESCRIPTION, Descriptio
 from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, finding, rules
 from mb2fmu.audit.recorded_reference import Recorded
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
-from mb2fmu.optional_packages import required
+from mb2fmu.optional_packages import require_packages
 
 BUDGET = 120.0
 """For the whole audit, in s."""
@@ -90,7 +90,7 @@ def audit(
         Mb2FmuError: If no rule has an id of ``only``.
         ToolError: If a package is missing (extra ``audit``), or wine where it is needed.
     """
-    required("the audit", "lief", *(("fmu_manipulation_toolbox",) if others else ()))
+    require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if others else ()))
     wanted = _wanted(only, (*skip, *policy.skip))
     unit = archive.read_archive(path)
     windows = windows and run and sys.platform != "win32"

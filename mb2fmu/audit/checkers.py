@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.optional_packages import required
+from mb2fmu.optional_packages import require_packages
 
 TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
@@ -58,7 +58,7 @@ def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Fin
     Raises:
         ToolError: If a checker does not run to its end, or is not installed (extra ``audit``).
     """
-    required("the validation", "fmu_manipulation_toolbox")
+    require_packages("the validation", "fmu_manipulation_toolbox")
     with ThreadPoolExecutor(2) as pool:
         said = [pool.submit(checker, fmu, time_limit) for checker in (_fmpy, _fmutool)]
         return tuple(finding for each in said for finding in each.result())

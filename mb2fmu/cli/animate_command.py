@@ -115,7 +115,7 @@ def animate(
         _write_page(page, drawing, signals, plot)
     for form, path in pictures.items():
         picture = visualization.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
-        pipeline.write(path, picture if form == "svg" else package.raster(picture, PICTURE_WIDTH))
+        pipeline.write(path, picture if form == "svg" else package.rasterize_svg(picture, PICTURE_WIDTH))
     if films:
         from mb2fmu.pipeline.display.video import film
 
@@ -147,4 +147,4 @@ def _write_page(page: Path, drawing: Drawing, signals: Signals, plot: str | None
     unknown = [name for name in shown if name not in signals.names]
     if unknown:
         raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
-    package.write_tree(FileTree({page.name: visualization.page(drawing, signals, shown=shown)}), page.parent)
+    package.write_file_tree(FileTree({page.name: visualization.page(drawing, signals, shown=shown)}), page.parent)

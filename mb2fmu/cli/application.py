@@ -51,7 +51,7 @@ from mb2fmu.cli.verdict_output import json_option, show_verdict
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.temporary_files import FULL, disk_fault
+from mb2fmu.temporary_files import DISK_FULL_ERRORS, describe_disk_fault
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ class _Commands(click.Group):
             click.echo(f"mb2fmu: {error}", err=True)
             ctx.exit(error.exit_code)
         except OSError as error:
-            if error.errno not in FULL:
+            if error.errno not in DISK_FULL_ERRORS:
                 raise
-            click.echo(f"mb2fmu: {ToolError('there is no room on the disk:', [disk_fault(error)])}", err=True)
+            click.echo(f"mb2fmu: {ToolError('there is no room on the disk:', [describe_disk_fault(error)])}", err=True)
             ctx.exit(ToolError.exit_code)
         except KeyboardInterrupt as error:
             click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)

@@ -152,7 +152,7 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
     """Write every requested file; output for stdout is left out."""
     if not any(path is not None and str(path) != "-" for path in files.values()):
         return
-    from mb2fmu.fmu.package.publishing import write_whole
+    from mb2fmu.fmu.package.publishing import write_file_atomically
     from mb2fmu.report.pages.ci_reports import junit, sarif
 
     def page(result: Any) -> bytes:
@@ -164,7 +164,7 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
     makers = {"json": lambda each: each.to_json().encode(), "html": page, "sarif": sarif, "junit": junit}
     for name, path in files.items():
         if path is not None and str(path) != "-":
-            write_whole(path, makers[name](result))
+            write_file_atomically(path, makers[name](result))
 
 
 def _print(result: Any) -> None:

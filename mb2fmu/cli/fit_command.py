@@ -17,7 +17,7 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis.studies.model_fitting import Fitted
+    from mb2fmu.analysis.studies.model_fitting import FitResult
 
 
 def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
@@ -135,7 +135,7 @@ def fit(
 
 
 @contextmanager
-def _shown_at_least(found: Fitted, *, quiet: bool) -> Iterator[None]:
+def _shown_at_least(found: FitResult, *, quiet: bool) -> Iterator[None]:
     """Say what was found although it cannot be written: it took a while."""
     try:
         yield
@@ -150,7 +150,7 @@ def _printed(facts: dict[str, Any]) -> bytes:
     return (json.dumps(facts, indent=2) + "\n").encode()
 
 
-def _page(name: str, found: Fitted, facts: dict[str, Any]) -> bytes:
+def _page(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
     """Return the report of a fit."""
     from mb2fmu.report.pages.fit_page import FitPage, fit_page
 
@@ -184,7 +184,7 @@ def _page(name: str, found: Fitted, facts: dict[str, Any]) -> bytes:
     return fit_page(page)
 
 
-def _facts(found: Fitted, data: tuple[Path, ...]) -> dict[str, Any]:
+def _facts(found: FitResult, data: tuple[Path, ...]) -> dict[str, Any]:
     """Return everything as numbers; infinite ones are null."""
     rows = zip(found.unknowns, found.values.tolist(), found.deviations.tolist(), found.intervals.tolist(), strict=True)
     return {
@@ -207,7 +207,7 @@ def _facts(found: Fitted, data: tuple[Path, ...]) -> dict[str, Any]:
     }
 
 
-def _show(found: Fitted) -> None:
+def _show(found: FitResult) -> None:
     """Print the values with their intervals, then remarks."""
     width = max(len(each.name) for each in found.unknowns)
     for unknown, value, half in zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True):

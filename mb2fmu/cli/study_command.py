@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
-from mb2fmu.analysis.studies.study_plan import DIRECTIONS, METHODS, TAKES
+from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, REDUCTION_KINDS, SAMPLING_METHODS
 from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option, options, say, set_option
 from mb2fmu.cli.progress import Progress
 
@@ -103,10 +103,10 @@ def _results(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str
     found: dict[str, Any] = {}
     for text in values:
         rest, _, direction = text.rpartition(":")
-        directed = {"direction": direction} if rest and direction in DIRECTIONS else {}
+        directed = {"direction": direction} if rest and direction in CROSSING_DIRECTIONS else {}
         name, _, asked = (rest if directed else text).rpartition(":")
         take, equals, level = asked.partition("=")
-        if not name or take not in TAKES:
+        if not name or take not in REDUCTION_KINDS:
             found[text] = {"of": text}
         else:
             found[text] = {"of": name, "take": take} | directed | ({"level": _number(level)} if equals else {})
@@ -123,7 +123,7 @@ _OPTIONS = (
         "--cases", "table", type=click.Path(), metavar="FILE.csv", help="Cases from a table: a column per name."
     ),
     click.option(
-        "--method", type=click.Choice([name for name in METHODS if name != "table"]),
+        "--method", type=click.Choice([name for name in SAMPLING_METHODS if name != "table"]),
         help="How cases are chosen.  [default: latin-hypercube, or grid if --vary says so]",
     ),
     click.option("--count", type=click.IntRange(min=1), metavar="N", help=f"How many cases.  [default: {COUNT}]"),
@@ -138,8 +138,8 @@ _OPTIONS = (
     ),
     click.option(
         "--result", "results", multiple=True, callback=_results, metavar="NAME[:TAKE]",
-        help=f"What is kept: of a variable its {', '.join(TAKES[:-1])} or {TAKES[-1]}: the time when it passes 0, or "
-        f"{TAKES[-1]}=LEVEL; {TAKES[-1]}=LEVEL:rising and …:falling pass it in that direction only.  "
+        help=f"What is kept: of a variable its {', '.join(REDUCTION_KINDS[:-1])} or {REDUCTION_KINDS[-1]}: the time when it passes 0, or "
+        f"{REDUCTION_KINDS[-1]}=LEVEL; {REDUCTION_KINDS[-1]}=LEVEL:rising and …:falling pass it in that direction only.  "
         "[default: all outputs at the end]",
     ),
     click.option("--trajectory", "trajectories", multiple=True, metavar="NAME", help="Kept over time. Repeatable."),

@@ -37,7 +37,7 @@ class FileTree:
     def __len__(self) -> int:
         return len(self.files)
 
-    def under(self, folder: str) -> FileTree:
+    def move_under(self, folder: str) -> FileTree:
         """Return the files moved into ``folder``."""
         return FileTree({f"{folder}/{path}": content for path, content in self.files.items()})
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Solver:
+class IntegrationMethod:
     """A method of integration.
 
     Attributes:
@@ -37,14 +37,14 @@ class Solver:
 
 
 SOLVERS = (
-    Solver(
+    IntegrationMethod(
         "explicit",
         "explicit",
         "DormandPrince",
         "explicit Runge-Kutta method of order 5 with step size control",
         "Runge–Kutta, adaptive",
     ),
-    Solver(
+    IntegrationMethod(
         "rk4",
         "fixed",
         "RungeKutta4",
@@ -52,7 +52,7 @@ SOLVERS = (
         "Runge–Kutta of order 4",
         fixed=True,
     ),
-    Solver(
+    IntegrationMethod(
         "euler",
         "euler",
         "SemiImplicitEuler",
@@ -60,14 +60,14 @@ SOLVERS = (
         "semi-implicit Euler",
         fixed=True,
     ),
-    Solver(
+    IntegrationMethod(
         "implicit",
         "implicit",
         "Stiff",
         "implicit method for stiff models with step size control",
         "implicit, adaptive",
     ),
-    Solver(
+    IntegrationMethod(
         "bogacki_shampine",
         "bogacki_shampine",
         "BogackiShampine",
@@ -78,7 +78,7 @@ SOLVERS = (
 """In the order of their numbers, which are part of what units promise: new ones come last."""
 
 
-def solver_called(name: str) -> Solver:
+def find_solver_by_name(name: str) -> IntegrationMethod:
     """Return the row of a name.
 
     Raises:
@@ -90,7 +90,7 @@ def solver_called(name: str) -> Solver:
     raise ValueError(f"there is no solver {name!r}; there are {', '.join(row.name for row in SOLVERS)}")
 
 
-def solver_of_kind(kind: str) -> Solver:
+def find_solver_by_kind(kind: str) -> IntegrationMethod:
     """Return the row of a kind.
 
     Raises:

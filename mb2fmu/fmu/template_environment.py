@@ -5,7 +5,7 @@ from __future__ import annotations
 import jinja2
 
 
-def environment(package: str, *, escape: bool = False) -> jinja2.Environment:
+def make_template_environment(package: str, *, escape: bool = False) -> jinja2.Environment:
     """Return an environment in which names that are not defined raise.
 
     Args:

@@ -41,7 +41,7 @@ from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts, extract_joints_method
 from mb2fmu.model.value_overrides import OverrideValue, override_values
 from mb2fmu.model.variable_naming import strip_latex
-from mb2fmu.units import modelica_notation
+from mb2fmu.units import to_modelica_notation
 
 __all__ = [
     "Experiment",
@@ -70,7 +70,7 @@ class Model(
 
     Args:
         name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
-        mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``; of a
+        mechanics: A ``WrittenOutSystem``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``; of a
             ``JointsMethod`` the method that it holds, or Kane's if it holds none yet.
         description: One line.
         diagram: SVG or text picture of what the coordinates mean.
@@ -366,8 +366,8 @@ def _quantity_arguments(
     return {
         "name": strip_latex(symbol_word(symbol)) if name is None else name,
         "where": find_user_line(),
-        "unit": modelica_notation(unit),
-        "display_unit": None if display_unit is None else modelica_notation(display_unit),
+        "unit": to_modelica_notation(unit),
+        "display_unit": None if display_unit is None else to_modelica_notation(display_unit),
         **{key: None if value is None else float(value) for key, value in numbers.items()},
         "description": description,
     }

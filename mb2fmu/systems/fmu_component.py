@@ -13,7 +13,7 @@ from mb2fmu.audit.description.description_import import read_description as read
 from mb2fmu.audit.description.description_records import Description, Variable, number
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 from mb2fmu.systems.master.fmu_slaves import Abilities
 from mb2fmu.units import BASE_UNITS
 from mb2fmu.validation.runs.fmu_description import TROUBLES
@@ -133,7 +133,7 @@ def read_component(name: str, path: Path) -> Component:
         PackageError: If it is no sound archive.
         ValidationError: If it is no Co-Simulation FMU of FMI 2 or 3 that runs on this machine.
     """
-    tree, content = unpack(path), path.read_bytes()
+    tree, content = read_archive(path), path.read_bytes()
     try:
         driven = read_for_driving(tree)
         description = read_fully(tree["modelDescription.xml"])

@@ -21,7 +21,7 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.systems.fmu_component import Component
 from mb2fmu.systems.master.master_process import SystemRequest, UnitRequest
 from mb2fmu.systems.wired_system import CouplingError, Joined
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.temporary_files import make_work_folder
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -87,7 +87,7 @@ def simulate_system(joined: Joined, progress: Progress | None = None, time_limit
         CouplingError: If the coupling is foretold to explode.
         SystemRunError: If a component fails, with all that was recorded before.
     """
-    with work_folder("run the system") as folder:
+    with make_work_folder("run the system") as folder:
         request = _request(joined, folder)
         (folder / "request.pickle").write_bytes(pickle.dumps(request))
         code, said = _watched(joined, folder, progress, time_limit)

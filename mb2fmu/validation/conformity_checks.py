@@ -21,7 +21,7 @@ from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, Description, UnitDefinition, Variable, number
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
@@ -71,7 +71,7 @@ def conformity(
         ToolError: If a checker does not run to its end.
         Mb2FmuError: If the auditor itself fails.
     """
-    tree = unpack(fmu)
+    tree = read_archive(fmu)
     declared, elements = read_description(tree[DESCRIPTION]), fmu_description.read_description(tree).elements
     return (
         *check_conformance(fmu),

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.model_definition import ModelDefinition
@@ -143,7 +143,7 @@ def prove_independently(
     Raises:
         PackageError, ValidationError, ToolError: As ``validate`` does.
     """
-    description = read_description(unpack(fmu))
+    description = read_description(read_archive(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
     computed = computed_coordinates(description, definition)
     made = motions or _motions(definition, mechanism, reach, computed, visited, runs)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
@@ -231,7 +231,7 @@ def validate(
     """
     run = experiment or conditions(definition)
     clock = _Clock(tell)
-    description = read_description(unpack(fmu))
+    description = read_description(read_archive(fmu))
     check_variables(description, run, _compared(definition, reference_equations))
     with clock("reference", "integrate the reference"):
         made = yardstick or make_yardstick(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Block, Program, first_memory
+from mb2fmu.compiler.program.program import Block, Program, read_initial_memory
 from mb2fmu.model.scalar_operations import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene import Scene
@@ -102,7 +102,7 @@ def live_record(live: LiveUnit, scene: Scene, drawing: Drawing) -> dict[str, Any
 
 def scene_tables(program: Program) -> dict[str, Any]:
     """Return a program as ``viewer_arithmetic.js`` reads it, with the memory to begin with."""
-    return {**_tables(program), "memory": list(first_memory(program))}
+    return {**_tables(program), "memory": list(read_initial_memory(program))}
 
 
 def _tables(program: Program) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.optional_packages import required
+from mb2fmu.optional_packages import require_packages
 
 LICENCE = """\
 three.js, in the page's script, is under the MIT License:
@@ -73,7 +73,7 @@ def library() -> Library:
 
 def source() -> str:
     """Return the library's text; errors as of :func:`library`."""
-    required("a page that shows the motion", "trimesh")
+    require_packages("a page that shows the motion", "trimesh")
     headline = "three.js cannot be taken from the installed trimesh:"
     remedy = "install a version of trimesh that mb2fmu was tested with (requirements.lock)"
     where = f"trimesh {version('trimesh')}"

@@ -12,12 +12,12 @@ from conformance.tools import driver
 
 from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram, with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
-from mb2fmu.fmu.emit_c import emit, is_motion, translation_units
+from mb2fmu.fmu.emit_c import emit_fmu_sources, has_motion_equations, list_translation_units
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, Target
-from mb2fmu.fmu.toolchain import host
+from mb2fmu.fmu.toolchain import host_platform
 from mb2fmu.mechanics import formulations, mechanism
 
 ROOT = Path(__file__).parents[2]
@@ -31,13 +31,14 @@ def pendulum():
     """A function: number, FMI version → a pendulum of another name that starts elsewhere, and its program."""
     definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower(equations)
-    native = with_derivatives(program)
+    program = lowering.lower_to_program(equations)
+    native = add_fmu_derivatives(program)
     plain = {
-        fmi: interface.describe(definition, equations, native.program, Target(fmi, "native")) for fmi in ("2", "3")
+        fmi: interface.describe_interface(definition, equations, native.program, Target(fmi, "native"))
+        for fmi in ("2", "3")
     }
 
-    def made(number: int, fmi: str) -> tuple[NativeProgram, FmuInterface]:
+    def made(number: int, fmi: str) -> tuple[ProgramWithDerivatives, FmuInterface]:
         name, described = f"Pendulum{number}", plain[fmi]
         variables = tuple(
             dataclasses.replace(v, start=0.1 + 0.1 * number) if v.name == "theta" else v for v in described.variables
@@ -72,15 +73,24 @@ def crowd(pendulum, tmp_path_factory):
     folder, paths = tmp_path_factory.mktemp("crowd"), []
     for number in range(NUMBER):
         native, described = pendulum(number, "23"[number % 2])
-        sources, name = emit(native, described), described.model_identifier
+        sources, name = emit_fmu_sources(native, described), described.model_identifier
         place = folder / name
         compiled(
-            sources, place, "-shared", "-DDISABLE_PREFIX", *translation_units(sources), "-o", f"../{name}.so", "-lm"
+            sources,
+            place,
+            "-shared",
+            "-DDISABLE_PREFIX",
+            *list_translation_units(sources),
+            "-o",
+            f"../{name}.so",
+            "-lm",
         )
-        library = f"binaries/{host().folder(2 + number % 2)}/{name}.so"
-        tree = emit_xml.emit(described).joined(FileTree({library: (place / f"{name}.so").read_bytes()}))
+        library = f"binaries/{host_platform().folder(2 + number % 2)}/{name}.so"
+        tree = emit_xml.emit_description_files(described).joined(
+            FileTree({library: (place / f"{name}.so").read_bytes()})
+        )
         paths.append(folder / f"{name}.fmu")
-        package.pack(tree, paths[-1])
+        package.write_archive(tree, paths[-1])
     return paths
 
 
@@ -125,14 +135,14 @@ def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
     for number in range(4):
         fmi = "23"[number % 2]
         native, described = pendulum(number, fmi)
-        sources, name = emit(native, described), described.model_identifier
+        sources, name = emit_fmu_sources(native, described), described.model_identifier
         caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
         sources = sources.joined(FileTree({"sources/caller.c": caller.encode()}))
         place = tmp_path / name
-        several = ("-DMB2FMU_WITH_AVX2",) if host().processor == "x86_64" else ()
+        several = ("-DMB2FMU_WITH_AVX2",) if host_platform().processor == "x86_64" else ()
         prefix = (f"-DFMI{fmi}_FUNCTION_PREFIX={name}_", f"-DNAME(x)={name}_##x")
-        equations = [file for file in translation_units(sources) if is_motion(file)]
-        compiled(sources, place, *several, "-c", *translation_units(sources))
+        equations = [file for file in list_translation_units(sources) if has_motion_equations(file)]
+        compiled(sources, place, *several, "-c", *list_translation_units(sources))
         compiled(sources, place, *prefix, "-c", "caller.c")
         for file in equations if several else ():
             compiled(sources, place, "-DMB2FMU_AVX2", "-mavx2", "-c", file, "-o", f"avx2_{file[:-2]}.o")
@@ -149,7 +159,7 @@ def test_units_of_source_code_link_into_one_program(pendulum, tmp_path):
     said = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True).stdout.split()
     found = [float(line) for line in said]
     # Each begins where it begins, and falls as its angle says.
-    evaluate = evaluation.evaluator(pendulum(0, "2")[0].program, "rhs")
+    evaluate = evaluation.make_evaluator(pendulum(0, "2")[0].program, "rhs")
     definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
     p = [float(item.value) for item in definition.parameters if not item.calculated]
     for number, value in enumerate(found):
@@ -162,9 +172,9 @@ def test_one_unit_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
     """The same sources with two prefixes, and once without any: nothing in them has the same name outside."""
     native, described = pendulum(1, fmi)
     caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
-    sources = emit(native, described).joined(FileTree({"sources/caller.c": caller.encode()}))
-    several = ("-DMB2FMU_WITH_AVX2",) if host().processor == "x86_64" else ()
-    equations = [file for file in translation_units(sources) if is_motion(file)]
+    sources = emit_fmu_sources(native, described).joined(FileTree({"sources/caller.c": caller.encode()}))
+    several = ("-DMB2FMU_WITH_AVX2",) if host_platform().processor == "x86_64" else ()
+    equations = [file for file in list_translation_units(sources) if has_motion_equations(file)]
     ways = {
         "left_": (f"-DFMI{fmi}_FUNCTION_PREFIX=left_",),
         "right_": (f"-DFMI{fmi}_OVERRIDE_FUNCTION_PREFIX", f"-DFMI{fmi}_ACTUAL_FUNCTION_PREFIX=right_"),
@@ -173,7 +183,7 @@ def test_one_unit_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
     objects, calls = [], []
     for prefix, flags in ways.items():
         place = tmp_path / f"unit_{prefix}"
-        compiled(sources, place, *several, *flags, "-c", *translation_units(sources))
+        compiled(sources, place, *several, *flags, "-c", *list_translation_units(sources))
         compiled(sources, place, *flags, f"-DNAME(x)={prefix}##x" if prefix else "-DNAME(x)=x", "-c", "caller.c")
         for file in equations if several else ():
             compiled(sources, place, *flags, "-DMB2FMU_AVX2", "-mavx2", "-c", file, "-o", f"avx2_{file[:-2]}.o")

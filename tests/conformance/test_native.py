@@ -157,7 +157,7 @@ def kept_speeds(equations):
 
     original = MultiplierSystem.__init__
     with mock.patch.object(MultiplierSystem, "__init__", noted):
-        lowering.lower(equations)
+        lowering.lower_to_program(equations)
     return systems[0].columns, systems[0].rows
 
 
@@ -229,7 +229,7 @@ def made(model, folder):
     for fmi in VERSIONS:
         units[fmi] = folder / fmi / f"{derivation.definition.name}.fmu"
         units[fmi].parent.mkdir()
-        package.pack(pipeline.build(derivation, fmi=fmi).core, units[fmi])
+        package.write_archive(pipeline.build(derivation, fmi=fmi).core, units[fmi])
     definition, mechanism = derivation.definition, derivation.mechanism
     source = reference_equations(mechanism, derivation.equations.method)
     numeric, equations = validation.outgrows_symbols(mechanism), source.equations
@@ -319,6 +319,6 @@ def test_the_published_euler_number(tmp_path):
     derivation = pipeline.derive(ROOT / "models" / "msl_double_pendulum.py")
     for fmi in VERSIONS:
         path = tmp_path / f"{fmi}.fmu"
-        package.pack(pipeline.build(derivation, fmi=fmi).core, path)
+        package.write_archive(pipeline.build(derivation, fmi=fmi).core, path)
         output = tool(script("python"), "-c", program, path)
         assert json.loads(output.splitlines()[-1]) == ["4.21289321", "-0.17732859"]

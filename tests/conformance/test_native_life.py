@@ -41,7 +41,7 @@ def units(tmp_path_factory):
             if model not in derived:
                 derived[model] = pipeline.derive(ROOT / "models" / f"{model}.py")
             built[key] = folder / f"{len(built)}.fmu"
-            package.pack(pipeline.build(derived[model], fmi=fmi, **options).core, built[key])
+            package.write_archive(pipeline.build(derived[model], fmi=fmi, **options).core, built[key])
         return built[key]
 
     return unit
@@ -65,8 +65,8 @@ def ends(unit):
 
 
 def without_binaries(unit, path):
-    tree = package.unpack(unit)
-    package.pack(FileTree({name: tree[name] for name in tree if not name.startswith("binaries/")}), path)
+    tree = package.read_archive(unit)
+    package.write_archive(FileTree({name: tree[name] for name in tree if not name.startswith("binaries/")}), path)
     return path
 
 
@@ -105,7 +105,7 @@ def test_fast_differs_by_round_off_only(units):
 def test_the_solver_chosen_at_export_is_the_unit_s(units, solver):
     path = units("double_pendulum", "3", solver=solver)
     number = {"explicit": 1, "rk4": 2, "euler": 3, "implicit": 4}[solver]
-    text = package.unpack(path)["modelDescription.xml"].decode()
+    text = package.read_archive(path)["modelDescription.xml"].decode()
     (start,) = [line for line in text.splitlines() if "<Enumeration " in line or 'name="solver"' in line][:1]
     assert 'name="solver"' in text
     assert f'start="{number}"' in text[text.index('name="solver"') :].split("/>")[0].split("</")[0], start
@@ -116,14 +116,14 @@ def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
     """With its command and all it said."""
     from mb2fmu.fmu import emit_c
 
-    emit = emit_c.emit_motion
+    emit = emit_c.emit_motion_sources
 
     def broken(program, interface, **options):
         motion = emit(program, interface, **options)
         sources = FileTree({**motion.sources.files, "sources/unit.c": b"this is no C\n"})
         return dataclasses.replace(motion, sources=sources)
 
-    monkeypatch.setattr(emit_c, "emit_motion", broken)
+    monkeypatch.setattr(emit_c, "emit_motion_sources", broken)
     derivation = pipeline.derive(ROOT / "models" / "simple_pendulum.py")
     with pytest.raises(ToolError) as caught:
         pipeline.build(derivation)

@@ -12,7 +12,7 @@ from conformance.tools import DRIVERS, driver
 from golden.handwritten import double_pendulum, pendulum_interface, pendulum_program
 
 from mb2fmu.fmu import emit_python, emit_xml
-from mb2fmu.fmu.package import build_pythonfmu, pack
+from mb2fmu.fmu.package import build_python_fmu, write_archive
 
 EXITS = 20
 EXITS_WATCHED = 1
@@ -24,8 +24,10 @@ def paths(tmp_path_factory):
     parts = {"Pendulum": (pendulum_program(), pendulum_interface()), "DoublePendulum": lowered(double_pendulum)}
     found = []
     for name, (program, interface) in parts.items():
-        unit = build_pythonfmu(emit_python.emit(program, interface), emit_xml.emit(interface), interface)
-        pack(unit, folder / f"{name}.fmu")
+        unit = build_python_fmu(
+            emit_python.emit_python_sources(program, interface), emit_xml.emit_description_files(interface), interface
+        )
+        write_archive(unit, folder / f"{name}.fmu")
         found.append(folder / f"{name}.fmu")
     return found
 
@@ -65,10 +67,14 @@ def test_valgrind_finds_nothing_at_the_end(paths):
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
     """The same of an FMU with pythonfmu's binary as it is."""
-    monkeypatch.setattr("mb2fmu.fmu.package.python_fmu.without_second_free", lambda library: library)
+    monkeypatch.setattr("mb2fmu.fmu.package.python_fmu.patch_second_free", lambda library: library)
     interface = pendulum_interface()
-    unit = build_pythonfmu(emit_python.emit(pendulum_program(), interface), emit_xml.emit(interface), interface)
-    pack(unit, tmp_path / "unit.fmu")
+    unit = build_python_fmu(
+        emit_python.emit_python_sources(pendulum_program(), interface),
+        emit_xml.emit_description_files(interface),
+        interface,
+    )
+    write_archive(unit, tmp_path / "unit.fmu")
     found = faults(1, tmp_path / "unit.fmu")
     assert found
     assert all("finalizePythonInterpreter" in block for block in found)

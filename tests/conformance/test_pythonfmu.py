@@ -14,11 +14,11 @@ import pytest
 from golden.handwritten import constrained_point, double_pendulum, pendulum_interface, pendulum_program
 from lxml import etree
 
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.fmu import emit_python, emit_xml
-from mb2fmu.fmu.interface import describe
+from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, SolverSettings
-from mb2fmu.fmu.package import build_pythonfmu, pack, unpack
+from mb2fmu.fmu.package import build_python_fmu, read_archive, write_archive
 
 HERE = Path(__file__).parent
 TIME_LIMIT = 120
@@ -26,14 +26,19 @@ MODELS = ("Pendulum", "PendulumFixed", "PendulumImplicit", "DoublePendulum", "Co
 
 
 def built(program, interface, path):
-    pack(build_pythonfmu(emit_python.emit(program, interface), emit_xml.emit(interface), interface), path)
+    write_archive(
+        build_python_fmu(
+            emit_python.emit_python_sources(program, interface), emit_xml.emit_description_files(interface), interface
+        ),
+        path,
+    )
     return path
 
 
 def lowered(system):
     definition, equations = system()
-    program = lower(equations)
-    return program, describe(definition, equations, program)
+    program = lower_to_program(equations)
+    return program, describe_interface(definition, equations, program)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,7 @@ def test_fmutool_has_nothing_to_say(units, model):
 @pytest.mark.parametrize("model", MODELS)
 def test_description_follows_the_schema(units, model):
     schema = etree.XMLSchema(etree.parse(Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"))
-    schema.assertValid(etree.fromstring(unpack(units[model])["modelDescription.xml"]))
+    schema.assertValid(etree.fromstring(read_archive(units[model])["modelDescription.xml"]))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -162,7 +167,7 @@ def test_python_code_needs_nothing_but_numpy(units, model):
 
 
 def test_binaries_and_documents(units):
-    tree = unpack(units["Pendulum"])
+    tree = read_archive(units["Pendulum"])
     assert [path for path in tree if path.startswith("binaries/")] == [
         "binaries/linux64/Pendulum.so",
         "binaries/win64/Pendulum.dll",
@@ -204,7 +209,7 @@ def test_same_bytes_whatever_the_folder_the_hash_seed_and_the_day(units, tmp_pat
 
 
 def test_nothing_of_this_machine_is_in_a_unit(units):
-    tree = unpack(units["DoublePendulum"])
+    tree = read_archive(units["DoublePendulum"])
     own = [path for path in tree if not path.startswith(("binaries/", "resources/pythonfmu/"))]
     for path in own:
         for trace in (str(HERE.parents[1]), str(Path.home()), sys.prefix):
@@ -215,9 +220,9 @@ def test_every_variable_has_its_reference_in_the_code(units):
     """Description and code agree on value references: each can be read (see also the protocol)."""
     interface: FmuInterface = lowered(double_pendulum)[1]
     module = next(
-        path for path in unpack(units["DoublePendulum"]) if path.endswith("_unit/unit.py") and "resources" in path
+        path for path in read_archive(units["DoublePendulum"]) if path.endswith("_unit/unit.py") and "resources" in path
     )
-    text = unpack(units["DoublePendulum"])[module].decode()
+    text = read_archive(units["DoublePendulum"])[module].decode()
     for variable in interface.variables:
         assert f"{variable.value_reference}: ({variable.source!r}, {variable.index}),  # {variable.name}\n" in text
     assert str(uuid.UUID(interface.token)) in text

@@ -15,8 +15,8 @@ from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package.fmu_archive import unpack
-from mb2fmu.fmu.runner.array_elements import element
+from mb2fmu.fmu.package.fmu_archive import read_archive
+from mb2fmu.fmu.runner.array_elements import encode_element_reference
 from mb2fmu.validation.runs.fmu_description import read_description
 
 ARM = robot(
@@ -198,10 +198,12 @@ def test_fmpy_simulates_with_arrays_as_with_scalars(units: dict[str, Path]) -> N
 
 
 def test_the_proof_finds_elements_by_what_the_description_calls_them(units: dict[str, Path]) -> None:
-    tree = unpack(units["arrays"])
+    tree = read_archive(units["arrays"])
     found = read_description(tree)
     tau = found.variables["tau"]
-    assert [found.variables[name].reference for name in HELD["tau"]] == [element(tau.reference, k) for k in (0, 1)]
+    assert [found.variables[name].reference for name in HELD["tau"]] == [
+        encode_element_reference(tau.reference, k) for k in (0, 1)
+    ]
     assert found.variables["j2.effort"].start == "0.0"
     assert not tau.scalar
     text = tree["modelDescription.xml"].replace(b"j1.effort j2.effort", b"j2.effort j1.effort")

@@ -31,7 +31,7 @@ def _relative(found, wanted) -> float:
 def andrews(request):
     case = json.loads((CASES / "andrews.json").read_text())
     derivation = pipeline.derive(ROOT / "models" / "andrews.py", method=request.param)
-    return case, pipeline.right_hand_side(derivation), evaluation.evaluator(derivation.program, "accelerations")
+    return case, pipeline.right_hand_side(derivation), evaluation.make_evaluator(derivation.program, "accelerations")
 
 
 def test_andrews_mechanism_starts_with_the_published_accelerations_and_forces(andrews):

@@ -248,9 +248,9 @@ NIGHTLY = {"early": "as late", "late in Model Exchange": "as late, and indicator
 )
 def test_a_wrong_event_is_caught(judge, tmp_path, name):
     model, file, old, new = FAULTS[name]
-    emit = mb2fmu.fmu.emit_c.emit_motion
+    emit = mb2fmu.fmu.emit_c.emit_motion_sources
     change = replaced(file, old, new)
-    with patch.object(mb2fmu.fmu.emit_c, "emit_motion", lambda *a, **k: change(emit(*a, **k))):
+    with patch.object(mb2fmu.fmu.emit_c, "emit_motion_sources", lambda *a, **k: change(emit(*a, **k))):
         unit = export(model, tmp_path).path
     assert not judge.passes(JUDGED[model], unit)
 
@@ -288,9 +288,9 @@ def short_belt():
 )
 def test_modes_behind_a_change_of_parameters_are_judged(short_belt, tmp_path, old, new):
     model, definition, equations, stick = short_belt
-    emit = mb2fmu.fmu.emit_c.emit_motion
+    emit = mb2fmu.fmu.emit_c.emit_motion_sources
     change = replaced("events.c", old, new) if old else (lambda motion: motion)
-    with patch.object(mb2fmu.fmu.emit_c, "emit_motion", lambda *a, **k: change(emit(*a, **k))):
+    with patch.object(mb2fmu.fmu.emit_c, "emit_motion_sources", lambda *a, **k: change(emit(*a, **k))):
         unit = export(model, tmp_path).path
     result = validation.validate(unit, definition, equations, yardstick=stick, conformance=False, time_limit=30.0)
     wrong = {(call.kind.split(",")[0], call.name) for call in result.calls if call.verdict == "failed"}

@@ -80,7 +80,7 @@ def test_andrews_mechanism_has_one_freedom_and_moves_as_in_quadruple_precision()
     f = pipeline.right_hand_side(derivation)
     x = solve_ivp(f, (0.0, case["t_end"]), f.x0, method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
     assert [x[0], x[1]] == pytest.approx([float(end["q"][0]), float(end["qd"][0])], rel=1e-9)
-    position = evaluation.evaluator(derivation.program, "position")(case["t_end"], x, f.r0, f.p0)[-6:]
+    position = evaluation.make_evaluator(derivation.program, "position")(case["t_end"], x, f.r0, f.p0)[-6:]
     assert position == pytest.approx(np.array(end["q"][1:], dtype=float), rel=1e-9)
     assert f.outputs(case["t_end"], x)[:6] == pytest.approx(np.array(end["lam"], dtype=float), rel=1e-6)
 

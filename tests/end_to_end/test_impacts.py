@@ -16,7 +16,7 @@ from judging import Judge
 
 from mb2fmu import Impact, Model, derive, export
 from mb2fmu.compiler.lowering import contact_accelerations
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.event_records import contact_and_latch_events
 from mb2fmu.validation.reference.experiment_numbers import conditions
@@ -119,7 +119,7 @@ def lowered(tmp_path_factory):
     model.experiment(stop=2.0, step=0.05, tolerance=1e-9)
     path = export(model, tmp_path_factory.mktemp("lowered")).path
     experiment = conditions(derive(model).definition)
-    changed = [read_description(unpack(path)).variables["floor"].reference]
+    changed = [read_description(read_archive(path)).variables["floor"].reference]
 
     def run(kind: str, depth: float) -> np.ndarray:
         steps = [["begin", 0], ["steps", 0, 0, 10], ["tune", changed, [-depth]], ["steps", 0, 10, 40]]
@@ -205,13 +205,13 @@ def test_a_contact_that_pulls_is_caught(judge, tmp_path):
 
 def test_a_wrong_impulse_is_caught(judge, tmp_path):
     """Planted: an impulse that is larger by a hundred thousandth."""
-    right = contact_accelerations.impulses_in_turn
+    right = contact_accelerations.solve_sequential_impulses
 
     def wrong(b, blows):
         impulses, rests = right(b, blows)
         return [b.mul(b.constant(1.00001), impulse) for impulse in impulses], rests
 
-    with patch.object(contact_accelerations, "impulses_in_turn", wrong):
+    with patch.object(contact_accelerations, "solve_sequential_impulses", wrong):
         path = export(ball(), tmp_path).path
     assert not judge.passes(ball, path)
 

@@ -48,8 +48,8 @@ def test_three_body_pendulum_has_the_published_numbers(method):
     assert derivation.equations.method == method
     x0, r0, p0 = pipeline.start_values(derivation)
     program = derivation.program
-    M_f = evaluation.evaluator(program, "equations")(0.0, x0, r0, p0)
-    u_dot = evaluation.evaluator(program, "accelerations")(0.0, x0, r0, p0)
+    M_f = evaluation.make_evaluator(program, "equations")(0.0, x0, r0, p0)
+    u_dot = evaluation.make_evaluator(program, "accelerations")(0.0, x0, r0, p0)
     M = np.array(case["M"], dtype=float)
     forcing, ud = np.array(case["forcing"], dtype=float), np.array(case["ud"], dtype=float)
     np.testing.assert_allclose(M_f[:9].reshape(3, 3), M, rtol=0, atol=1e-12)
@@ -97,7 +97,7 @@ def test_chain_of_n_links_has_the_textbook_mass_matrix(n):
     """M_ij = m l² (n - max(i, j) + 1/2) cos(q_i - q_j), M_ii = m l² (n - i + 1/3), counted from 1."""
     derivation = pipeline.derive(_model("n_link_pendulum"), arguments={"n": n}, method="recursive-composite")
     x0, r0, p0 = pipeline.start_values(derivation)
-    found = evaluation.evaluator(derivation.program, "equations")(0.0, x0, r0, p0)[: n * n].reshape(n, n)
+    found = evaluation.make_evaluator(derivation.program, "equations")(0.0, x0, r0, p0)[: n * n].reshape(n, n)
     i, j = np.meshgrid(np.arange(1, n + 1), np.arange(1, n + 1), indexing="ij")
     share = np.where(i == j, n - i + 1 / 3, n - np.maximum(i, j) + 1 / 2)
     q = x0[:n]

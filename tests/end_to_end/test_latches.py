@@ -262,12 +262,12 @@ def test_right_units_pass(judge, units):
 def test_a_wrong_impulse_is_caught(judge, tmp_path):
     """Planted: an impulse that is larger by a hundred thousandth."""
 
-    class Wrong(latch_laws.HeldRows):
+    class Wrong(latch_laws.ActiveRowSystem):
         def solve(self, right):
             b = self._builder
             return [b.mul(b.constant(1.00001), each) for each in super().solve(right)]
 
-    with patch.object(latch_laws, "HeldRows", Wrong):
+    with patch.object(latch_laws, "ActiveRowSystem", Wrong):
         path = export(carts(), tmp_path).path
     assert not judge.passes(carts, path)
 

@@ -14,7 +14,7 @@ from shorter_proofs import shorten_proofs, shorter_proofs
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.fmu import package
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "models" / "simple_pendulum.py"
@@ -36,7 +36,7 @@ def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
     assert told["kind"] == "CoSimulation"
     assert [(other["kind"], other["passed"]) for other in told["others"]] == [("ModelExchange", True)]
     (path,) = tmp_path.glob("*.fmu")
-    tree = unpack(path)
+    tree = read_archive(path)
     page = tree["documentation/index.html"].decode()
     assert "Model Exchange, integrated by CVODE" in page
     manifest = tree["extra/org.fmi-standard.fmi-ls-ref/fmi-ls-manifest.xml"].decode()
@@ -55,7 +55,7 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
     from mb2fmu.fmu import emit_c
     from mb2fmu.fmu.file_tree import FileTree
 
-    emit = emit_c.emit_motion
+    emit = emit_c.emit_motion_sources
 
     def biased(program, interface, **options):
         motion = emit(program, interface, **options)
@@ -73,10 +73,10 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
         files[name] = files[name].replace(include, include + bias, 1)
         return dataclasses.replace(motion, sources=FileTree(files))
 
-    monkeypatch.setattr(emit_c, "emit_motion", biased)
+    monkeypatch.setattr(emit_c, "emit_motion_sources", biased)
     exported = pipeline.export(MODEL, tmp_path)
     monkeypatch.undo()
-    assert package.unpack(exported.path)
+    assert package.read_archive(exported.path)
     shorten_proofs(monkeypatch)
     result = pipeline.validate(exported.path, MODEL).result
     assert not result.passed

@@ -15,7 +15,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Impact, Model, derive, export
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow
 from mb2fmu.validation.reference.experiment_numbers import conditions
@@ -67,7 +67,7 @@ def unit(tmp_path_factory):
     def made(fmi: str):
         model = follower()
         path = export(model, tmp_path_factory.mktemp(f"follower{fmi}"), fmi=fmi).path
-        references = {name: v.reference for name, v in read_description(unpack(path)).variables.items()}
+        references = {name: v.reference for name, v in read_description(read_archive(path)).variables.items()}
         return path, conditions(derive(model).definition), references
 
     return {fmi: made(fmi) for fmi in ("2", "3")}

@@ -16,7 +16,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
     Dependency,
     DisplayUnit,
-    Fmi,
+    FmiVersion,
     FmuInterface,
     FmuVariable,
     SolverSettings,
@@ -24,8 +24,12 @@ from mb2fmu.fmu.interface.fmu_interface import (
     UnitDefinition,
 )
 from mb2fmu.fmu.interface.interface_description import LOG_CATEGORIES
-from mb2fmu.fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
-from mb2fmu.fmu.interface.physical_quantities import quantity_types
+from mb2fmu.fmu.interface.native_abilities import (
+    describe_native_capabilities,
+    describe_solver_parameters,
+    describe_solver_type,
+)
+from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
@@ -129,12 +133,12 @@ def pendulum_interface(
     return FmuInterface(**{**description, **changes})  # type: ignore[arg-type]
 
 
-def native_interface(fmi: Fmi, **changes: object) -> FmuInterface:
+def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
     """What describes the pendulum as a native FMU; ``changes`` replace attributes."""
     python = pendulum_interface()
-    types = quantity_types(python.variables)
-    enumerated = solver_type(list(types))
-    solver, step = solver_parameters(python.variables, python.solver)
+    types = list_quantity_types(python.variables)
+    enumerated = describe_solver_type(list(types))
+    solver, step = describe_solver_parameters(python.variables, python.solver)
     solver = dataclasses.replace(solver, declared_type=enumerated.name)
     typed = [
         dataclasses.replace(v, declared_type=types[v.unit].name if v.unit in types else None) for v in python.variables
@@ -146,7 +150,7 @@ def native_interface(fmi: Fmi, **changes: object) -> FmuInterface:
         "variables": (*typed, solver, step),
         "types": (*types.values(), enumerated),
         "terminals": (Terminal("tau", members, "the drive"),),
-        "capabilities": capabilities(target),
+        "capabilities": describe_native_capabilities(target),
     }
     return dataclasses.replace(python, **{**native, **changes})  # type: ignore[arg-type]
 

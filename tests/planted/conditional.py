@@ -13,7 +13,7 @@ from planted import description, graph
 from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
-from mb2fmu.compiler.derivatives import NativeProgram
+from mb2fmu.compiler.derivatives import ProgramWithDerivatives
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
@@ -152,7 +152,9 @@ def _of_single_derivatives(subject: Subject) -> Iterator[Mutant]:
             def wrong(b: ProgramBuilder, node: int, j: int = j) -> int:
                 return b.select(b.binary(Op.EQ, b.seed(j), b.constant(0.0)), node, b.mul(b.constant(1.05), node))
 
-            def change(n: NativeProgram, i: int = i, wrong: graph.NodeChange = wrong) -> NativeProgram:
+            def change(
+                n: ProgramWithDerivatives, i: int = i, wrong: graph.NodeChange = wrong
+            ) -> ProgramWithDerivatives:
                 return dataclasses.replace(n, program=graph.with_result(n.program, "tangent", i, wrong))
 
             place = f"of {tangent.labels[i]} by {names[j].removeprefix('d ')} only"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mb2fmu import pipeline, validation
-from mb2fmu.compiler.derivatives import NativeProgram, with_derivatives
+from mb2fmu.compiler.derivatives import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
@@ -39,7 +39,7 @@ Level = Literal["none", "reading", "equations", "program", "derivatives", "inter
     reading       ``Mechanism``: all that follows shares the fault, the reference of the validation too
     equations     ``EquationsOfMotion`` of the FMU
     program       ``Program`` of the unit: all that is printed from it shares the fault
-    derivatives   ``NativeProgram``: tangents and adjoints
+    derivatives   ``ProgramWithDerivatives``: tangents and adjoints
     interface     ``FmuInterface``: code and description share the fault
     sources       C code
     description   ``modelDescription.xml``
@@ -105,14 +105,14 @@ class Subject:
         return reference_equations(self.mechanism, self.derivation.equations.method)
 
     @cached_property
-    def native(self) -> NativeProgram:
+    def native(self) -> ProgramWithDerivatives:
         """The right program with its derivatives."""
-        return with_derivatives(self.derivation.program)
+        return add_fmu_derivatives(self.derivation.program)
 
     def described(self, fmi: Literal["2", "3"]) -> FileTree:
         """``modelDescription.xml`` of the right unit."""
         if fmi not in self._descriptions:
-            self._descriptions[fmi] = emit_xml.emit(self._interface(fmi), ())
+            self._descriptions[fmi] = emit_xml.emit_description_files(self._interface(fmi), ())
         return self._descriptions[fmi]
 
     @cached_property
@@ -130,7 +130,7 @@ class Subject:
         """What an importer of the right FMU sees."""
         d = self.derivation
         target = interface.Target(fmi, "native", None, "zig", False)  # noqa: FBT003
-        return interface.describe(d.definition, d.equations, d.program, target)
+        return interface.describe_interface(d.definition, d.equations, d.program, target)
 
     @cached_property
     def _descriptions(self) -> dict[str, FileTree]:
@@ -141,8 +141,8 @@ class Subject:
         """What the FMU and every mutant that does not change the reading is judged by."""
         with tempfile.TemporaryDirectory(prefix="mb2fmu-") as folder:
             path = Path(folder) / "right.fmu"
-            package.pack(pipeline.build(self.derivation).core, path)
-            unit = read_description(package.unpack(path))
+            package.write_archive(pipeline.build(self.derivation).core, path)
+            unit = read_description(package.read_archive(path))
         return validation.make_yardstick(
             self.mechanism.declared,
             self.reference.equations,

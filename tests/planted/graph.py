@@ -10,8 +10,8 @@ import numpy as np
 from planted.fault import Mutant, Subject, generator
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.derivatives import NativeProgram
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.derivatives import ProgramWithDerivatives
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
@@ -299,7 +299,7 @@ def _of_derivatives(subject: Subject) -> Iterator[Mutant]:
         yield Mutant("adjoint derivative", "derivatives", place, lambda n, i=i: _native(n, "adjoint", i), fmi="3")
 
 
-def _native(native: NativeProgram, entry: str, index: int) -> NativeProgram:
+def _native(native: ProgramWithDerivatives, entry: str, index: int) -> ProgramWithDerivatives:
     """Another result of an entry point of a program with derivatives."""
     return dataclasses.replace(native, program=with_result(native.program, entry, index, scaled(1.05)))
 
@@ -336,7 +336,7 @@ def effect(subject: Subject, right: Program, wrong: Program, *, entries: tuple[s
 
     Infinite where the wrong program has no result though the right one has one.
     """
-    evaluators = [evaluator(program, list(entries)) for program in (right, wrong)]
+    evaluators = [make_evaluator(program, list(entries)) for program in (right, wrong)]
     rng = generator("seeds", subject.name)
     counts = len(right.layout.seeds)
     values: list[list[Any]] = [[], []]

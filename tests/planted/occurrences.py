@@ -8,10 +8,10 @@ from typing import Literal
 from planted.fault import Mutant, Subject, generator
 from planted.runtime import replaced
 
-from mb2fmu.compiler.events import freeze, switches_of
-from mb2fmu.fmu.emit_c import Motion
+from mb2fmu.compiler.events import freeze_switches, list_switches
+from mb2fmu.fmu.emit_c import MotionSources
 
-Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
+Planted = Iterator[tuple[str, str, Callable[[MotionSources], MotionSources]]]
 
 _DENSE = "    mb2fmu_method_of(&integrator->memory)->dense(work, part, x);\n"
 _DUE = "    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {\n        const double margin = work->settling.margin[k]"
@@ -24,8 +24,8 @@ _RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
     """Every fault of events that changes what this FMU does; nothing where it has none."""
-    program = freeze(subject.derivation.program)
-    kinds = {switch.kind for switch in switches_of(program)}
+    program = freeze_switches(subject.derivation.program)
+    kinds = {switch.kind for switch in list_switches(program)}
     if not kinds:
         return
     fmi: Literal["2", "3"] = "2" if generator(subject.name, "events").random() < 0.5 else "3"
@@ -64,7 +64,9 @@ def _of_instants() -> Planted:
     )
 
 
-def _both(first: Callable[[Motion], Motion], second: Callable[[Motion], Motion]) -> Callable[[Motion], Motion]:
+def _both(
+    first: Callable[[MotionSources], MotionSources], second: Callable[[MotionSources], MotionSources]
+) -> Callable[[MotionSources], MotionSources]:
     return lambda motion: second(first(motion))
 
 

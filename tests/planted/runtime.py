@@ -11,8 +11,8 @@ from planted import graph
 from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.fmu.emit_c import Motion
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.fmu.emit_c import MotionSources
 from mb2fmu.fmu.file_tree import FileTree
 
 LATE = """
@@ -28,10 +28,10 @@ LATE = """
 """
 
 
-def replaced(file: str, old: str, new: str) -> Callable[[Motion], Motion]:
+def replaced(file: str, old: str, new: str) -> Callable[[MotionSources], MotionSources]:
     """Another text in the place of one that stands in the file once."""
 
-    def change(motion: Motion) -> Motion:
+    def change(motion: MotionSources) -> MotionSources:
         path = f"sources/{file}"
         text = motion.sources[path].decode()
         if text.count(old) != 1:
@@ -65,7 +65,7 @@ SLOPE = "slope of an input"
 ADJOINT = "adjoint in some calls only"
 """FMI 3.0 only."""
 
-Planted = Iterator[tuple[str, str, Callable[[Motion], Motion]]]
+Planted = Iterator[tuple[str, str, Callable[[MotionSources], MotionSources]]]
 
 _RHS = "    const int number = model_rhs(t, x, work->r, problem->p, problem->w, dx);\n"
 _GIVEN = "        values[i] = instance->dx[i];\n"
@@ -75,7 +75,7 @@ def _last_moving(subject: Subject) -> int:
     """The last state that moves, -1 if none does: a part of a rate that is zero would be no fault."""
     program = subject.derivation.program
     largest = np.zeros(len(program.layout.states))
-    evaluate = evaluator(program, ["rhs"])
+    evaluate = make_evaluator(program, ["rhs"])
     for t, x, r, p in graph.points(subject, 0):
         try:
             found = np.abs(evaluate(t, x, r, p, None, np.zeros(len(program.layout.seeds))))
@@ -138,7 +138,7 @@ _RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 
 
 def _of_states(states: int, inputs: int, parameters: int) -> Planted:
-    def forgetful(what: str, keep: str, back: str) -> tuple[str, str, Callable[[Motion], Motion]]:
+    def forgetful(what: str, keep: str, back: str) -> tuple[str, str, Callable[[MotionSources], MotionSources]]:
         new = f"    {{\n{keep}{_RESTORE}{back}    }}\n"
         return "restored state forgets", what, replaced("state.c", _RESTORE, new)
 

@@ -20,7 +20,7 @@ from mb2fmu import pipeline, validation
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.model import ModelDefinition
@@ -74,7 +74,7 @@ def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
     except (Mb2FmuError, ZeroDivisionError, NoSolutionError) as error:
         return Verdict("refused", _words(error), effect)
     unit = folder / f"{derivation.definition.name}.fmu"
-    package.pack(built.core, unit)
+    package.write_archive(built.core, unit)
     try:
         return _said(subject, mutant, derivation, unit, effect)
     except Mb2FmuError as error:
@@ -105,7 +105,7 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
             derivation = pipeline.derive(subject.model)
     elif mutant.level == "equations":
         equations = mutant.change(right.equations)
-        derivation = replace(right, equations=equations, program=CompilableProgram.of(lower(equations)))
+        derivation = replace(right, equations=equations, program=CompilableProgram.of(lower_to_program(equations)))
     elif mutant.level == "program":
         derivation = replace(right, program=mutant.change(right.program))
     elif mutant.level == "derivatives":

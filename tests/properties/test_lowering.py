@@ -8,14 +8,14 @@ import sympy as sm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
-from mb2fmu.compiler.evaluation.numpy_printer import literal
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
+from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.program.program import Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.compiler.program.result_dependencies import Kind, dependencies
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_dependencies
 
 t = sm.Symbol("t", real=True)
 x, y = sm.symbols("x y", real=True)
@@ -49,14 +49,14 @@ def _walker():
     builder = ProgramBuilder(Layout(states=("x", "y"), inputs=("r",), parameters=("p", "s")))
     nodes = [builder.time(), builder.state(0), builder.state(1), builder.input(0)]
     nodes += [builder.parameter(0), builder.parameter(1)]
-    return builder, SympyWalker(builder, dict(zip(LEAVES, nodes, strict=True)))
+    return builder, SympyLowering(builder, dict(zip(LEAVES, nodes, strict=True)))
 
 
 def _program(*expressions):
     builder, walker = _walker()
     results = walker.lower(expressions)
     builder.entry("e", [str(i) for i in range(len(results))], results)
-    return prune(builder.build())
+    return prune_program(builder.build())
 
 
 def _arguments(at):
@@ -78,7 +78,7 @@ def test_evaluates_as_sympy_means_it(expression, at):
     condition = _condition(expression, at)
     program = _program(expression)
     for hoist in (True, False):
-        result = evaluator(program, "e", hoist=hoist)(*_arguments(at))
+        result = make_evaluator(program, "e", hoist=hoist)(*_arguments(at))
         assert abs(result[0] - exact) <= 1e-13 * condition
 
 
@@ -94,7 +94,7 @@ def _condition(expression, at):
 @given(any_kind, st.lists(st.lists(values, min_size=6, max_size=6), min_size=1, max_size=4))
 def test_a_batch_is_its_instances(expression, points):
     program = _program(expression)
-    f = evaluator(program, "e")
+    f = make_evaluator(program, "e")
     batch = np.array(points)
     together = f(batch[:, 0], batch[:, 1:3], batch[:, 3:4], batch[:, 4:6])
     for row, at in zip(together, points, strict=True):
@@ -108,7 +108,7 @@ def test_forward_derivative_is_sympys(first, second, at, direction):
     derivative = differentiate_forward(program, "e")
     # order of seeds: states, inputs, parameters, time
     seeds = [*direction[1:], direction[0]]
-    found = evaluator(derivative, "jvp_e")(*_arguments(at), s=seeds)
+    found = make_evaluator(derivative, "jvp_e")(*_arguments(at), s=seeds)
     for expression, value in zip((first, second), found, strict=True):
         exact_expression = sum(
             (sm.diff(expression, leaf) * d for leaf, d in zip(LEAVES, direction, strict=True)), sm.S.Zero
@@ -119,9 +119,9 @@ def test_forward_derivative_is_sympys(first, second, at, direction):
 
 @given(smooth, st.lists(values, min_size=6, max_size=6))
 def test_jacobian_holds_all_that_is_not_zero(expression, at):
-    sparse = jacobian(_program(expression), "e", ("states", "parameters"))
+    sparse = form_jacobian(_program(expression), "e", ("states", "parameters"))
     full = np.zeros(sparse.shape)
-    full[sparse.rows, sparse.columns] = evaluator(sparse.program, sparse.entry)(*_arguments(at))
+    full[sparse.rows, sparse.columns] = make_evaluator(sparse.program, sparse.entry)(*_arguments(at))
     for value, leaf in zip(full[0], (x, y, p, s), strict=True):
         exact = _exact(sm.diff(expression, leaf), at)
         assert abs(value - exact) <= 1e-11 * _condition(expression, at) * (1 + abs(exact))
@@ -131,8 +131,8 @@ def test_jacobian_holds_all_that_is_not_zero(expression, at):
 def test_what_is_not_named_has_no_influence(expression, at, moved):
     program = _program(expression)
     places = [("time", 0), ("states", 0), ("states", 1), ("inputs", 0), ("parameters", 0), ("parameters", 1)]
-    known = {(d.group, d.index): d.kind for d in dependencies(program, "e", fixed_parameters=[0])[0]}
-    f = evaluator(program, "e")
+    known = {(d.group, d.index): d.kind for d in find_dependencies(program, "e", fixed_parameters=[0])[0]}
+    f = make_evaluator(program, "e")
 
     def at_moved(step):
         there = list(at)
@@ -142,7 +142,7 @@ def test_what_is_not_named_has_no_influence(expression, at, moved):
     kind = known.get(places[moved])
     if kind is None:  # what cancels leaves its round-off
         assert abs(at_moved(0.5) - at_moved(0.0)) <= 1e-13 * _condition(expression, at)
-    elif kind < Kind.DEPENDENT:  # linear: equal steps give equal changes
+    elif kind < DependencyKind.DEPENDENT:  # linear: equal steps give equal changes
         changes = at_moved(0.5) - at_moved(0.0), at_moved(1.0) - at_moved(0.5)
         assert abs(changes[0] - changes[1]) <= 1e-12 * (1 + abs(at_moved(0.0)) + abs(at_moved(1.0)))
 
@@ -161,7 +161,7 @@ def test_what_cancels_has_no_influence(expression):
     secant = builder.sub(builder.mul(tangent, tangent), builder.div(one, builder.mul(cosine, cosine)))
     results = (e, divided, circle, back, builder.mul(e, secant))
     builder.entry("e", [str(i) for i in range(len(results))], results)
-    found = [{(d.group, d.index) for d in each} for each in dependencies(prune(builder.build()), "e")]
+    found = [{(d.group, d.index) for d in each} for each in find_dependencies(prune_program(builder.build()), "e")]
     assert found[1:] == [found[0], set(), set(), found[0]]
 
 
@@ -169,12 +169,12 @@ def test_what_cancels_has_no_influence(expression):
 def test_a_small_influence_is_one(moved):
     """No number is too small: 1e-300 times a variable is not zero."""
     expression = sum(LEAVES) + sm.Float(1e-300) * LEAVES[moved] ** 2 - LEAVES[moved]
-    (found,) = dependencies(_program(expression), "e")
+    (found,) = find_dependencies(_program(expression), "e")
     assert len(found) == len(LEAVES)
 
 
 @given(st.floats())
 def test_literals_read_back_to_the_same_bits(value):
-    text = literal(value)
+    text = format_python_literal(value)
     back = eval(text, {"inf": math.inf, "nan": math.nan})
     assert np.float64(back).tobytes() == np.float64(value).tobytes() or (math.isnan(back) and math.isnan(value))

@@ -20,9 +20,9 @@ from mechanisms import (
 from sympy.physics import mechanics as me
 from trees import AXES, DEGREES, KINDS, build
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
-from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.program import count_operations
 from mb2fmu.mechanics.formulations import check_all_formulations, formulate
 from mb2fmu.model.model import Parts
 
@@ -119,15 +119,15 @@ def test_an_arm_agrees_with_kanes_method(n: int) -> None:
 @pytest.mark.parametrize("kinds", [[("spherical", "x", 0), ("pin", "y", 1), ("planar", "z", 2)], [("pin", "z", 0)] * 4])
 def test_inverse_of_forward_is_zero_and_added_forces_add(method, kinds):
     mechanism = _tree(kinds, tilted=True)
-    program = lower(formulate(mechanism, method), ["forward", "inverse"])
-    forward, inverse = evaluator(program, "forward"), evaluator(program, "inverse")
+    program = lower_to_program(formulate(mechanism, method), ["forward", "inverse"])
+    forward, inverse = make_evaluator(program, "forward"), make_evaluator(program, "inverse")
     n = len(mechanism.u)
     for state in random_states(mechanism, 3):
         forces = np.random.default_rng(5).uniform(-1, 1, n)
         u_dot = forward(state.t, state.x, state.r, state.p, (), forces)
         needed = inverse(state.t, state.x, state.r, state.p, (), u_dot)
         assert np.allclose(needed, forces, rtol=1e-9, atol=1e-9)
-        alone = evaluator(program, "accelerations")(state.t, state.x, state.r, state.p)
+        alone = make_evaluator(program, "accelerations")(state.t, state.x, state.r, state.p)
         assert np.allclose(inverse(state.t, state.x, state.r, state.p, (), alone), 0, atol=1e-9)
 
 
@@ -136,15 +136,15 @@ def test_several_sets_of_forces_share_their_inertias(method):
     kinds = [("pin", "x", 0), ("spherical", "y", 1), ("pin", "z", 2)]
     mechanism = _tree(kinds, tilted=False)
     equations = formulate(mechanism, method)
-    one, three = (lower(equations, ["forward"], forces=count) for count in (1, 3))
+    one, three = (lower_to_program(equations, ["forward"], forces=count) for count in (1, 3))
     n = len(mechanism.u)
     (state,) = random_states(mechanism, 1)
     forces = np.random.default_rng(7).uniform(-1, 1, (3, n))
     arguments = (state.t, state.x, state.r, state.p, ())
-    together = evaluator(three, "forward")(*arguments, forces.ravel()).reshape(3, n)
+    together = make_evaluator(three, "forward")(*arguments, forces.ravel()).reshape(3, n)
     for force, u_dot in zip(forces, together, strict=True):
-        np.testing.assert_allclose(evaluator(one, "forward")(*arguments, force), u_dot, rtol=1e-12, atol=1e-12)
-    costs = [sum(operation_count(program, "forward").values()) for program in (one, three)]
+        np.testing.assert_allclose(make_evaluator(one, "forward")(*arguments, force), u_dot, rtol=1e-12, atol=1e-12)
+    costs = [sum(count_operations(program, "forward").values()) for program in (one, three)]
     assert costs[1] < 1.8 * costs[0]
 
 
@@ -183,8 +183,8 @@ def test_motors_add_inertia_along_their_joints():
     mechanism = mechanism_of(model_of("Geared", parts, [q, x], [u, v], m=1.0, J=0.2, r=0.5, g=9.81))
     numeric, evaluated = Numeric(mechanism), [Evaluated(mechanism, method) for method in VARIANTS]
     assert len(evaluated[0].equations.dynamics.geared_links) == 1
-    program = lower(evaluated[0].equations, ["forward", "inverse"])
-    forward, inverse = evaluator(program, "forward"), evaluator(program, "inverse")
+    program = lower_to_program(evaluated[0].equations, ["forward", "inverse"])
+    forward, inverse = make_evaluator(program, "forward"), make_evaluator(program, "inverse")
     for state in random_states(mechanism, 3):
         expected, condition = numeric.accelerations(state), numeric.condition()
         for one in evaluated:

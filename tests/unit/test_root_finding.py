@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.root_finding import first_beyond
+from mb2fmu.root_finding import find_first_crossing
 
 SMOOTH = {
     "straight": lambda t, root: root - t,
@@ -47,7 +47,7 @@ def test_it_is_bisection_s_number_in_fewer_looks(name):
     of = (SMOOTH | ROUGH)[name]
     for low, root, high in brackets():
         looks.append(0)
-        found = first_beyond(counted, low, high, (of(low, root), of(high, root)))
+        found = find_first_crossing(counted, low, high, (of(low, root), of(high, root)))
         expected, most = bisected(lambda t, root=root: of(t, root), low, high)
         assert abs(found - expected) <= 2 * math.ulp(expected)
         assert of(found, root) < 0.0 <= of(math.nextafter(found, low), root)
@@ -64,7 +64,7 @@ def test_noise_ends_it_between_two_numbers():
         def margin(t, root=root, seen=seen):
             return seen.setdefault(t, root - t + 1e-14 * random.uniform(-1, 1))
 
-        found = first_beyond(margin, low, high, (1.0, -1.0))
+        found = find_first_crossing(margin, low, high, (1.0, -1.0))
         assert abs(found - root) <= 1e-14 + 2 * math.ulp(root)
         assert seen[found] < 0.0 <= seen[math.nextafter(found, low)]
 
@@ -76,6 +76,6 @@ def test_it_stops_where_the_bracket_is_narrow_enough():
         looks.append(t)
         return 1.0 if t < 0.3 else -1.0
 
-    found = first_beyond(margin, 0.0, 1.0, (1.0, -1.0), near=1e-3)
+    found = find_first_crossing(margin, 0.0, 1.0, (1.0, -1.0), near=1e-3)
     assert 0.3 <= found < 0.3 + 1e-3
     assert len(looks) <= 12

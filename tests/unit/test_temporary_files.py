@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 from mb2fmu.errors import ToolError
-from mb2fmu.temporary_files import VARIABLE, YOUNG, remove_abandoned, work_folder
+from mb2fmu.temporary_files import (
+    MIN_ABANDONED_AGE_S,
+    TEMPORARY_FOLDER_VARIABLE,
+    make_work_folder,
+    remove_abandoned_folders,
+)
 
 WORKER = """
 import time
@@ -32,7 +37,7 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt(), ValueError("other")])
 def test_nothing_is_left(place, error):
     def work():
-        with work_folder("work") as folder:
+        with make_work_folder("work") as folder:
             (folder / "file").write_text("text")
             assert folder.parent == place.resolve()
             if error:
@@ -51,26 +56,26 @@ def test_nothing_is_left(place, error):
 )
 def test_a_full_disk_is_told(place, error):
     def work():
-        with work_folder("run the unit"):
+        with make_work_folder("run the unit"):
             raise error
 
     with pytest.raises(ToolError, match="no room to run the unit") as caught:
         work()
     (fault,) = caught.value.faults
-    assert VARIABLE in fault.remedy
+    assert TEMPORARY_FOLDER_VARIABLE in fault.remedy
     assert fault.where
     assert list(place.iterdir()) == []
 
 
 def test_other_errors_are_not_of_the_disk(place):
-    with pytest.raises(FileNotFoundError), work_folder("run the unit") as folder:
+    with pytest.raises(FileNotFoundError), make_work_folder("run the unit") as folder:
         (folder / "none").read_bytes()
     assert list(place.iterdir()) == []
 
 
 def test_a_place_that_is_not_there_is_told(place, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(place / "nowhere"))
-    with pytest.raises(ToolError, match="no room") as caught, work_folder("run the unit"):
+    with pytest.raises(ToolError, match="no room") as caught, make_work_folder("run the unit"):
         np.zeros(1)
     assert "nowhere" in str(caught.value)
 
@@ -90,13 +95,13 @@ def test_folders_of_killed_processes_are_removed_and_others_are_not(place):
         foreign, young = place / "mb2fmu-else", place / "mb2fmu-work-young_00"
         foreign.mkdir()
         young.mkdir()
-        long_ago = time.time() - 2 * YOUNG
+        long_ago = time.time() - 2 * MIN_ABANDONED_AGE_S
         for each in (killed, working, foreign):
             os.utime(each, (long_ago, long_ago))
         workers[0].send_signal(signal.SIGKILL)
         workers[0].wait()
-        remove_abandoned.cache_clear()
-        with work_folder("work") as own:
+        remove_abandoned_folders.cache_clear()
+        with make_work_folder("work") as own:
             assert sorted(place.iterdir()) == sorted([own, working, foreign, young])
     finally:
         for worker in workers:

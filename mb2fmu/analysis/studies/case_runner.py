@@ -15,22 +15,22 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.analysis.studies.output_reductions import crosses
+from mb2fmu.analysis.studies.output_reductions import find_crossings
 from mb2fmu.analysis.studies.study_plan import Direction, Take
-from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Log
+from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, MessageLog
 
 Floats = npt.NDArray[np.float64]
 
-LONG = 0.1
+LONG_CASE_S = 0.1
 """In s: cases that take longer get a new instance each, which costs next to nothing then."""
-_HANGS = 70
+_HANGING_EXIT_CODE = 70
 """Exit code of a process whose FMU does not return."""
-_GRACE = 5.0
+_HANGING_GRACE_S = 5.0
 """In s: between steps a case ends by itself when its time is over; a call that hangs is given so much more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ResultColumn:
     """One kept number of a case.
 
     Attributes:
@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class CaseJob:
     """Data shared by all cases of a study.
 
     Attributes:
@@ -78,13 +78,13 @@ class Job:
     order: tuple[int, ...]
     read: tuple[int, ...]
     names: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ResultColumn, ...]
     kept: tuple[int, ...]
     time_limit: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class CaseResults:
     """Results of cases.
 
     Attributes:
@@ -100,7 +100,7 @@ class Answer:
     seconds: float
 
 
-class Runner:
+class CaseRunner:
     """One FMU in this process.
 
     An instance is reset between cases if that is the same as a new one: the first case is run both ways.
@@ -110,7 +110,7 @@ class Runner:
         unzipped: Folder of the unit.
     """
 
-    def __init__(self, job: Job, unzipped: Path) -> None:
+    def __init__(self, job: CaseJob, unzipped: Path) -> None:
         self._job = job
         self._request = {**job.request, "unzipped": str(unzipped), "variables": list(job.read)}
         self._unit: Any = None
@@ -120,7 +120,7 @@ class Runner:
         self._deadline = float("inf")
         self._through = bool(job.kept) or any(column.take != "end" for column in job.columns)
 
-    def run(self, cases: Floats) -> Answer:
+    def run(self, cases: Floats) -> CaseResults:
         """Run cases, a row of values each."""
         with self._lock:
             begin = time.perf_counter()
@@ -130,10 +130,10 @@ class Runner:
             for k, case in enumerate(cases):
                 path, message = self._one(case)
                 if not message:
-                    values[k] = reduced(path, self._job)
+                    values[k] = reduce_trajectory(path, self._job)
                     paths[k] = path[:, self._job.kept] if self._job.kept else paths[k]
                 messages.append(message)
-            return Answer(values, tuple(messages), paths, time.perf_counter() - begin)
+            return CaseResults(values, tuple(messages), paths, time.perf_counter() - begin)
 
     def watch(self) -> None:
         """End this process if a call of the FMU does not return: the sender of the case notices, and continues."""
@@ -142,8 +142,8 @@ class Runner:
             """End the process when a case has passed its deadline."""
             while True:
                 time.sleep(1.0)
-                if time.monotonic() > self._deadline + _GRACE:
-                    os._exit(_HANGS)
+                if time.monotonic() > self._deadline + _HANGING_GRACE_S:
+                    os._exit(_HANGING_EXIT_CODE)
 
         threading.Thread(target=look, name="time limit of cases", daemon=True).start()
 
@@ -154,7 +154,7 @@ class Runner:
             path, message = self._moved(case)
             if message:
                 return path, message  # the next case decides
-            if time.perf_counter() - begin > LONG:
+            if time.perf_counter() - begin > LONG_CASE_S:
                 self._resets = False
             else:
                 again, refused = self._moved(case)
@@ -177,8 +177,8 @@ class Runner:
             if not message:
                 self._unit.terminate()
         except FMICallException as error:
-            message = f"{error.function} returned {STATUS[error.status]}"
-            if STATUS[error.status] == "fatal":
+            message = f"{error.function} returned {FMI_STATUS_NAMES[error.status]}"
+            if FMI_STATUS_NAMES[error.status] == "fatal":
                 self._unit = None  # nothing may be called any more
         except (RuntimeError, OSError) as error:  # CVODE's failures; a library that cannot be loaded
             message = str(error)
@@ -187,7 +187,7 @@ class Runner:
         if message:
             message += self._last_words()
             self._drop()
-        return path, message or _not_finite(path, job, through=self._through)
+        return path, message or _describe_non_finite(path, job, through=self._through)
 
     def _stepped(self, case: Floats, path: Floats) -> str:
         """Step from start to end; return why it stopped early, empty if it did not."""
@@ -199,7 +199,9 @@ class Runner:
             held[:, job.varied_inputs] = chosen[starts:]
         rows = held.tolist()
         if self._unit is None:
-            self._unit = UNITS[self._request["kind"], self._request["version"]](self._request, Log(self._said))
+            self._unit = INSTANCE_CLASSES[self._request["kind"], self._request["version"]](
+                self._request, MessageLog(self._said)
+            )
         else:
             self._unit.reset()
         unit = self._unit
@@ -239,17 +241,17 @@ class Runner:
             unit.free()
 
 
-def reduced(path: Floats, job: Job) -> Floats:
+def reduce_trajectory(path: Floats, job: CaseJob) -> Floats:
     """Return the results of a case.
 
     Args:
         path: What was read at communication points, shape (n_t, n_read).
         job: What is asked for.
     """
-    return np.array([_number(path[:, column.place], column, job.step) for column in job.columns])
+    return np.array([_compute_result(path[:, column.place], column, job.step) for column in job.columns])
 
 
-def _number(y: Floats, column: Column, step: float) -> float:
+def _compute_result(y: Floats, column: ResultColumn, step: float) -> float:
     """Return one result from the values at communication points, with lines between them."""
     match column.take:
         case "end":
@@ -265,11 +267,11 @@ def _number(y: Floats, column: Column, step: float) -> float:
             return float(np.sqrt(between.mean()))
         case "first-crossing":
             side = y - column.level
-            at = np.flatnonzero(crosses(side[:-1], side[1:], 0.0, column.direction))
+            at = np.flatnonzero(find_crossings(side[:-1], side[1:], 0.0, column.direction))
             return float(step * (at[0] + side[at[0]] / (side[at[0]] - side[at[0] + 1]))) if len(at) else float("nan")
 
 
-def _not_finite(path: Floats, job: Job, *, through: bool) -> str:
+def _describe_non_finite(path: Floats, job: CaseJob, *, through: bool) -> str:
     """Name the first value that is not finite."""
     seen = path if through else path[-1:]
     if np.isfinite(seen).all():

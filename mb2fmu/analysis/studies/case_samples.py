@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class VariedAxis:
     """Values of one varied quantity, as numbers in its unit.
 
     Attributes:
@@ -39,14 +39,14 @@ class Axis:
             return f"the standard deviation {last:g} is not positive"
         return ""
 
-    def on_grid(self) -> Floats:
+    def grid_values(self) -> Floats:
         """Return its values on a grid."""
         if self.law == "values":
             return np.array(self.numbers)
         spread = np.geomspace if self.law == "log" else np.linspace
         return np.asarray(spread(self.numbers[0], self.numbers[1], self.count))
 
-    def from_unit(self, u: Floats) -> Floats:
+    def values_at_probabilities(self, u: Floats) -> Floats:
         """Return values with cumulative probabilities ``u``, of any shape, between 0 and 1."""
         first, last = self.numbers
         if self.law == "normal":
@@ -59,7 +59,7 @@ class Axis:
         return first + u * (last - first)
 
 
-def sample(method: Method, axes: Sequence[Axis], count: int, seed: int, *, indices: bool = False) -> Floats:
+def sample_cases(method: Method, axes: Sequence[VariedAxis], count: int, seed: int, *, indices: bool = False) -> Floats:
     """Return the cases, one row each, shape (n, n_axes).
 
     With ``indices`` the rows are those of ``sensitivity_indices``: two samples A and B of ``count`` rows, then for each
@@ -75,7 +75,7 @@ def sample(method: Method, axes: Sequence[Axis], count: int, seed: int, *, indic
     from scipy.stats import qmc
 
     if method == "grid":
-        grids = np.meshgrid(*(axis.on_grid() for axis in axes), indexing="ij")
+        grids = np.meshgrid(*(axis.grid_values() for axis in axes), indexing="ij")
         return np.stack([grid.ravel() for grid in grids], axis=1)
     d = len(axes)
     rng = np.random.default_rng(seed)
@@ -87,4 +87,4 @@ def sample(method: Method, axes: Sequence[Axis], count: int, seed: int, *, indic
         A, B = u[:, :d], u[:, d:]
         mixed = [np.where(np.arange(d) == i, B, A) for i in range(d)]
         u = np.concatenate([A, B, *mixed])
-    return np.stack([axis.from_unit(u[:, i]) for i, axis in enumerate(axes)], axis=1)
+    return np.stack([axis.values_at_probabilities(u[:, i]) for i, axis in enumerate(axes)], axis=1)

@@ -12,40 +12,40 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.case_runner import Answer, Job, Runner
+from mb2fmu.analysis.studies.case_runner import CaseJob, CaseResults, CaseRunner
 
 Floats = npt.NDArray[np.float64]
-Cases = tuple[int, ...]
-Finished = list[tuple[Cases, Answer | None]]
+CaseNumbers = tuple[int, ...]
+FinishedChunks = list[tuple[CaseNumbers, CaseResults | None]]
 """Which cases, and their answer; None: the process that ran them ended."""
 
-CHUNK = 1.0
+CHUNK_DURATION_S = 1.0
 """In s: long beside what handing out costs, short for who waits."""
-_LONG = 5.0
+_MIN_DURATION_FOR_OVERHEAD_S = 5.0
 """In s: what cases take until overhead is told as a part of it."""
-_GROWTH = 8
-_MOST = 20_000
-AHEAD = 2
+_MAX_CHUNK_GROWTH = 8
+_MAX_CHUNK_CASES = 20_000
+CHUNKS_PER_WORKER = 2
 """Chunks per worker that are handed out: one that runs, and one that waits."""
 
 
-class Engine(Protocol):
+class ChunkEngine(Protocol):
     """Protocol: runs chunks."""
 
     def width(self) -> int:
         """Return the present number of workers."""
         ...
 
-    def submit(self, cases: Cases) -> None:
+    def submit(self, cases: CaseNumbers) -> None:
         """Hand out a chunk."""
         ...
 
-    def wait(self) -> Finished:
+    def wait(self) -> FinishedChunks:
         """Return finished chunks, at least one."""
         ...
 
 
-class InProcess:
+class InProcessEngine:
     """Runs everything in this process: for trials, and to measure the cost of workers.
 
     Args:
@@ -54,26 +54,26 @@ class InProcess:
         cases: All of them, a row each.
     """
 
-    def __init__(self, job: Job, unzipped: Path, cases: Floats) -> None:
-        self._runner, self._cases = Runner(job, unzipped), cases
-        self._handed: deque[Cases] = deque()
+    def __init__(self, job: CaseJob, unzipped: Path, cases: Floats) -> None:
+        self._runner, self._cases = CaseRunner(job, unzipped), cases
+        self._handed: deque[CaseNumbers] = deque()
 
     def width(self) -> int:
         """Return one worker: this process."""
         return 1
 
-    def submit(self, cases: Cases) -> None:
+    def submit(self, cases: CaseNumbers) -> None:
         """Keep a chunk until it is asked for."""
         self._handed.append(cases)
 
-    def wait(self) -> Finished:
+    def wait(self) -> FinishedChunks:
         """Run the next chunk."""
         chunk = self._handed.popleft()
         return [(chunk, self._runner.run(self._cases[list(chunk)]))]
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class RunEffort:
     """Time spent on cases.
 
     Attributes:
@@ -95,7 +95,7 @@ class Effort:
         """Return the effort in words, for people."""
         beside = self.workers * self.elapsed - self.cases
         # A share of next to nothing says nothing.
-        part = f" ({self.overhead:.1%})" if self.cases >= _LONG else ""
+        part = f" ({self.overhead:.1%})" if self.cases >= _MIN_DURATION_FOR_OVERHEAD_S else ""
         return (
             f"{self.elapsed:.3g} s with {self.workers} at a time: {self.cases:.3g} s in the cases, {beside:.3g} s{part}"
             " beside them (loading the FMU, handing out, writing, waiting)"
@@ -112,7 +112,7 @@ class Effort:
 
 
 def run_cases(
-    engine: Engine, left: Sequence[int], take: Callable[[Cases, Answer], None], results: int
+    engine: ChunkEngine, left: Sequence[int], take: Callable[[CaseNumbers, CaseResults], None], results: int
 ) -> tuple[float, int]:
     """Run cases until each has an answer.
 
@@ -129,30 +129,32 @@ def run_cases(
         The time that all took in their processes, s, and the most workers that there were.
     """
     spent, most = 0.0, 1
-    waiting, suspects = deque(left), deque[Cases]()
+    waiting, suspects = deque(left), deque[CaseNumbers]()
     per_case, size, handed = 0.0, 1, 0
     while waiting or handed:
         width = max(engine.width(), 1)
         most = max(most, width)
-        while waiting and handed < AHEAD * width:
+        while waiting and handed < CHUNKS_PER_WORKER * width:
             n = max(min(size, -(-len(waiting) // width)), 1)
             engine.submit(tuple(waiting.popleft() for _ in range(min(n, len(waiting)))))
             handed += 1
         for cases, answer in engine.wait():
             handed -= 1
             if answer is None:
-                suspects.extend(_pieces(cases))
+                suspects.extend(_split_chunk(cases))
                 continue
             take(cases, answer)
             spent += answer.seconds
             now = max(answer.seconds / len(cases), 1e-7)
             per_case = now if per_case == 0.0 else 0.5 * (per_case + now)
-            size = max(min(int(CHUNK / per_case), _GROWTH * size, _MOST), 1)
-    spent += _alone(engine, suspects, take, results)
+            size = max(min(int(CHUNK_DURATION_S / per_case), _MAX_CHUNK_GROWTH * size, _MAX_CHUNK_CASES), 1)
+    spent += _run_suspect_chunks(engine, suspects, take, results)
     return spent, most
 
 
-def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer], None], results: int) -> float:
+def _run_suspect_chunks(
+    engine: ChunkEngine, suspects: deque[CaseNumbers], take: Callable[[CaseNumbers, CaseResults], None], results: int
+) -> float:
     """Run pieces of chunks whose process ended, one at a time; return the time of their cases, s."""
     ended: set[int] = set()
     spent = 0.0
@@ -169,17 +171,17 @@ def _alone(engine: Engine, suspects: deque[Cases], take: Callable[[Cases, Answer
             ended.add(cases[0])
             suspects.appendleft(cases)
         else:
-            take(cases, _lost(results))
+            take(cases, _crashed_case_results(results))
     return spent
 
 
-def _pieces(cases: Cases) -> list[Cases]:
+def _split_chunk(cases: CaseNumbers) -> list[CaseNumbers]:
     """Return parts of a chunk, split so that few processes end until one case is found."""
     n = math.isqrt(len(cases) - 1) + 1 if len(cases) > 1 else 1
     return [cases[k : k + n] for k in range(0, len(cases), n)]
 
 
-def _lost(results: int) -> Answer:
+def _crashed_case_results(results: int) -> CaseResults:
     """Return the outcome of a case that ends its process."""
     why = "the process that ran it ended each time: the FMU crashed, did not return in time, or memory ran out"
-    return Answer(np.full((1, results), np.nan), (why,), np.full((1, 0, 0), np.nan), 0.0)
+    return CaseResults(np.full((1, results), np.nan), (why,), np.full((1, 0, 0), np.nan), 0.0)

@@ -21,21 +21,21 @@ from distributed.client import Future
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from mb2fmu.analysis.studies.case_runner import Answer, Job, Runner
-from mb2fmu.analysis.studies.case_scheduling import Cases, Finished
+from mb2fmu.analysis.studies.case_runner import CaseJob, CaseResults, CaseRunner
+from mb2fmu.analysis.studies.case_scheduling import CaseNumbers, FinishedChunks
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.package import write_tree
-from mb2fmu.fmu.package.fmu_archive import unarchived
+from mb2fmu.fmu.package import write_file_tree
+from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
 
 Floats = npt.NDArray[np.float64]
 
-CONNECT = 20.0
+CONNECT_TIMEOUT_S = 20.0
 """In s: within that a scheduler answers."""
-_SLOW = 30.0
-_TRIES = 5
+_WORKER_TIMEOUT_S = 30.0
+_SHIP_ATTEMPTS = 5
 
 
-class Shipment(WorkerPlugin):  # type: ignore[misc]
+class FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
     """The FMU and the data of all cases on a worker: sent once, also to workers that come later.
 
     Args:
@@ -47,34 +47,34 @@ class Shipment(WorkerPlugin):  # type: ignore[misc]
 
     idempotent = True  # told again, because a worker ended meanwhile, those that have it keep it
 
-    def __init__(self, key: str, content: bytes, job: Job, *, own: bool) -> None:
+    def __init__(self, key: str, content: bytes, job: CaseJob, *, own: bool) -> None:
         self.key, self.content, self.job, self.own = key, content, job, own
-        self.runner: Runner | None = None
+        self.runner: CaseRunner | None = None
 
     def setup(self, worker: Any) -> None:
         """Unpack the FMU in the worker's own folder, which the worker removes."""
         folder = Path(worker.local_directory) / f"mb2fmu-{self.key[:16]}"
         (folder / "resources").mkdir(parents=True, exist_ok=True)
-        write_tree(unarchived(self.content, "unit"), folder)
+        write_file_tree(unpack_archive_bytes(self.content, "unit"), folder)
         if self.own and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all processes; who started this one ends it
-        self.runner = Runner(self.job, folder)
+        self.runner = CaseRunner(self.job, folder)
         self.runner.watch()
 
 
-def run_chunk(key: str, cases: Floats) -> Answer:
+def run_chunk(key: str, cases: Floats) -> CaseResults:
     """Run cases with this worker's instance, which may still be on its way to a new worker."""
-    limit = time.monotonic() + _SLOW
+    limit = time.monotonic() + _WORKER_TIMEOUT_S
     while (runner := getattr(get_worker().plugins.get(key), "runner", None)) is None:
         if time.monotonic() > limit:
             raise RuntimeError("the FMU did not reach this worker")
         time.sleep(0.02)
-    assert isinstance(runner, Runner)
+    assert isinstance(runner, CaseRunner)
     return runner.run(cases)
 
 
-class DaskWorkers:
-    """An ``Engine``.
+class DaskEngine:
+    """An ``ChunkEngine``.
 
     Args:
         client: Connected to a scheduler.
@@ -84,25 +84,25 @@ class DaskWorkers:
         own: The workers were started by this program.
     """
 
-    def __init__(self, client: Client, content: bytes, job: Job, cases: Floats, *, own: bool = False) -> None:
+    def __init__(self, client: Client, content: bytes, job: CaseJob, cases: Floats, *, own: bool = False) -> None:
         self._client, self._cases, self._own = client, cases, own
         digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
         self._key = f"mb2fmu-{digest}"
-        self._handed: dict[Future, Cases] = {}
-        self._ship(Shipment(digest, content, job, own=own))
+        self._handed: dict[Future, CaseNumbers] = {}
+        self._ship(FmuWorkerPlugin(digest, content, job, own=own))
 
-    def _ship(self, shipment: Shipment) -> None:
+    def _ship(self, shipment: FmuWorkerPlugin) -> None:
         """Send the FMU to all workers; those that end meanwhile are replaced, and get it when they begin.
 
         Raises:
             ToolError: If workers end again and again, or the scheduler is gone.
         """
-        for attempt in range(_TRIES):
+        for attempt in range(_SHIP_ATTEMPTS):
             try:
                 self._client.register_plugin(shipment, name=self._key)
             except (OSError, TimeoutError, CommClosedError) as error:
-                if attempt == _TRIES - 1 or self._client.status != "running":
-                    raise _gone(error) from error
+                if attempt == _SHIP_ATTEMPTS - 1 or self._client.status != "running":
+                    raise _lost_scheduler_error(error) from error
                 time.sleep(0.2)
             else:
                 return
@@ -111,12 +111,12 @@ class DaskWorkers:
         """Return the present number of workers."""
         return len(self._client.nthreads())
 
-    def submit(self, cases: Cases) -> None:
+    def submit(self, cases: CaseNumbers) -> None:
         """Hand out a chunk."""
         future = self._client.submit(run_chunk, self._key, self._cases[list(cases)], pure=False)
         self._handed[future] = cases
 
-    def wait(self) -> Finished:
+    def wait(self) -> FinishedChunks:
         """Return finished chunks, at least one.
 
         Raises:
@@ -129,11 +129,11 @@ class DaskWorkers:
                 with self._client.as_current():
                     done = wait(list(self._handed), return_when="FIRST_COMPLETED").done
             except (OSError, TimeoutError, CommClosedError, CancelledError) as error:
-                raise _gone(error) from error
+                raise _lost_scheduler_error(error) from error
             # A worker may end with answers that nobody has fetched: the scheduler has them made again.
             there = [future for future in done if future.status != "lost"]
             if there:
-                return [(self._handed.pop(future), _answer(future)) for future in there]
+                return [(self._handed.pop(future), _chunk_results(future)) for future in there]
             time.sleep(0.05)
 
     def close(self) -> None:
@@ -148,14 +148,14 @@ class DaskWorkers:
             self._client.unregister_worker_plugin(self._key)
 
 
-def _answer(future: Future) -> Answer | None:
+def _chunk_results(future: Future) -> CaseResults | None:
     """Return the results of a chunk; None if its process ended."""
     if future.status == "finished":
         found = future.result()
-        assert isinstance(found, Answer)
+        assert isinstance(found, CaseResults)
         return found
     if future.status == "cancelled":
-        raise _gone(ConnectionError("it lost a chunk"))
+        raise _lost_scheduler_error(ConnectionError("it lost a chunk"))
     error = future.exception()
     if isinstance(error, KilledWorker):
         return None
@@ -163,7 +163,7 @@ def _answer(future: Future) -> Answer | None:
     raise ToolError("a worker could not run a chunk:", [Fault(f"{type(error).__name__}: {error}", remedy=remedy)])
 
 
-def _gone(error: Exception) -> ToolError:
+def _lost_scheduler_error(error: Exception) -> ToolError:
     """Return the error of a scheduler that cannot be reached any more."""
     remedy = "restart the scheduler, then continue with --resume: finished cases are kept"
     return ToolError(
@@ -172,7 +172,7 @@ def _gone(error: Exception) -> ToolError:
 
 
 @contextmanager
-def connected(scheduler: str, workers: int | None, folder: Path) -> Iterator[Client]:
+def connect_workers(scheduler: str, workers: int | None, folder: Path) -> Iterator[Client]:
     """Return a client of workers.
 
     Args:
@@ -185,7 +185,7 @@ def connected(scheduler: str, workers: int | None, folder: Path) -> Iterator[Cli
     """
     if scheduler != "local":
         try:
-            client = Client(scheduler, timeout=CONNECT, set_as_default=False)
+            client = Client(scheduler, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             what = f"no scheduler answers at {scheduler}"
             fault = Fault(what, "--scheduler", "start one (dask scheduler), or write --scheduler local")
@@ -195,7 +195,7 @@ def connected(scheduler: str, workers: int | None, folder: Path) -> Iterator[Cli
         return
     # A chunk whose process ended comes back at once: what to do with it is decided in ``scheduling``.
     settings = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": True,
-                "distributed.comm.timeouts.connect": _SLOW}  # fmt: skip
+                "distributed.comm.timeouts.connect": _WORKER_TIMEOUT_S}  # fmt: skip
     with dask.config.set(settings):
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0,

@@ -9,24 +9,24 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.output_reductions import Differentiable, Reduction
+from mb2fmu.analysis.studies.output_reductions import DifferentiableReduction, OutputReduction
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
+from mb2fmu.fmu.toolchain.batch_inputs import BatchResult, BatchTimeGrid
 
 Floats = npt.NDArray[np.float64]
-Batch = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]
+BatchFunction = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]
 """f(t, x, r, p), each one set of values or a row per instance."""
 
-Motion = Callable[[Floats, Floats, Course, bool, Sequence[int]], Moved]
+BatchIntegrator = Callable[[Floats, Floats, BatchTimeGrid, bool, Sequence[int]], BatchResult]
 """Starts (n, n_x), parameters (n, n_p) or one set, from where to where, whether states are kept at all communication
 points, which outputs are."""
 
-Solver = Literal["explicit", "implicit", "rk4"]
-SOLVERS: tuple[Solver, ...] = get_args(Solver)
+EnsembleSolver = Literal["explicit", "implicit", "rk4"]
+SOLVERS: tuple[EnsembleSolver, ...] = get_args(EnsembleSolver)
 
-NO_START = "the start values cannot be put on the constraints"
+NO_START_MESSAGE = "the start values cannot be put on the constraints"
 
-BLOCK = 1024
+INSTANCES_PER_BLOCK = 1024
 """Instances that are run before what is reduced is reduced: their outputs are in memory at all communication points."""
 
 
@@ -53,9 +53,9 @@ class Ensemble:
         project: Puts states on the constraints; None where there is nothing to do.
         start: Likewise start values, as they were set; rows without a solution are NaN.
         own: States of the model's; those behind them are derivatives, which are carried along. None: all.
-        one_by_one: Instances are run one after the other by the model's FMU, which knows events.
+        runs_sequentially: Instances are run one after the other by the model's FMU, which knows events.
         varied: Gives an ensemble that carries derivatives by parameters and start values of these names.
-        not_varied: Why there is no such ensemble; empty if there is.
+        no_derivatives_reason: Why there is no such ensemble; empty if there is.
     """
 
     states: tuple[str, ...]
@@ -69,16 +69,16 @@ class Ensemble:
     step: float
     stop: float
     most: int
-    rhs: Batch
-    outputs: Batch
-    motion: Motion
-    implicit_motion: Motion
-    project: Batch | None = None
-    start: Batch | None = None
+    rhs: BatchFunction
+    outputs: BatchFunction
+    motion: BatchIntegrator
+    implicit_motion: BatchIntegrator
+    project: BatchFunction | None = None
+    start: BatchFunction | None = None
     own: int | None = None
-    one_by_one: bool = False
+    runs_sequentially: bool = False
     varied: Callable[[Ensemble, tuple[str, ...]], Ensemble] | None = None
-    not_varied: str = ""
+    no_derivatives_reason: str = ""
 
     def simulate(
         self,
@@ -88,12 +88,12 @@ class Ensemble:
         stop: float | None = None,
         step: float | None = None,
         tolerance: float | None = None,
-        solver: Solver = "explicit",
+        solver: EnsembleSolver = "explicit",
         internal_step: float | None = None,
         trajectories: bool = False,
-        reduce: Mapping[str, Reduction] | None = None,
+        reduce: Mapping[str, OutputReduction] | None = None,
         sensitivities: Sequence[str] = (),
-    ) -> Runs:
+    ) -> EnsembleRuns:
         """Move n instances from their starts; each has the same bits as the FMU's Co-Simulation.
 
         Args:
@@ -125,45 +125,47 @@ class Ensemble:
         x, p = self._starts(n, given)
         x, lost = carrier.placed(x, p, self.inputs[0])
         chosen = min(max(self.tolerance if tolerance is None else tolerance, 1e-12), 1e-2)
-        course = carrier.course(h, points, chosen)
+        course = carrier.make_time_grid(h, points, chosen)
         select = self._read_outputs(wanted, trajectories=trajectories)
         every = [len(self.output_names) * k + place for k in range(len(to) + 1) for place in select]
         shared = not any(name in self.parameters for name in given)
-        move = carrier.mover(solver, internal_step)
-        blocks, kept = [], _Kept(self.output_names, select, wanted, n, len(to), h)
-        for first in range(0, n, BLOCK):
-            some = slice(first, min(first + BLOCK, n))
+        move = carrier.select_integrator(solver, internal_step)
+        blocks, kept = [], _BlockReductions(self.output_names, select, wanted, n, len(to), h)
+        for first in range(0, n, INSTANCES_PER_BLOCK):
+            some = slice(first, min(first + INSTANCES_PER_BLOCK, n))
             moved = move(x[some], p[0] if shared else p[some], course, trajectories, every)
             kept.take(np.arange(n)[some], moved)
             blocks.append(moved if trajectories else replace(moved, path_outputs=moved.path_outputs[:0]))
         time = h * np.arange(points + 1, dtype=np.float64)
         messages = tuple(message for block in blocks for message in block.messages)
-        messages = tuple(NO_START if bad else said for bad, said in zip(lost, messages, strict=True))
+        messages = tuple(NO_START_MESSAGE if bad else said for bad, said in zip(lost, messages, strict=True))
         return self._runs(time, blocks, kept, messages, to, trajectories=trajectories)
 
-    def mover(self, solver: Solver, internal_step: float | None) -> Motion:
+    def select_integrator(self, solver: EnsembleSolver, internal_step: float | None) -> BatchIntegrator:
         """Return the integrator of that name; ``internal_step`` in s, of ``rk4`` alone."""
         if solver == "rk4":
-            return lambda x, p, course, paths, outputs: _fixed_steps(self, x, p, course, internal_step, paths, outputs)
+            return lambda x, p, course, paths, outputs: _integrate_fixed_steps(
+                self, x, p, course, internal_step, paths, outputs
+            )
         return self.implicit_motion if solver == "implicit" else self.motion
 
     def _runs(
         self,
         time: Floats,
-        blocks: Sequence[Moved],
-        kept: _Kept,
+        blocks: Sequence[BatchResult],
+        kept: _BlockReductions,
         messages: tuple[str, ...],
         to: tuple[str, ...],
         *,
         trajectories: bool,
-    ) -> Runs:
+    ) -> EnsembleRuns:
         """Join blocks of motions, and separate derivatives from values."""
         names = ("path_states", "path_outputs") if trajectories else ("states", "outputs")
         states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
-        (states, by_state), (outputs, by_output) = (_apart(each, len(to)) for each in (states, outputs))
+        (states, by_state), (outputs, by_output) = (_separate_derivatives(each, len(to)) for each in (states, outputs))
         reduced, by_reduced = kept.finish(messages)
         said = [reason for block in blocks for reason in block.no_derivatives or block.messages] if to else messages
-        return Runs(
+        return EnsembleRuns(
             time,
             states,
             outputs,
@@ -178,7 +180,7 @@ class Ensemble:
             tuple(first or then for first, then in zip(messages, said, strict=True)),
         )
 
-    def _read_outputs(self, wanted: Mapping[str, Reduction], *, trajectories: bool) -> list[int]:
+    def _read_outputs(self, wanted: Mapping[str, OutputReduction], *, trajectories: bool) -> list[int]:
         """Return the places of the outputs that a run must give: all of them, or the reduced ones."""
         asked = self.output_names if trajectories else dict.fromkeys(one.output for one in wanted.values())
         return [self.output_names.index(name) for name in asked]
@@ -200,7 +202,7 @@ class Ensemble:
             wide = np.asarray(self.start(0.0, wide, r, p))
         return wide, np.asarray(~np.isfinite(wide[:, :own]).all(axis=1) & np.isfinite(x).all(axis=1))
 
-    def course(self, step: float, points: int, tolerance: float) -> Course:
+    def make_time_grid(self, step: float, points: int, tolerance: float) -> BatchTimeGrid:
         """Return the times and inputs of a run; beyond the experiment the last inputs stay.
 
         Whatever the communication step, each begins with the inputs that the experiment has at its time.
@@ -210,13 +212,13 @@ class Ensemble:
         turns = np.zeros(points + 1, dtype=bool)
         turns[1:-1] = (inputs[1:] != inputs[:-1]).any(axis=1)
         held = inputs if turns.any() else inputs[:1]
-        return Course(0.0, step, points, self.most, tolerance, self.scale, held, turns)
+        return BatchTimeGrid(0.0, step, points, self.most, tolerance, self.scale, held, turns)
 
     def _faults(
         self,
         n: int,
         given: Mapping[str, npt.ArrayLike],
-        wanted: Mapping[str, Reduction],
+        wanted: Mapping[str, OutputReduction],
         solver: str,
         times: Mapping[str, float],
     ) -> list[Fault]:
@@ -239,7 +241,7 @@ class Ensemble:
         ]
         if solver not in SOLVERS:
             faults.append(Fault(f"there is no solver {solver!r}", "solver", f"take one of {', '.join(SOLVERS)}"))
-        if solver == "rk4" and self.one_by_one:
+        if solver == "rk4" and self.runs_sequentially:
             faults.append(Fault("rk4 knows no events, which this model has", "solver", "take explicit or implicit"))
         numbers = {"n": float(n), **times}
         faults += [
@@ -249,7 +251,7 @@ class Ensemble:
         ]
         return faults
 
-    def _faults_of_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, Reduction]) -> list[Fault]:
+    def _faults_of_derivatives(self, to: tuple[str, ...], wanted: Mapping[str, OutputReduction]) -> list[Fault]:
         """Return every fault of the requested derivatives."""
         if not to:
             return []
@@ -269,21 +271,21 @@ class Ensemble:
         faults += [
             Fault("it has no method differentiate", name, "write one, or take trajectories=True")
             for name, one in wanted.items()
-            if not isinstance(one, Differentiable)
+            if not isinstance(one, DifferentiableReduction)
         ]
         if self.varied is None:
-            what = f"instances with events carry none here: {self.not_varied}"
+            what = f"instances with events carry none here: {self.no_derivatives_reason}"
             faults.append(Fault(what, "sensitivities", "take mb2fmu.sensitivities, one by one"))
         return faults
 
 
-def _apart(carried: Floats, k: int) -> tuple[Floats, Floats]:
+def _separate_derivatives(carried: Floats, k: int) -> tuple[Floats, Floats]:
     """Return values (…, n), and k derivatives of each that stand behind them, (…, n, k)."""
     blocks = carried.reshape(*carried.shape[:-1], k + 1, carried.shape[-1] // (k + 1))
     return np.asarray(blocks[..., 0, :]), np.moveaxis(blocks[..., 1:, :], -2, -1)
 
 
-class _Kept:
+class _BlockReductions:
     """Reductions, block by block.
 
     Args:
@@ -299,7 +301,7 @@ class _Kept:
         self,
         names: Sequence[str],
         select: Sequence[int],
-        wanted: Mapping[str, Reduction],
+        wanted: Mapping[str, OutputReduction],
         n: int,
         k: int,
         step: float,
@@ -310,13 +312,13 @@ class _Kept:
         self._memory = {name: one.begin(n) for name, one in wanted.items()}
         self._derivatives = {name: np.full((n, k), np.nan) for name in wanted}
 
-    def take(self, instances: npt.NDArray[np.intp], moved: Moved) -> None:
+    def take(self, instances: npt.NDArray[np.intp], moved: BatchResult) -> None:
         """Pass on the values of outputs by communication point; derivatives as a whole."""
         for name, one in self._wanted.items():
             place, path = self._places[name], moved.path_outputs
             for k, y in enumerate(np.ascontiguousarray(path[:, :, place].T)):
                 one.take(self._memory[name], instances, np.full(len(instances), self._step * k), y)
-            if self._behind and isinstance(one, Differentiable):
+            if self._behind and isinstance(one, DifferentiableReduction):
                 time = self._step * np.arange(path.shape[1], dtype=np.float64)
                 slopes = path[:, :, [place + behind for behind in self._behind]]
                 self._derivatives[name][instances] = one.differentiate(time, path[:, :, place], slopes)
@@ -330,15 +332,15 @@ class _Kept:
         return reduced, self._derivatives
 
 
-def _fixed_steps(
+def _integrate_fixed_steps(
     ensemble: Ensemble,
     x: Floats,
     p: Floats,
-    course: Course,
+    course: BatchTimeGrid,
     internal: float | None,
     keep: bool,
     select: Sequence[int],
-) -> Moved:
+) -> BatchResult:
     """Return the classical method of order 4 with equal steps, with the arithmetic of ``runtime/solver_rk4.c``."""
     n, points = len(x), course.points
     pieces = 1 if internal is None else max(int(np.ceil(course.step / internal * (1.0 - 1e-9))), 1)
@@ -361,16 +363,16 @@ def _fixed_steps(
             added = total - clock
             rest = rest + ((clock - (total - added)) + (course.step - added))
             clock, rest = total + rest, rest - ((total + rest) - total)
-            x = _projected(ensemble, clock, x, r, p)
+            x = _project_states(ensemble, clock, x, r, p)
         if keep:
             path_x[:, point] = x
         if select:
             # As in a unit, inputs change after the outputs of a communication point have been read.
             path_y[:, point] = ensemble.outputs(clock, x, r, p)[:, list(select)]
-    return Moved(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
+    return BatchResult(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
 
 
-def _projected(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) -> Floats:
+def _project_states(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) -> Floats:
     """Return states moved onto the constraints, where that is possible."""
     if ensemble.project is None:
         return x
@@ -394,7 +396,7 @@ def _rk4_step(ensemble: Ensemble, t: float, h: float, x: Floats, r: Floats, p: F
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class EnsembleRuns:
     """Results of many runs.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""``UnitMotion``: many instances one after the other by their native FMU's Co-Simulation, in a C loop."""
+"""``FmuBatchIntegrator``: many instances one after the other by their native FMU's Co-Simulation, in a C loop."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ToolError
-from mb2fmu.fmu.toolchain.batch_inputs import Asked, Course, CourseRecord, Moved
+from mb2fmu.fmu.toolchain.batch_inputs import BatchArguments, BatchResult, BatchRunStruct, BatchTimeGrid
 
 Floats = npt.NDArray[np.float64]
 
-_CALLS = (
+_FMI_FUNCTIONS = (
     *("fmi2Reset", "fmi2SetupExperiment", "fmi2EnterInitializationMode", "fmi2ExitInitializationMode"),
     *("fmi2SetReal", "fmi2GetReal", "fmi2DoStep"),
 )
 _CO_SIMULATION = 1  # of fmi2Type
-_LISTS = ("states", "parameters", "inputs", "outputs", "selected")
+_REFERENCE_LISTS = ("states", "parameters", "inputs", "outputs", "selected")
 
-_LOGGER = ctypes.CFUNCTYPE(
+_LOGGER_TYPE = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p
 )  # messages of our FMUs are complete: nothing follows them
-_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
-_FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_ALLOCATE_TYPE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+_FREE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class _Callbacks(ctypes.Structure):
+class _Fmi2CallbackFunctions(ctypes.Structure):
     """``fmi2CallbackFunctions``; mb2fmu's units allocate their own memory."""
 
     _fields_ = (
-        *(("logger", _LOGGER), ("allocate", _ALLOCATE), ("free", _FREE)),
+        *(("logger", _LOGGER_TYPE), ("allocate", _ALLOCATE_TYPE), ("free", _FREE_TYPE)),
         *(("finished", ctypes.c_void_p), ("environment", ctypes.c_void_p)),
     )
 
 
-class _Unit(ctypes.Structure):
+class _BatchFmuStruct(ctypes.Structure):
     """``mb2fmu_run_unit`` of ``batch_unit.c``."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("component", *_CALLS, *_LISTS)),
-        *((f"n_{name}", ctypes.c_long) for name in _LISTS[:-1]),
+        *((name, ctypes.c_void_p) for name in ("component", *_FMI_FUNCTIONS, *_REFERENCE_LISTS)),
+        *((f"n_{name}", ctypes.c_long) for name in _REFERENCE_LISTS[:-1]),
         ("instance", ctypes.c_long),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class UnitPlaces:
+class FmuValueReferences:
     """The FMU's names of its variables.
 
     Attributes:
@@ -66,7 +66,7 @@ class UnitPlaces:
     outputs: tuple[int, ...]
 
 
-class UnitMotion:
+class FmuBatchIntegrator:
     """Integrates instances by their unit, with its bits, also through events; releases Python's lock.
 
     Args:
@@ -78,18 +78,25 @@ class UnitMotion:
         ToolError: If the FMU makes no instance.
     """
 
-    def __init__(self, unit: ctypes.CDLL, loop: ctypes.CDLL, places: UnitPlaces) -> None:
+    def __init__(self, unit: ctypes.CDLL, loop: ctypes.CDLL, places: FmuValueReferences) -> None:
         self._unit, self._places = unit, places
         self._run = loop.mb2fmu_unit_runs
         self._run.restype = None
-        self._run.argtypes = [ctypes.POINTER(_Unit), ctypes.POINTER(CourseRecord), ctypes.c_long, ctypes.c_long]
+        self._run.argtypes = [
+            ctypes.POINTER(_BatchFmuStruct),
+            ctypes.POINTER(BatchRunStruct),
+            ctypes.c_long,
+            ctypes.c_long,
+        ]
         self._said: dict[int, str] = {}
-        self._record = _Unit(**{name: ctypes.cast(getattr(unit, name), ctypes.c_void_p).value for name in _CALLS})
-        self._lists = {name: np.array(getattr(places, name), dtype=np.uint32) for name in _LISTS[:-1]}
+        self._record = _BatchFmuStruct(
+            **{name: ctypes.cast(getattr(unit, name), ctypes.c_void_p).value for name in _FMI_FUNCTIONS}
+        )
+        self._lists = {name: np.array(getattr(places, name), dtype=np.uint32) for name in _REFERENCE_LISTS[:-1]}
         for name, references in self._lists.items():
             setattr(self._record, name, references.ctypes.data)
             setattr(self._record, f"n_{name}", len(references))
-        self._callbacks = _Callbacks(_LOGGER(self._hear), _ALLOCATE(), _FREE(), None, None)
+        self._callbacks = _Fmi2CallbackFunctions(_LOGGER_TYPE(self._hear), _ALLOCATE_TYPE(), _FREE_TYPE(), None, None)
         unit.fmi2Instantiate.restype = ctypes.c_void_p
         self._record.component = unit.fmi2Instantiate(
             b"instance", _CO_SIMULATION, places.token.encode(), None, ctypes.byref(self._callbacks), 0, 1
@@ -103,12 +110,12 @@ class UnitMotion:
             self._unit.fmi2FreeInstance(ctypes.c_void_p(self._record.component))
 
     def __call__(
-        self, x0: Floats, p: Floats, course: Course, *, states: bool = False, outputs: Sequence[int] = ()
-    ) -> Moved:
+        self, x0: Floats, p: Floats, course: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
+    ) -> BatchResult:
         """Move instances to their last communication points; arguments as of ``CompiledMotion``."""
         places = self._places
         widths = (len(places.states), len(places.inputs), len(places.parameters))
-        asked = Asked(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
+        asked = BatchArguments(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
         selected = np.array([places.outputs[place] for place in outputs], dtype=np.uint32)
         self._record.selected = selected.ctypes.data
         self._said.clear()
@@ -122,7 +129,9 @@ class UnitMotion:
             self._said[int(self._record.instance)] = text
 
 
-def places_of(token: str, references: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> UnitPlaces:
+def find_value_references(
+    token: str, references: Mapping[str, int], names: Mapping[str, Sequence[str]]
+) -> FmuValueReferences:
     """Return value references by the names of variables.
 
     Args:
@@ -130,5 +139,5 @@ def places_of(token: str, references: Mapping[str, int], names: Mapping[str, Seq
         references: FMU name → value reference.
         names: ``states``, ``parameters``, ``inputs`` and ``outputs`` → FMU names in order.
     """
-    found = {each: tuple(references[name] for name in names[each]) for each in _LISTS[:-1]}
-    return UnitPlaces(f"{{{token}}}", **found)
+    found = {each: tuple(references[name] for name in names[each]) for each in _REFERENCE_LISTS[:-1]}
+    return FmuValueReferences(f"{{{token}}}", **found)

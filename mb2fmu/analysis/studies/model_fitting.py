@@ -1,4 +1,4 @@
-"""``fit``: estimate unknowns from measurements, by least squares with exact derivatives, with uncertainty.
+"""``fit_unknowns``: estimate unknowns from measurements, by least squares with exact derivatives, with uncertainty.
 
 Every measured column counts in units of its noise, which is found from what is left over: first all columns count by
 how much they vary, then by what the first fit leaves. With J the derivatives in these units, the covariance of the
@@ -24,29 +24,29 @@ from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 
 Floats = npt.NDArray[np.float64]
 
-Predict = Callable[[Floats], tuple[Floats, Floats]]
+PredictFunction = Callable[[Floats], tuple[Floats, Floats]]
 """Unknowns (n,) → what was measured as it would be, (n_data,), and its derivatives, (n_data, n)."""
 
-UNSEEN = 1e-7
+UNOBSERVABLE_RATIO = 1e-7
 """Of the largest singular value: below it a direction changes nothing that was measured."""
 
-ALIKE = 0.95
+HIGH_CORRELATION = 0.95
 """Correlation above which two unknowns are said to be hard to tell apart."""
 
-NUMERICAL = 1e-8
+NUMERICAL_NOISE_RATIO = 1e-8
 """Of a column's variation: where no more is left over, it is what the integration errs by."""
 
-CLEAN = "no noise is left over: intervals are those of the integration's own errors, if these were random"
+NO_NOISE_NOTE = "no noise is left over: intervals are those of the integration's own errors, if these were random"
 
-NEIGHBOURS = 0.5
+SYSTEMATIC_ERROR_CORRELATION = 0.5
 """Correlation of neighbouring errors of a column above which they are no noise, if that is no chance."""
 
-BENT = 1.5
+NONLINEARITY_RATIO = 1.5
 """How many times more, or less, than on a straight line the squares grow before an interval is called rough."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class FitUnknown:
     """An unknown quantity.
 
     Attributes:
@@ -65,7 +65,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FitResult:
     """Result of a fit.
 
     Attributes:
@@ -81,7 +81,7 @@ class Fitted:
         curves: What was measured, beside what the model gives with the values.
     """
 
-    unknowns: tuple[Unknown, ...]
+    unknowns: tuple[FitUnknown, ...]
     values: Floats
     deviations: Floats
     intervals: Floats
@@ -93,14 +93,14 @@ class Fitted:
     curves: tuple[FittedCurve, ...] = ()
 
 
-def fit(
-    unknowns: Sequence[Unknown],
-    predict: Predict,
+def fit_unknowns(
+    unknowns: Sequence[FitUnknown],
+    predict: PredictFunction,
     measured: Floats,
     columns: Sequence[str],
     *,
     precision: float = 1e-10,
-) -> Fitted:
+) -> FitResult:
     """Find the unknowns.
 
     Args:
@@ -118,24 +118,26 @@ def fit(
         raise AnalysisError("nothing can be fitted:", [Fault(what, remedy="measure more, or free less")])
     names = np.array(columns)
     spread = {name: float(np.std(measured[names == name])) or 1.0 for name in dict.fromkeys(columns)}
-    search = _Search(unknowns, predict, measured, precision)
+    search = _LeastSquaresSearch(unknowns, predict, measured, precision)
     found = search.run(np.array([spread[name] for name in columns]), np.array([each.start for each in unknowns]))
-    left = search.left_over(found)
+    left = search.residuals(found)
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
     floor = {name: max(noise[name], 1e-9 * spread[name]) for name in spread}
     weights = np.array([floor[name] for name in columns])
     found = search.run(weights, found)
-    left = search.left_over(found)
+    left = search.residuals(found)
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
-    clean = all(noise[name] <= NUMERICAL * spread[name] for name in spread)
-    judged = _judged(search, found, weights, noise, clean=clean)
-    return judged if clean else replace(judged, words=(*judged.words, *_systematic(left, names)))
+    clean = all(noise[name] <= NUMERICAL_NOISE_RATIO * spread[name] for name in spread)
+    judged = _estimate_uncertainty(search, found, weights, noise, clean=clean)
+    return judged if clean else replace(judged, words=(*judged.words, *_systematic_error_notes(left, names)))
 
 
-class _Search:
+class _LeastSquaresSearch:
     """Least squares over the unknowns; the last motion is kept, since values and derivatives come together."""
 
-    def __init__(self, unknowns: Sequence[Unknown], predict: Predict, measured: Floats, precision: float) -> None:
+    def __init__(
+        self, unknowns: Sequence[FitUnknown], predict: PredictFunction, measured: Floats, precision: float
+    ) -> None:
         self.unknowns, self._predict, self._measured = tuple(unknowns), predict, measured
         self._last: tuple[bytes, Floats, Floats] = (b"", measured, measured)
         self.evaluations, self.begun, self._precision = 0, False, max(precision, 1e-10)
@@ -151,7 +153,7 @@ class _Search:
             self.begun = True
         return self._last[1], self._last[2]
 
-    def left_over(self, values: Floats) -> Floats:
+    def residuals(self, values: Floats) -> Floats:
         """Return the residuals: predicted minus measured."""
         return self.at(values)[0] - self._measured
 
@@ -162,7 +164,7 @@ class _Search:
         def left(scaled: Floats) -> Floats:
             """Return weighted residuals at scaled unknowns; infinite where the model has no motion."""
             try:
-                return np.asarray(self.left_over(scaled * self.sizes) / weights)
+                return np.asarray(self.residuals(scaled * self.sizes) / weights)
             except Mb2FmuError:  # there is no motion there: the search takes a shorter step from where it is
                 if not self.begun:
                     raise
@@ -189,19 +191,21 @@ class _Search:
         return np.asarray(answer.x * self.sizes)
 
 
-def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, float], *, clean: bool) -> Fitted:
+def _estimate_uncertainty(
+    search: _LeastSquaresSearch, values: Floats, weights: Floats, noise: dict[str, float], *, clean: bool
+) -> FitResult:
     """Return the uncertainty of the fitted values."""
     unknowns, n = search.unknowns, len(values)
     J = search.at(values)[1] / weights[:, None]
     size = np.where(values != 0.0, np.abs(values), search.sizes)
     _, singular, Vt = np.linalg.svd(J * size, full_matrices=False)
-    seen = singular > UNSEEN * max(float(singular[0]), 1e-300)
+    seen = singular > UNOBSERVABLE_RATIO * max(float(singular[0]), 1e-300)
     rank = int(seen.sum())
     spread = (Vt[seen].T / singular[seen]) if rank else np.zeros((n, 0))
     covariance = (spread @ spread.T) * np.outer(size, size)
     # What the weights leave is one per number where noise was found from the same fit; few numbers leave less.
     degrees = max(len(weights) - rank, 1)
-    left = search.left_over(values) / weights
+    left = search.residuals(values) / weights
     covariance *= float(left @ left) / degrees
     deviations = np.sqrt(np.diag(covariance))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -209,14 +213,20 @@ def _judged(search: _Search, values: Floats, weights: Floats, noise: dict[str, f
     unseen = Vt[~seen]
     blind = (np.abs(unseen) > 1e-3).any(axis=0) if len(unseen) else np.zeros(n, dtype=bool)
     deviations = np.where(blind, np.inf, deviations)
-    words = [*_unseen(unknowns, unseen), *_alike(unknowns, correlation, blind), *_at_bounds(unknowns, values)]
-    words += [CLEAN] if clean else _rough(search, values, weights, covariance, blind)
+    words = [
+        *_unobservable_notes(unknowns, unseen),
+        *_correlation_notes(unknowns, correlation, blind),
+        *_bound_notes(unknowns, values),
+    ]
+    words += [NO_NOISE_NOTE] if clean else _nonlinearity_notes(search, values, weights, covariance, blind)
     intervals = deviations * float(student.ppf(0.975, degrees))
-    return Fitted(unknowns, values, deviations, intervals, correlation, rank, noise, tuple(words), search.evaluations)
+    return FitResult(
+        unknowns, values, deviations, intervals, correlation, rank, noise, tuple(words), search.evaluations
+    )
 
 
-def _rough(
-    search: _Search, values: Floats, weights: Floats, covariance: Floats, blind: npt.NDArray[np.bool_]
+def _nonlinearity_notes(
+    search: _LeastSquaresSearch, values: Floats, weights: Floats, covariance: Floats, blind: npt.NDArray[np.bool_]
 ) -> list[str]:
     """Say whose linearized intervals are inaccurate because the motion is nonlinear.
 
@@ -224,7 +234,7 @@ def _rough(
     """
     low, high = (np.array([getattr(each, side) for each in search.unknowns]) for side in ("low", "high"))
     deviations = np.sqrt(np.diag(covariance))
-    left = search.left_over(values) / weights
+    left = search.residuals(values) / weights
     least, degrees = float(left @ left), max(len(left) - len(values), 1)
     rough = []
     for i in np.flatnonzero(~blind & (deviations > 0.0)).tolist():
@@ -234,11 +244,11 @@ def _rough(
             if (at < low).any() or (at > high).any():
                 continue
             try:
-                moved = search.left_over(at) / weights
+                moved = search.residuals(at) / weights
             except Mb2FmuError:  # there is no motion there
                 moved = np.full_like(left, np.inf)
             growth = (float(moved @ moved) - least) / (least / degrees) if least else 4.0
-            if not 4.0 / BENT < growth < 4.0 * BENT:
+            if not 4.0 / NONLINEARITY_RATIO < growth < 4.0 * NONLINEARITY_RATIO:
                 rough.append(search.unknowns[i].name)
                 break
     if not rough:
@@ -247,14 +257,17 @@ def _rough(
     return [f"{whose} rough: so far from the value the motion does not change in proportion; measure more, or longer"]
 
 
-def _systematic(left: Floats, names: npt.NDArray[np.str_]) -> list[str]:
+def _systematic_error_notes(left: Floats, names: npt.NDArray[np.str_]) -> list[str]:
     """Say which columns' errors follow a course instead of being noise: the model is another one than was measured."""
     found = []
     for name in dict.fromkeys(names.tolist()):
         errors = left[names == name]
         errors = errors - errors.mean()
         squares, n = float(errors @ errors), len(errors)
-        if squares > 0.0 and float(errors[1:] @ errors[:-1]) > max(NEIGHBOURS, 3.0 / np.sqrt(n)) * squares:
+        if (
+            squares > 0.0
+            and float(errors[1:] @ errors[:-1]) > max(SYSTEMATIC_ERROR_CORRELATION, 3.0 / np.sqrt(n)) * squares
+        ):
             found.append(name)
     if not found:
         return []
@@ -262,7 +275,7 @@ def _systematic(left: Floats, names: npt.NDArray[np.str_]) -> list[str]:
     return [f"what is left over of {', '.join(found)} follows a course, where noise would not: {why}; see --report"]
 
 
-def _unseen(unknowns: Sequence[Unknown], directions: Floats) -> list[str]:
+def _unobservable_notes(unknowns: Sequence[FitUnknown], directions: Floats) -> list[str]:
     """Say which joint changes leave all measured values unchanged."""
     words = []
     for direction in directions:
@@ -279,7 +292,7 @@ def _unseen(unknowns: Sequence[Unknown], directions: Floats) -> list[str]:
     return words
 
 
-def _alike(unknowns: Sequence[Unknown], correlation: Floats, blind: npt.NDArray[np.bool_]) -> list[str]:
+def _correlation_notes(unknowns: Sequence[FitUnknown], correlation: Floats, blind: npt.NDArray[np.bool_]) -> list[str]:
     """Say which unknowns are hard to distinguish."""
     n = len(unknowns)
     pairs = [(i, j) for i in range(n) for j in range(i) if not (blind[i] or blind[j])]
@@ -287,11 +300,11 @@ def _alike(unknowns: Sequence[Unknown], correlation: Floats, blind: npt.NDArray[
         f"{unknowns[j].name} and {unknowns[i].name} are hard to tell apart (correlation {correlation[i, j]:+.3f}): an "
         "error of one is made up for by the other"
         for i, j in pairs
-        if abs(correlation[i, j]) > ALIKE
+        if abs(correlation[i, j]) > HIGH_CORRELATION
     ]
 
 
-def _at_bounds(unknowns: Sequence[Unknown], values: Floats) -> list[str]:
+def _bound_notes(unknowns: Sequence[FitUnknown], values: Floats) -> list[str]:
     """Say which unknowns ended at a bound."""
     return [
         f"{each.name} ended at its bound {bound:g}: the best value may lie beyond"

@@ -8,13 +8,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.study_plan import DIRECTIONS, Direction
+from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, Direction
 
 Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
+IndexArray = npt.NDArray[np.intp]
 
 
-def crosses(before: Floats, after: Floats, level: float, direction: Direction) -> npt.NDArray[np.bool_]:
+def find_crossings(before: Floats, after: Floats, level: float, direction: Direction) -> npt.NDArray[np.bool_]:
     """Return where a value reaches or passes a level in that direction; a start on the level does not count.
 
     Args:
@@ -27,7 +27,7 @@ def crosses(before: Floats, after: Floats, level: float, direction: Direction) -
     return rises if direction == "rising" else falls if direction == "falling" else rises | falls
 
 
-class Reduction(Protocol):
+class OutputReduction(Protocol):
     """One number per instance, from an output at communication points.
 
     Attributes:
@@ -43,7 +43,7 @@ class Reduction(Protocol):
         """Allocate memory for n instances."""
         ...
 
-    def take(self, memory: Floats, instance: Indices, t: Floats, y: Floats) -> None:
+    def take(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:
         """Take the next values of some instances."""
         ...
 
@@ -53,7 +53,7 @@ class Reduction(Protocol):
 
 
 @runtime_checkable
-class Differentiable(Protocol):
+class DifferentiableReduction(Protocol):
     """A reduction with derivatives."""
 
     def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:
@@ -84,7 +84,7 @@ class Largest:
         """Start with no value."""
         return np.full(n, -np.inf)
 
-    def take(self, memory: Floats, instance: Indices, t: Floats, y: Floats) -> None:  # noqa: ARG002
+    def take(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:  # noqa: ARG002
         """Keep the larger of the value so far and the new one."""
         memory[instance] = np.maximum(memory[instance], y)
 
@@ -116,18 +116,18 @@ class FirstCrossing:
 
     def __post_init__(self) -> None:
         """Refuse an unknown direction."""
-        if self.direction not in DIRECTIONS:
-            msg = f"{self.direction!r} is no direction: one of {', '.join(DIRECTIONS)}"
+        if self.direction not in CROSSING_DIRECTIONS:
+            msg = f"{self.direction!r} is no direction: one of {', '.join(CROSSING_DIRECTIONS)}"
             raise ValueError(msg)
 
     def begin(self, n: int) -> Floats:
         """Begin without a crossing; store time and value of the last point."""
         return np.full((n, 3), np.nan)
 
-    def take(self, memory: Floats, instance: Indices, t: Floats, y: Floats) -> None:
+    def take(self, memory: Floats, instance: IndexArray, t: Floats, y: Floats) -> None:
         """Look for a change of side."""
         before, was, found = memory[instance].T
-        now = np.isnan(found) & crosses(was, y, self.level, self.direction)
+        now = np.isnan(found) & find_crossings(was, y, self.level, self.direction)
         with np.errstate(divide="ignore", invalid="ignore"):
             time = before + (t - before) * ((self.level - was) / (y - was))
         memory[instance] = np.column_stack([t, y, np.where(now, time, found)])
@@ -138,7 +138,7 @@ class FirstCrossing:
 
     def differentiate(self, time: Floats, y: Floats, slopes: Floats) -> Floats:
         """Return the derivatives of the times; NaN where there is no crossing."""
-        found = crosses(y[:, :-1], y[:, 1:], self.level, self.direction)
+        found = find_crossings(y[:, :-1], y[:, 1:], self.level, self.direction)
         at, each = np.argmax(found, axis=1), np.arange(len(y))
         before, after = y[each, at], y[each, at + 1]
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-RESAMPLES = 400
-_PROBABILITY = 0.95
+BOOTSTRAP_RESAMPLES = 400
+_CONFIDENCE_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Indices:
+class SobolIndices:
     """Sobol' indices of one result.
 
     Attributes:
@@ -36,7 +36,7 @@ class Indices:
     used: int
 
 
-def sobol_indices(values: Floats, d: int, seed: int = 0) -> Indices:
+def estimate_sobol_indices(values: Floats, d: int, seed: int = 0) -> SobolIndices:
     """Estimate the indices from the results of all cases.
 
     Args:
@@ -49,17 +49,17 @@ def sobol_indices(values: Floats, d: int, seed: int = 0) -> Indices:
     n = parts.shape[1]
     if n < 2 or float(np.ptp(parts[:2])) == 0.0:
         nothing, bounds = np.full(d, np.nan), np.full((d, 2), np.nan)
-        return Indices(nothing, nothing, bounds, bounds, n)
+        return SobolIndices(nothing, nothing, bounds, bounds, n)
     parts = parts - parts[:2].mean()  # what is common to all only loses digits
-    first, total = _estimates(parts)
+    first, total = _index_estimates(parts)
     rng = np.random.default_rng(seed)
-    drawn = [_estimates(parts[:, rng.integers(0, n, n)]) for _ in range(RESAMPLES)]
-    levels = (0.5 * (1.0 - _PROBABILITY), 0.5 * (1.0 + _PROBABILITY))
+    drawn = [_index_estimates(parts[:, rng.integers(0, n, n)]) for _ in range(BOOTSTRAP_RESAMPLES)]
+    levels = (0.5 * (1.0 - _CONFIDENCE_LEVEL), 0.5 * (1.0 + _CONFIDENCE_LEVEL))
     between = [np.nanquantile([each[k] for each in drawn], levels, axis=0).T for k in (0, 1)]
-    return Indices(first, total, between[0], between[1], n)
+    return SobolIndices(first, total, between[0], between[1], n)
 
 
-def _estimates(parts: Floats) -> tuple[Floats, Floats]:
+def _index_estimates(parts: Floats) -> tuple[Floats, Floats]:
     """Return first-order and total indices."""
     a, b, mixed = parts[0], parts[1], parts[2:]
     variance = float(parts[:2].var())

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.case_runner import Column, Job
-from mb2fmu.analysis.studies.case_samples import Axis, sample
-from mb2fmu.analysis.studies.study_plan import MOST_CASES, StudyPlan, Value, Varied, Wanted
+from mb2fmu.analysis.studies.case_runner import CaseJob, ResultColumn
+from mb2fmu.analysis.studies.case_samples import VariedAxis, sample_cases
+from mb2fmu.analysis.studies.study_plan import MAX_CASES, RequestedResult, StudyPlan, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.value_overrides import parse_number
 from mb2fmu.units import display_conversion
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind
 
 Floats = npt.NDArray[np.float64]
-Signal = Callable[[float], float]
-ReadSignals = Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, Signal]]
+InputSignal = Callable[[float], float]
+ReadSignals = Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, InputSignal]]
 
-EXCHANGE_TOLERANCE, TIGHTEST = 1e-3, 1e-12
+MODEL_EXCHANGE_TOLERANCE_RATIO, TIGHTEST_TOLERANCE = 1e-3, 1e-12
 """Of the integrator that drives Model Exchange, in parts of the experiment's, as ``validation.simulate`` has it."""
-STOP, STEPS, TOLERANCE = 10.0, 1000, 1e-6
+DEFAULT_STOP_S, DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE = 10.0, 1000, 1e-6
 """Of FMUs that say nothing of their experiment: s, communication steps, relative."""
-RESERVED = ("case", "message")
+RESERVED_COLUMNS = ("case", "message")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Study:
+class ResolvedStudy:
     """A resolved study.
 
     Attributes:
@@ -57,8 +57,8 @@ class Study:
     varied: Mapping[str, str]
     cases: Floats
     results: Mapping[str, str]
-    wanted: tuple[Wanted, ...]
-    job: Job
+    wanted: tuple[RequestedResult, ...]
+    job: CaseJob
     fixed: Mapping[str, float]
     inputs: Mapping[str, Value]
     units: Mapping[str, str]
@@ -69,7 +69,7 @@ class Study:
         """End of the experiment, s."""
         return self.job.step * len(self.job.held)
 
-    def fingerprint(self) -> dict[str, str]:
+    def content_hashes(self) -> dict[str, str]:
         """Return name → SHA-256 of each thing that must be unchanged when an interrupted study continues."""
         request = json.dumps(self.job.request, sort_keys=True).encode()
         j = self.job
@@ -82,15 +82,15 @@ class Study:
         return {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
 
 
-def resolve(
+def resolve_study(
     plan: StudyPlan,
     described: Description,
     unit: UnitDescription,
     table: Table | None,
-    defaults: Mapping[str, Signal],
+    defaults: Mapping[str, InputSignal],
     read_signals: ReadSignals,
     earlier: Sequence[Fault] = (),
-) -> Study:
+) -> ResolvedStudy:
     """Look up all names of the plan.
 
     Args:
@@ -105,15 +105,15 @@ def resolve(
     Raises:
         AnalysisError: With every fault, the earlier ones first.
     """
-    return _Resolver(plan, described, unit, earlier).study(table, defaults, read_signals)
+    return _StudyResolver(plan, described, unit, earlier).study(table, defaults, read_signals)
 
 
-def _constant(value: float) -> Signal:
+def _constant_signal(value: float) -> InputSignal:
     """Return an input that keeps one value."""
     return lambda _t: value
 
 
-class _Resolver:
+class _StudyResolver:
     """Looks up names, and collects faults."""
 
     def __init__(
@@ -127,9 +127,9 @@ class _Resolver:
     def study(
         self,
         table: Table | None,
-        defaults: Mapping[str, Signal],
+        defaults: Mapping[str, InputSignal],
         read_signals: ReadSignals,
-    ) -> Study:
+    ) -> ResolvedStudy:
         """Return the whole study: variables, results and cases."""
         self._plan = plan = self._spread(self._plan)
         step, steps = self._times()
@@ -141,13 +141,13 @@ class _Resolver:
         kind = self._kind()
         self._refuse_faults()
         used = [name for name in self._entrances() if name in {*signals, *fixed, *names}]
-        job = Job(
-            request=self._request(kind), step=step, tolerance=self._experiment("tolerance", TOLERANCE),
+        job = CaseJob(
+            request=self._request(kind), step=step, tolerance=self._experiment("tolerance", DEFAULT_TOLERANCE),
             **self._places(names, fixed, signals, used, (step, steps)),
             read=tuple(self._unit.variables[name].reference for name in read), names=tuple(read), columns=columns,
             kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
         )  # fmt: skip
-        return Study(
+        return ResolvedStudy(
             plan, str(self._described.attributes.get("modelName", "")), {name: self._unit_of(name) for name in names},
             cases,
             {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,
@@ -169,7 +169,7 @@ class _Resolver:
         """Return the names of the FMU's inputs that are real numbers."""
         return [name for name, v in self._unit.variables.items() if v.causality == "input" and v.real]
 
-    def _signals(self, read: ReadSignals, stop: float) -> Mapping[str, Signal]:
+    def _signals(self, read: ReadSignals, stop: float) -> Mapping[str, InputSignal]:
         """Return the plan's inputs as functions of time; their faults are told with the others."""
         try:
             return read(self._plan.inputs, {name: self._unit_of(name) for name in self._entrances()}, stop)
@@ -195,11 +195,11 @@ class _Resolver:
     def _request(self, kind: UnitKind) -> dict[str, object]:
         """Return what the driver has to know of the unit."""
         unit = self._unit
-        tolerance = self._experiment("tolerance", TOLERANCE)
+        tolerance = self._experiment("tolerance", DEFAULT_TOLERANCE)
         return {
             "version": unit.version, "kind": kind, "identifier": unit.identifiers[kind], "token": unit.token,
             "arrays": list(unit.arrays.items()),
-            "integration_tolerance": max(EXCHANGE_TOLERANCE * tolerance, TIGHTEST), "states": unit.states,
+            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_RATIO * tolerance, TIGHTEST_TOLERANCE), "states": unit.states,
             "indicators": unit.indicators, "completes_steps": unit.completes_steps, "troubles": list(unit.troubles),
         }  # fmt: skip
 
@@ -207,11 +207,11 @@ class _Resolver:
         self,
         names: Sequence[str],
         fixed: Mapping[str, float],
-        signals: Mapping[str, Signal],
+        signals: Mapping[str, InputSignal],
         used: Sequence[str],
         steps: tuple[float, int],
     ) -> dict[str, Any]:
-        """Return where the numbers of a case go: start values and parameters, then inputs; as :class:`Job` has them.
+        """Return where the numbers of a case go: start values and parameters, then inputs; as :class:`CaseJob` has them.
 
         Args:
             names: What varies.
@@ -222,7 +222,7 @@ class _Resolver:
         """
         variables, entrances = self._unit.variables, self._entrances()
         step, count = steps
-        signals = {**signals, **{name: _constant(value) for name, value in fixed.items() if name in entrances}}
+        signals = {**signals, **{name: _constant_signal(value) for name, value in fixed.items() if name in entrances}}
         varied = [name for name in names if name in entrances]
         starts = [name for name in names if name not in entrances]
         others = [name for name in fixed if name not in entrances]
@@ -250,12 +250,12 @@ class _Resolver:
             first = ends[0] if low is None else max(ends[0], low)
             last = ends[1] if high is None else min(ends[1], high)
             if np.isfinite(value) and first < last:
-                found.append(Varied(name, "uniform", (first, last)))
+                found.append(VariedQuantity(name, "uniform", (first, last)))
         if not found:
             what = "the FMU has no parameter with a value other than 0 that can be set"
             self._fault(what, "cases.spread", "name what varies: [vary] in a plan, --vary on the command line")
-        if plan.count * (len(found) + 2 if plan.indices else 1) > MOST_CASES:
-            self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
+        if plan.count * (len(found) + 2 if plan.indices else 1) > MAX_CASES:
+            self._fault(f"more than {MAX_CASES:,} cases", "cases.count", "take fewer")
         return replace(plan, varied=tuple(found))
 
     def _is_free_parameter(self, name: str) -> bool:
@@ -274,7 +274,7 @@ class _Resolver:
             if not self._set(each.name, "vary") or not each.numbers:
                 continue
             before = len(self._faults)
-            axis = Axis(each.law, self._scaled(each.name, each.numbers, each.law), each.count)
+            axis = VariedAxis(each.law, self._scaled(each.name, each.numbers, each.law), each.count)
             if len(self._faults) > before:
                 continue
             if axis.fault():
@@ -286,10 +286,10 @@ class _Resolver:
         if self._earlier or len(axes) < len(names) or not axes:
             return names, np.zeros((0, len(names)))
         n = int(np.prod([float(len(axis.numbers) if axis.law == "values" else axis.count) for axis in axes]))
-        if plan.method == "grid" and n > MOST_CASES:
+        if plan.method == "grid" and n > MAX_CASES:
             self._fault(f"the grid has {n:.3g} cases", "vary", "take fewer points, or latin-hypercube")
             return names, np.zeros((0, len(names)))
-        cases = sample(plan.method, axes, plan.count, plan.seed, indices=plan.indices)
+        cases = sample_cases(plan.method, axes, plan.count, plan.seed, indices=plan.indices)
         self._bounds(names, cases)
         return names, cases
 
@@ -337,7 +337,7 @@ class _Resolver:
             found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
         return tuple(found)
 
-    def _columns(self, wanted: tuple[Wanted, ...]) -> tuple[tuple[Column, ...], list[str]]:
+    def _columns(self, wanted: tuple[RequestedResult, ...]) -> tuple[tuple[ResultColumn, ...], list[str]]:
         """Return results in the runner's form, and the variables to read for them."""
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
@@ -346,24 +346,26 @@ class _Resolver:
                 self._fault(f"{name} is no variable that can be read", "results", self._like(name, self._readable()))
         read = list(dict.fromkeys(names))
         for each in wanted:
-            if each.name in RESERVED or each.name in {varied.name for varied in self._plan.varied}:
+            if each.name in RESERVED_COLUMNS or each.name in {varied.name for varied in self._plan.varied}:
                 self._fault("a column is called so already", f"results.{each.name}", "give another name")
         columns = []
         for each in wanted:
             level = 0.0
             if each.take == "first-crossing" and each.of in self._variables:
                 level = self._number(each.of, each.level, f"results.{each.name}", "level")
-            columns.append(Column(read.index(each.of), each.take, level, each.direction))
+            columns.append(ResultColumn(read.index(each.of), each.take, level, each.direction))
         return tuple(columns), read
 
-    def _outputs(self) -> tuple[Wanted, ...]:
+    def _outputs(self) -> tuple[RequestedResult, ...]:
         """Return all outputs at the end; of an FMU without outputs its continuous variables."""
         reals = {name: v for name, v in self._unit.variables.items() if v.real}
         found = [name for name, v in reals.items() if v.causality == "output"]
         found = found or [n for n, v in reals.items() if v.variability == "continuous" and v.causality == "local"]
         if not found:
             self._fault("the FMU has nothing that changes", "results", "is it the right FMU?")
-        return tuple(Wanted(f"{name} at the end" if name in RESERVED else name, name, "end") for name in found)
+        return tuple(
+            RequestedResult(f"{name} at the end" if name in RESERVED_COLUMNS else name, name, "end") for name in found
+        )
 
     def _readable(self) -> list[str]:
         """Return the names of all real variables except time."""
@@ -401,8 +403,8 @@ class _Resolver:
 
     def _times(self) -> tuple[float, int]:
         """Return the communication step and the number of steps."""
-        stop = self._plan.stop or self._experiment("stopTime", STOP)
-        step = self._plan.step or self._experiment("stepSize", stop / STEPS)
+        stop = self._plan.stop or self._experiment("stopTime", DEFAULT_STOP_S)
+        step = self._plan.step or self._experiment("stepSize", stop / DEFAULT_STEP_COUNT)
         if not 0.0 < step <= stop:
             if any(fault.where in {"stop", "step"} for fault in self._earlier):  # one of them is not what was meant
                 return 1.0, 1

@@ -16,24 +16,24 @@ Format = Literal["parquet", "zarr"]
 Direction = Literal["either", "rising", "falling"]
 Value = float | str
 
-METHODS: tuple[Method, ...] = ("grid", "latin-hypercube", "sobol", "table")
-TAKES: tuple[Take, ...] = ("end", "largest", "smallest", "mean", "rms", "first-crossing")
-DIRECTIONS: tuple[Direction, ...] = ("either", "rising", "falling")
-WORST = ("largest", "smallest")
-MOST_CASES = 100_000_000
-_KEYS = (
+SAMPLING_METHODS: tuple[Method, ...] = ("grid", "latin-hypercube", "sobol", "table")
+REDUCTION_KINDS: tuple[Take, ...] = ("end", "largest", "smallest", "mean", "rms", "first-crossing")
+CROSSING_DIRECTIONS: tuple[Direction, ...] = ("either", "rising", "falling")
+WORST_ENDS = ("largest", "smallest")
+MAX_CASES = 100_000_000
+_PLAN_KEYS = (
     *("model", "fmu", "arguments", "kind", "stop", "step", "time_limit", "set", "inputs", "cases", "vary", "results"),
     *("trajectories", "trajectory_format"),
 )
-_OF_CASES = ("method", "count", "seed", "indices", "file", "spread")
-_OF_VARY = ("values", "from", "to", "count", "scale", "mean", "deviation")
-_OF_RESULT = ("of", "take", "level", "direction", "worst")
-FORMATS: tuple[Format, ...] = ("parquet", "zarr")
-_KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
+_CASES_KEYS = ("method", "count", "seed", "indices", "file", "spread")
+_VARY_KEYS = ("values", "from", "to", "count", "scale", "mean", "deviation")
+_RESULT_KEYS = ("of", "take", "level", "direction", "worst")
+TRAJECTORY_FORMATS: tuple[Format, ...] = ("parquet", "zarr")
+_INTERFACE_KINDS = {"cs": "CoSimulation", "me": "ModelExchange"}
 
 
 @dataclass(frozen=True, slots=True)
-class Varied:
+class VariedQuantity:
     """A quantity that differs between cases.
 
     Attributes:
@@ -50,7 +50,7 @@ class Varied:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedResult:
     """One kept number of a case.
 
     Attributes:
@@ -76,7 +76,7 @@ class StudyPlan:
 
     Attributes:
         source: Model file or unit, as written.
-        of_unit: It is a unit.
+        source_is_fmu: It is a unit.
         arguments: Of the model's function.
         kind: How an FMU is run; None: as Co-Simulation if it can do that.
         stop: s; None: as the experiment.
@@ -97,7 +97,7 @@ class StudyPlan:
     """
 
     source: str
-    of_unit: bool
+    source_is_fmu: bool
     arguments: Mapping[str, Any]
     kind: Literal["CoSimulation", "ModelExchange"] | None
     stop: float | None
@@ -111,8 +111,8 @@ class StudyPlan:
     indices: bool
     table: str
     spread: float
-    varied: tuple[Varied, ...]
-    results: tuple[Wanted, ...]
+    varied: tuple[VariedQuantity, ...]
+    results: tuple[RequestedResult, ...]
     trajectories: tuple[str, ...]
     trajectory_format: Format = "parquet"
 
@@ -126,7 +126,7 @@ def examine_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault, ..
     Returns:
         The plan, of which what is wrong is left out, so that the rest can be compared with the FMU; every fault.
     """
-    reader = _Reader()
+    reader = _PlanReader()
     return reader.plan(content), tuple(reader.faults)
 
 
@@ -145,13 +145,13 @@ def read_plan(content: Mapping[str, Any]) -> StudyPlan:
     return plan
 
 
-def names_no_source(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
+def lacks_source(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
     """Return whether a faulty plan names no unit or model, so that nothing can be checked against one."""
     of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
-    return not plan.source or bool(of_arguments and not plan.of_unit)
+    return not plan.source or bool(of_arguments and not plan.source_is_fmu)
 
 
-class _Reader:
+class _PlanReader:
     """Reads the parts of a plan, and collects faults."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class _Reader:
 
     def plan(self, content: Mapping[str, Any]) -> StudyPlan:
         """Return the whole plan; faulty parts are replaced by harmless ones."""
-        self._known(content, _KEYS, "the plan")
+        self._known(content, _PLAN_KEYS, "the plan")
         sources = [key for key in ("model", "fmu") if key in content]
         if len(sources) != 1:
             what = "both model and fmu are given" if sources else "neither model nor fmu is given"
@@ -168,11 +168,11 @@ class _Reader:
         of_unit = "fmu" in sources or source.endswith(".fmu")
         if of_unit and "arguments" in content:
             self._fault("an FMU has no arguments", "arguments", "give the model, or leave [arguments] out")
-        kind = self._choice(content, "kind", (*_KINDS, ""), "", "")
+        kind = self._choice(content, "kind", (*_INTERFACE_KINDS, ""), "", "")
         cases = self._table(content, "cases")
-        self._known(cases, _OF_CASES, "cases")
-        method = cast("Method", self._choice(cases, "method", METHODS, "grid", "cases"))
-        known = cases.get("method", "grid") in METHODS
+        self._known(cases, _CASES_KEYS, "cases")
+        method = cast("Method", self._choice(cases, "method", SAMPLING_METHODS, "grid", "cases"))
+        known = cases.get("method", "grid") in SAMPLING_METHODS
         if not known:  # nothing follows from it
             method = cast("Method", "")
         indices = cases.get("indices", False)
@@ -195,9 +195,9 @@ class _Reader:
             )  # fmt: skip
         return StudyPlan(
             source=source,
-            of_unit=of_unit,
+            source_is_fmu=of_unit,
             arguments=self._table(content, "arguments"),
-            kind=cast("Any", _KINDS.get(kind)),
+            kind=cast("Any", _INTERFACE_KINDS.get(kind)),
             stop=self._positive(content, "stop"),
             step=self._positive(content, "step"),
             time_limit=self._positive(content, "time_limit") or 300.0,
@@ -212,7 +212,9 @@ class _Reader:
             varied=varied,
             results=self._results(self._table(content, "results")),
             trajectories=self._names(content, "trajectories"),
-            trajectory_format=cast("Format", self._choice(content, "trajectory_format", FORMATS, "parquet", "")),
+            trajectory_format=cast(
+                "Format", self._choice(content, "trajectory_format", TRAJECTORY_FORMATS, "parquet", "")
+            ),
         )
 
     def _spread(self, cases: Mapping[str, Any], method: Method) -> float:
@@ -241,10 +243,10 @@ class _Reader:
             below = 1 << (count.bit_length() - 1)
             what = f"{count} is no power of two, which Sobol's sequence needs to be balanced"
             self._fault(what, "cases.count", f"write {below} or {2 * below}")
-        if count * (n + 2 if indices else 1) > MOST_CASES:
-            self._fault(f"more than {MOST_CASES:,} cases", "cases.count", "take fewer")
+        if count * (n + 2 if indices else 1) > MAX_CASES:
+            self._fault(f"more than {MAX_CASES:,} cases", "cases.count", "take fewer")
 
-    def _varied(self, table: Mapping[str, Any], method: Method, *, spread: bool) -> tuple[Varied, ...]:
+    def _varied(self, table: Mapping[str, Any], method: Method, *, spread: bool) -> tuple[VariedQuantity, ...]:
         """Return the quantities that differ between cases."""
         if spread and table:
             self._fault("all parameters vary by the spread already", "vary", "keep [vary] or cases.spread")
@@ -257,19 +259,19 @@ class _Reader:
             self._fault(what, "vary", remedy)
         return tuple(self._one_varied(name, entry, method) for name, entry in table.items())
 
-    def _one_varied(self, name: str, entry: Any, method: Method) -> Varied:
+    def _one_varied(self, name: str, entry: Any, method: Method) -> VariedQuantity:
         """Read one line of ``[vary]``."""
         where = f"vary.{name}"
         if isinstance(entry, list):
             entry = {"values": entry}
         if not isinstance(entry, dict):
             self._fault(f"{entry!r} is one value", where, "write a list, or { from = …, to = … }; [set] keeps a value")
-            return Varied(name, "values", ())
-        self._known(entry, _OF_VARY, where)
+            return VariedQuantity(name, "values", ())
+        self._known(entry, _VARY_KEYS, where)
         given = [set(keys) & set(entry) for keys in (("values",), ("from", "to"), ("mean", "deviation"))]
         if sum(map(bool, given)) != 1 or any(len(keys) == 1 for keys in given[1:]):
             self._fault("does not say which values", where, "give values; or from and to; or mean and deviation")
-            return Varied(name, "values", ())
+            return VariedQuantity(name, "values", ())
         scale = self._choice(entry, "scale", ("linear", "log"), "linear", where)
         count = int(self._number(entry, "count", 0, where, whole=True, least=2)) if "count" in entry else 0
         law: Any = "values" if given[0] else "normal" if given[2] else "log" if scale == "log" else "uniform"
@@ -284,9 +286,9 @@ class _Reader:
             self._fault("a grid needs the number of points", where, "add count = 11")
         if method in {"latin-hypercube", "sobol"} and (law == "values" or count):
             self._fault(f"{method} draws between bounds", where, "give from and to, or mean and deviation")
-        return Varied(name, law, tuple(numbers), count)
+        return VariedQuantity(name, law, tuple(numbers), count)
 
-    def _results(self, table: Mapping[str, Any]) -> tuple[Wanted, ...]:
+    def _results(self, table: Mapping[str, Any]) -> tuple[RequestedResult, ...]:
         """Return the results to keep."""
         found = []
         for name, given in table.items():
@@ -295,17 +297,17 @@ class _Reader:
             if not isinstance(entry, dict) or not isinstance(entry.get("of"), str):
                 self._fault("does not say of which variable", where, 'write { of = "tip.y", take = "largest" }')
                 continue
-            self._known(entry, _OF_RESULT, where)
-            take = cast("Take", self._choice(entry, "take", TAKES, "end", where))
+            self._known(entry, _RESULT_KEYS, where)
+            take = cast("Take", self._choice(entry, "take", REDUCTION_KINDS, "end", where))
             level = entry.get("level", 0.0)
             if not _is_value(level) or ("level" in entry and take != "first-crossing"):
                 self._fault("a level is a number, of first-crossing", f"{where}.level", "write level = 0.5")
                 level = 0.0
-            direction = cast("Direction", self._choice(entry, "direction", DIRECTIONS, "either", where))
+            direction = cast("Direction", self._choice(entry, "direction", CROSSING_DIRECTIONS, "either", where))
             if "direction" in entry and take != "first-crossing":
                 self._fault("only first-crossing has a direction", f"{where}.direction", 'add take = "first-crossing"')
-            worst = self._choice(entry, "worst", WORST, "largest", where)
-            found.append(Wanted(name, entry["of"], take, level, direction, worst))
+            worst = self._choice(entry, "worst", WORST_ENDS, "largest", where)
+            found.append(RequestedResult(name, entry["of"], take, level, direction, worst))
         return tuple(found)
 
     def _fault(self, what: str, where: str, remedy: str) -> None:

@@ -26,27 +26,27 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies import trajectory_files
-from mb2fmu.analysis.studies.case_runner import Answer
-from mb2fmu.analysis.studies.case_scheduling import Effort
-from mb2fmu.analysis.studies.study_cases import Study
-from mb2fmu.analysis.studies.trajectory_files import pyarrow, trajectory_arrays, trajectory_table
+from mb2fmu.analysis.studies.case_runner import CaseResults
+from mb2fmu.analysis.studies.case_scheduling import RunEffort
+from mb2fmu.analysis.studies.study_cases import ResolvedStudy
+from mb2fmu.analysis.studies.trajectory_files import format_trajectory_table, import_pyarrow, join_trajectory_arrays
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.package.file_locks import HeldError, locked_at_once
-from mb2fmu.fmu.package.publishing import told_as_unwritten, write_whole
+from mb2fmu.fmu.package.file_locks import LockHeldError, take_lock_at_once
+from mb2fmu.fmu.package.publishing import report_write_failure, write_file_atomically
 
 Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
+IndexArray = npt.NDArray[np.intp]
 
-MANIFEST, RESULTS, PARTS, SUMMARY = "manifest.json", "results.parquet", "parts", "summary.html"
-INDICES, INPUTS = "indices.csv", "inputs.csv"
-FLUSH = 2.0
+MANIFEST_FILE, RESULTS_FILE, PARTS_FOLDER, SUMMARY_FILE = "manifest.json", "results.parquet", "parts", "summary.html"
+INDICES_FILE, INPUTS_FILE = "indices.csv", "inputs.csv"
+FLUSH_INTERVAL_S = 2.0
 """In s: a process that is killed loses no more."""
-LOCK = ".study.lock"
-_SCHEMA = 1
-_PACKAGES = ("mb2fmu", "fmpy", "numpy", "scipy", "pyarrow", "distributed")
+LOCK_FILE = ".study.lock"
+_MANIFEST_VERSION = 1
+_RECORDED_PACKAGES = ("mb2fmu", "fmpy", "numpy", "scipy", "pyarrow", "distributed")
 
 
-class Store:
+class StudyStore:
     """The folder of one study.
 
     Args:
@@ -62,44 +62,44 @@ class Store:
         effort: What the cases of this run took, if any were run; told in the manifest.
     """
 
-    def __init__(self, folder: Path, study: Study, unit: tuple[str, bytes], written: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, study: ResolvedStudy, unit: tuple[str, bytes], written: Mapping[str, Any]) -> None:
         self.folder, self.study, self._unit = folder, study, unit
         self.done = np.zeros(len(study.cases), dtype=bool)
         self.failed = 0
         self.complete = False
-        self.effort: Effort | None = None
+        self.effort: RunEffort | None = None
         self._fresh = False
-        self._waiting: list[tuple[Sequence[int], Answer]] = []
+        self._waiting: list[tuple[Sequence[int], CaseResults]] = []
         self._flushed = time.monotonic()
         self._number = 0
         self._manifest: dict[str, Any] = {
-            "schema": _SCHEMA,
+            "schema": _MANIFEST_VERSION,
             "state": "running",
             "model": study.model,
             "fmu": {"file": unit[0], "sha256": hashlib.sha256(unit[1]).hexdigest()},
             "plan": dict(written),
-            "hashes": study.fingerprint(),
+            "hashes": study.content_hashes(),
             "cases": len(study.cases),
             "columns": {"case": "1", **study.varied, **study.results, "message": ""},
             "python": sys.version.split()[0],
-            "packages": {name: _version(name) for name in _PACKAGES},
+            "packages": {name: _installed_version(name) for name in _RECORDED_PACKAGES},
         }
 
     @contextmanager
-    def sole(self) -> Iterator[None]:
+    def lock_folder(self) -> Iterator[None]:
         """Make the folder, and lock it against other studies; the lock of an interrupted study is taken over.
 
         Raises:
             AnalysisError: If another study is being run in it.
         """
         there = self.folder.exists()
-        with told_as_unwritten(self.folder):
+        with report_write_failure(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         holder = f"process {os.getpid()} on {platform.node() or 'this machine'}"
         try:
-            with locked_at_once(self.folder / LOCK, holder):
+            with take_lock_at_once(self.folder / LOCK_FILE, holder):
                 yield
-        except HeldError as error:
+        except LockHeldError as error:
             what = f"a study is being run in it, by {str(error) or 'another process'}"
             raise AnalysisError(
                 "nothing was run:", [Fault(what, str(self.folder), "wait until it is done, or name another folder")]
@@ -122,21 +122,21 @@ class Store:
             )
             raise AnalysisError("nothing was run:", [fault])
         if before is None:
-            with told_as_unwritten(self.folder):
-                (self.folder / PARTS).mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / self._unit[0], self._unit[1])
+            with report_write_failure(self.folder):
+                (self.folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
+            write_file_atomically(self.folder / self._unit[0], self._unit[1])
             self._write_manifest()
             self._fresh = True
             return
         self._compare(before)
         self._collect(complete=before.get("state") == "complete")
 
-    def add(self, cases: Sequence[int], answer: Answer) -> None:
-        """Add results; they are on disk after ``FLUSH`` seconds at most, or a call of :meth:`flush`."""
+    def add(self, cases: Sequence[int], answer: CaseResults) -> None:
+        """Add results; they are on disk after ``FLUSH_INTERVAL_S`` seconds at most, or a call of :meth:`flush`."""
         self._waiting.append((cases, answer))
         self.done[list(cases)] = True
         self.failed += sum(map(bool, answer.messages))
-        if time.monotonic() - self._flushed > FLUSH:
+        if time.monotonic() - self._flushed > FLUSH_INTERVAL_S:
             self.flush()
 
     def flush(self) -> None:
@@ -151,34 +151,34 @@ class Store:
         name = f"part-{self._number:06d}.parquet"
         self._number += 1
         if self.study.job.kept:
-            with told_as_unwritten(self.folder):
-                (self.folder / trajectory_files.PARTS).mkdir(exist_ok=True)
+            with report_write_failure(self.folder):
+                (self.folder / trajectory_files.TRAJECTORIES_FOLDER).mkdir(exist_ok=True)
             paths = np.concatenate([answer.paths for _, answer in waiting])
-            table = trajectory_table(self.study.job, cases, paths, messages)
-            write_whole(self.folder / trajectory_files.PARTS / name, table)
-        write_whole(self.folder / PARTS / name, self._table(cases, values, messages))
+            table = format_trajectory_table(self.study.job, cases, paths, messages)
+            write_file_atomically(self.folder / trajectory_files.TRAJECTORIES_FOLDER / name, table)
+        write_file_atomically(self.folder / PARTS_FOLDER / name, self._table(cases, values, messages))
 
-    def leave_nothing(self) -> None:
+    def remove_new_files(self) -> None:
         """Remove the files of a new study of which no case was run, for example without a scheduler."""
         if self._fresh and not self.done.any():
-            for name in (MANIFEST, self._unit[0]):
+            for name in (MANIFEST_FILE, self._unit[0]):
                 (self.folder / name).unlink(missing_ok=True)
-            shutil.rmtree(self.folder / PARTS, ignore_errors=True)
+            shutil.rmtree(self.folder / PARTS_FOLDER, ignore_errors=True)
 
     def finish(self) -> None:
         """Join the parts, ordered by case; the same cases give the same bytes in any way of running."""
         self.flush()
         cases, values, messages = self.results()
         assert len(cases) == len(self.done)
-        write_whole(self.folder / RESULTS, self._table(cases, values, messages))
+        write_file_atomically(self.folder / RESULTS_FILE, self._table(cases, values, messages))
         self.complete = True
         zarr = bool(self.study.job.kept) and self.study.plan.trajectory_format == "zarr"
         if zarr:
-            with told_as_unwritten(self.folder):
-                trajectory_arrays(self.study, self.folder)
-        name = trajectory_files.ARRAYS if zarr else trajectory_files.PARTS
+            with report_write_failure(self.folder):
+                join_trajectory_arrays(self.study, self.folder)
+        name = trajectory_files.TRAJECTORIES_ZARR if zarr else trajectory_files.TRAJECTORIES_FOLDER
         kept = [path for path in (self.folder / name).rglob("*") if path.is_file()]
-        files = [self.folder / RESULTS, *sorted(kept)]
+        files = [self.folder / RESULTS_FILE, *sorted(kept)]
         self._manifest |= {
             "state": "complete",
             "failed": self.failed,
@@ -189,15 +189,15 @@ class Store:
             },
         }
         self._write_manifest()
-        for name in (PARTS, trajectory_files.PARTS) if zarr else (PARTS,):
+        for name in (PARTS_FOLDER, trajectory_files.TRAJECTORIES_FOLDER) if zarr else (PARTS_FOLDER,):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def results(self) -> tuple[Indices, Floats, list[str]]:
+    def results(self) -> tuple[IndexArray, Floats, list[str]]:
         """Return cases in order, their results, shape (n, n_results), and messages."""
-        _, pq = pyarrow()
+        _, pq = import_pyarrow()
         names = list(self.study.results)
-        whole = self.folder / RESULTS
-        paths = [whole] if self.complete else sorted((self.folder / PARTS).glob("part-*.parquet"))
+        whole = self.folder / RESULTS_FILE
+        paths = [whole] if self.complete else sorted((self.folder / PARTS_FOLDER).glob("part-*.parquet"))
         found: dict[int, tuple[list[float], str]] = {}
         for path in paths:
             columns = pq.read_table(path).to_pydict()
@@ -210,7 +210,7 @@ class Store:
 
     def _before(self) -> dict[str, Any] | None:
         """Return the manifest of an existing study."""
-        path = self.folder / MANIFEST
+        path = self.folder / MANIFEST_FILE
         if not path.exists():
             return None
         try:
@@ -243,11 +243,11 @@ class Store:
     def _collect(self, *, complete: bool) -> None:
         """Collect the cases that are done."""
         self.complete = complete
-        with told_as_unwritten(self.folder):
+        with report_write_failure(self.folder):
             if not complete:
-                (self.folder / PARTS).mkdir(exist_ok=True)
-            kept = {path.name for path in (self.folder / PARTS).glob("part-*.parquet")}
-            for path in () if complete else (self.folder / trajectory_files.PARTS).glob("part-*.parquet"):
+                (self.folder / PARTS_FOLDER).mkdir(exist_ok=True)
+            kept = {path.name for path in (self.folder / PARTS_FOLDER).glob("part-*.parquet")}
+            for path in () if complete else (self.folder / trajectory_files.TRAJECTORIES_FOLDER).glob("part-*.parquet"):
                 if path.name not in kept:  # their results were not written any more: they are run again
                     path.unlink()
         self._number = 1 + max((int(Path(name).stem.partition("-")[2]) for name in kept), default=-1)
@@ -255,9 +255,9 @@ class Store:
         self.done[cases] = True
         self.failed = sum(map(bool, messages))
 
-    def _table(self, cases: Indices, values: Floats, messages: Sequence[str]) -> bytes:
+    def _table(self, cases: IndexArray, values: Floats, messages: Sequence[str]) -> bytes:
         """Return results as Parquet: case, varied quantities, results, message; units in the columns' metadata."""
-        pa, pq = pyarrow()
+        pa, pq = import_pyarrow()
         study = self.study
         units = {**study.varied, **study.results}
         fields = [pa.field("case", pa.int64())]
@@ -271,10 +271,10 @@ class Store:
     def _write_manifest(self) -> None:
         """Write the manifest anew, by rename, so that it is never seen half written."""
         text = json.dumps(self._manifest, indent=2, ensure_ascii=False, default=str) + "\n"
-        write_whole(self.folder / MANIFEST, text.encode())
+        write_file_atomically(self.folder / MANIFEST_FILE, text.encode())
 
 
-def _version(name: str) -> str:
+def _installed_version(name: str) -> str:
     """Return the version of an installed package; empty if it is not installed."""
     try:
         return importlib.metadata.version(name)

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.case_runner import Job
-from mb2fmu.analysis.studies.study_cases import Study
+from mb2fmu.analysis.studies.case_runner import CaseJob
+from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.package.publishing import private_folder
+from mb2fmu.fmu.package.publishing import make_private_folder
 
 Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
+IndexArray = npt.NDArray[np.intp]
 
-PARTS, ARRAYS = "trajectories", "trajectories.zarr"
-_CHUNK = 1 << 20
+TRAJECTORIES_FOLDER, TRAJECTORIES_ZARR = "trajectories", "trajectories.zarr"
+_CHUNK_SIZE = 1 << 20
 """Numbers in a chunk of an array: 8 MB before they are compressed."""
 
 
-def trajectory_table(job: Job, cases: Indices, paths: Floats, messages: Sequence[str]) -> bytes:
+def format_trajectory_table(job: CaseJob, cases: IndexArray, paths: Floats, messages: Sequence[str]) -> bytes:
     """Return trajectories as Parquet: case, time, variables; those of failed cases are left out.
 
     Args:
@@ -34,7 +34,7 @@ def trajectory_table(job: Job, cases: Indices, paths: Floats, messages: Sequence
         paths: Shape (n, n_t, n_kept).
         messages: Why a case failed, or empty.
     """
-    pa, pq = pyarrow()
+    pa, pq = import_pyarrow()
     good = np.array([not message for message in messages])
     cases, paths = cases[good], paths[good]
     points = paths.shape[1]
@@ -45,7 +45,7 @@ def trajectory_table(job: Job, cases: Indices, paths: Floats, messages: Sequence
     return sink.getvalue()
 
 
-def trajectory_arrays(study: Study, folder: Path) -> None:
+def join_trajectory_arrays(study: ResolvedStudy, folder: Path) -> None:
     """Join the tables of a study in one Zarr group, which appears whole.
 
     It has ``case``, ``time`` (s) and an array (n, n_t) per variable, with its unit; rows of failed cases are NaN.
@@ -54,11 +54,11 @@ def trajectory_arrays(study: Study, folder: Path) -> None:
         study: What was run.
         folder: Of the study.
     """
-    zarr, (_, pq) = zarr_package(), pyarrow()
+    zarr, (_, pq) = import_zarr(), import_pyarrow()
     job, n, points = study.job, len(study.cases), len(study.job.held) + 1
-    rows = min(max(_CHUNK // points, 1), n)
-    with private_folder(folder, ARRAYS) as private:
-        group = zarr.open_group(private / ARRAYS, mode="w")
+    rows = min(max(_CHUNK_SIZE // points, 1), n)
+    with make_private_folder(folder, TRAJECTORIES_ZARR) as private:
+        group = zarr.open_group(private / TRAJECTORIES_ZARR, mode="w")
         given = {"case": (np.arange(n), ""), "time": (job.step * np.arange(points), "s")}
         for name, (values, unit) in given.items():
             group.create_array(name, data=values, attributes={"unit": unit}, dimension_names=[name])
@@ -70,14 +70,16 @@ def trajectory_arrays(study: Study, folder: Path) -> None:
             )
             for name in names
         }  # fmt: skip
-        for path in sorted((folder / PARTS).glob("part-*.parquet")):
-            _fill(arrays, pq.read_table(path), points)
-        if (folder / ARRAYS).exists():  # of a run that was cut off before its manifest said that it is complete
-            shutil.rmtree(folder / ARRAYS)
-        (private / ARRAYS).rename(folder / ARRAYS)
+        for path in sorted((folder / TRAJECTORIES_FOLDER).glob("part-*.parquet")):
+            _fill_arrays(arrays, pq.read_table(path), points)
+        if (
+            folder / TRAJECTORIES_ZARR
+        ).exists():  # of a run that was cut off before its manifest said that it is complete
+            shutil.rmtree(folder / TRAJECTORIES_ZARR)
+        (private / TRAJECTORIES_ZARR).rename(folder / TRAJECTORIES_ZARR)
 
 
-def _fill(arrays: dict[str, Any], table: Any, points: int) -> None:
+def _fill_arrays(arrays: dict[str, Any], table: Any, points: int) -> None:
     """Write the rows of a table of trajectories, neighbours together."""
     cases = table["case"].to_numpy()[::points]
     order = np.argsort(cases, kind="stable")
@@ -89,7 +91,7 @@ def _fill(arrays: dict[str, Any], table: Any, points: int) -> None:
             array[first : first + len(run)] = values[run]
 
 
-def pyarrow() -> tuple[ModuleType, ModuleType]:
+def import_pyarrow() -> tuple[ModuleType, ModuleType]:
     """Return Arrow and its Parquet.
 
     Raises:
@@ -104,7 +106,7 @@ def pyarrow() -> tuple[ModuleType, ModuleType]:
     return pa, pq
 
 
-def zarr_package() -> Any:
+def import_zarr() -> Any:
     """Return the package zarr, or raise with how to install it.
 
     Raises:

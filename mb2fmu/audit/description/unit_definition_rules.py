@@ -16,7 +16,7 @@ from mb2fmu.audit.description.description_records import (
     number,
 )
 from mb2fmu.audit.findings import Observation
-from mb2fmu.units import BASE_UNITS, Unit, parse_unit
+from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
 
 _TRUE = frozenset({"true", "1"})
 
@@ -89,7 +89,7 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
         yield from _shown(unit, name, attributes, where)
 
 
-def _named(unit: UnitDefinition, known: Unit, where: str) -> Iterator[Observation]:
+def _named(unit: UnitDefinition, known: UnitOfMeasurement, where: str) -> Iterator[Observation]:
     """Compare the definition of a unit with its name."""
     assert unit.base is not None
     exponents, factor = _exponents(unit), _factor(unit.base)

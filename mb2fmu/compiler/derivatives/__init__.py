@@ -9,19 +9,23 @@ Promises: exact derivatives (no differences), of every result that the program h
 Must not: know SymPy, mechanics, or FMI.
 """
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import LARGEST_JACOBIAN, NativeProgram, with_derivatives
-from mb2fmu.compiler.derivatives.forward_derivatives import Jacobian, differentiate_forward, jacobian
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
+    MAX_JACOBIAN_OPERATIONS,
+    ProgramWithDerivatives,
+    add_fmu_derivatives,
+)
+from mb2fmu.compiler.derivatives.forward_derivatives import SparseJacobian, differentiate_forward, form_jacobian
 from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
-from mb2fmu.compiler.derivatives.variational_equations import with_variations, with_varied_jacobian
+from mb2fmu.compiler.derivatives.variational_equations import add_variational_jacobian, add_variational_states
 
 __all__ = [
-    "LARGEST_JACOBIAN",
-    "Jacobian",
-    "NativeProgram",
+    "MAX_JACOBIAN_OPERATIONS",
+    "ProgramWithDerivatives",
+    "SparseJacobian",
+    "add_fmu_derivatives",
+    "add_variational_jacobian",
+    "add_variational_states",
     "differentiate_forward",
     "differentiate_reverse",
-    "jacobian",
-    "with_derivatives",
-    "with_variations",
-    "with_varied_jacobian",
+    "form_jacobian",
 ]

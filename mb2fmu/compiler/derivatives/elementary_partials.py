@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.scalar_operations import OPERATIONS, Op, select_operations
 
-FLAT = select_operations(lambda row: row.flat)
+ZERO_DERIVATIVE_OPERATIONS = select_operations(lambda row: row.flat)
 """Operations whose derivative is 0 wherever it exists."""
 
 
-def partial(b: ProgramBuilder, op: Op, nodes: Sequence[int], value: int, k: int) -> int:
+def form_partial_derivative(b: ProgramBuilder, op: Op, nodes: Sequence[int], value: int, k: int) -> int:
     """Return the derivative of an operation with respect to its operand ``k``.
 
     Args:

@@ -9,52 +9,52 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian, add_tangent, variables_of
-from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
-from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint
+from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian_entry, add_tangent_entry, list_variables
+from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
 from mb2fmu.compiler.program.program import Entry, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.compiler.program.reachable_nodes import needed
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
-RESULTS = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
+DIFFERENTIATED_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results are differentiated, in this order."""
 
-GROUPS: tuple[Group, ...] = ("time", "states", "inputs", "parameters")
+DIFFERENTIATION_GROUPS: tuple[VariableGroup, ...] = ("time", "states", "inputs", "parameters")
 """Variables that they are differentiated by, in this order."""
 
 
-LARGEST_JACOBIAN = 20_000
+MAX_JACOBIAN_OPERATIONS = 20_000
 """Operations above which a Jacobian is not written out: compilers would take minutes, and caches would not hold it."""
 
 
 @dataclass(frozen=True, slots=True)
-class NativeProgram:
+class ProgramWithDerivatives:
     """A program with derivatives.
 
     Attributes:
-        program: With the entry points ``tangent`` (seeds: one per variable of :data:`GROUPS`; results: one per result
-            of :data:`RESULTS`), ``adjoint`` if it was asked for (seeds: weights of the results; results: one per
+        program: With the entry points ``tangent`` (seeds: one per variable of :data:`DIFFERENTIATION_GROUPS`; results: one per result
+            of :data:`DIFFERENTIATED_ENTRIES`), ``adjoint`` if it was asked for (seeds: weights of the results; results: one per
             variable), the same of ``initialize`` where it is there (``initialize_tangent``, ``initialize_adjoint``),
             ``jacobian`` (the entries of ∂x'/∂x that are not zero, row by row) and ``jacobian_time`` (those of ∂x'/∂t).
             These two are empty where the Jacobian is too large to be written out.
         rows: Of each entry of the Jacobian that is not zero, row by row, shape (n_nonzero,).
         columns: Of each of these entries, shape (n_nonzero,).
-        time_rows: Of each entry of ∂x'/∂t that is not zero.
-        colours: Of each column, shape (n_states,): columns of one colour have no row in common, so that one tangent
+        time_derivative_rows: Of each entry of ∂x'/∂t that is not zero.
+        column_colours: Of each column, shape (n_states,): columns of one colour have no row in common, so that one tangent
             gives them all. None where the Jacobian is written out.
     """
 
     program: Program
     rows: npt.NDArray[np.intp]
     columns: npt.NDArray[np.intp]
-    time_rows: npt.NDArray[np.intp]
-    colours: npt.NDArray[np.intp] | None = None
+    time_derivative_rows: npt.NDArray[np.intp]
+    column_colours: npt.NDArray[np.intp] | None = None
 
 
-def with_derivatives(program: Program, *, adjoint: bool = True) -> NativeProgram:
+def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWithDerivatives:
     """Add the derivatives that a native FMU offers.
 
     Args:
@@ -62,37 +62,37 @@ def with_derivatives(program: Program, *, adjoint: bool = True) -> NativeProgram
         adjoint: Whether adjoint derivatives are among them; they are half of the work, and FMI 2.0 has none.
     """
     entries = dict(program.entries)
-    labels = tuple(f"{name} {label}" for name in RESULTS for label in entries[name].labels)
-    results = tuple(node for name in RESULTS for node in entries[name].results)
+    labels = tuple(f"{name} {label}" for name in DIFFERENTIATED_ENTRIES for label in entries[name].labels)
+    results = tuple(node for name in DIFFERENTIATED_ENTRIES for node in entries[name].results)
     entries["results"] = Entry("results", labels, results)
-    whole, source = smoothed(dataclasses.replace(program, entries=entries), "results")
-    whole, motion = smoothed(whole, "rhs")
+    whole, source = make_newton_solutions_differentiable(dataclasses.replace(program, entries=entries), "results")
+    whole, motion = make_newton_solutions_differentiable(whole, "rhs")
     start_source = "rhs"
     if "initialize" in entries:
-        whole, start_source = smoothed(whole, "initialize")
-    variables = variables_of(program, GROUPS)
+        whole, start_source = make_newton_solutions_differentiable(whole, "initialize")
+    variables = list_variables(program, DIFFERENTIATION_GROUPS)
     weights = range(len(variables), len(results) if adjoint else 0)
     seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in weights))
     copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
-    add_tangent(copy, source, variables, 0, "tangent")
+    add_tangent_entry(copy, source, variables, 0, "tangent")
     if adjoint:
-        add_adjoint(copy, source, variables, "adjoint")
+        add_adjoint_entry(copy, source, variables, "adjoint")
     if "initialize" in entries:
-        add_tangent(copy, start_source, variables, 0, "initialize_tangent")
+        add_tangent_entry(copy, start_source, variables, 0, "initialize_tangent")
     if adjoint and "initialize" in entries:
-        add_adjoint(copy, start_source, variables, "initialize_adjoint")
+        add_adjoint_entry(copy, start_source, variables, "initialize_adjoint")
     for name in {source, motion, start_source} - {"results", "rhs", "initialize"}:
         copy.builder.forget(name)
-    reads = _reads(program)
-    if sum(each.bit_count() for each in reads) > LARGEST_JACOBIAN:
-        return _by_columns(copy, [reads[node] for node in program.entries["rhs"].results])
-    rows, columns = add_jacobian(copy, motion, variables_of(program, ("states", "time")), "jacobian")
-    return _finished(copy.builder.build(), rows, columns)
+    reads = _x_dot_dependencies(program)
+    if sum(each.bit_count() for each in reads) > MAX_JACOBIAN_OPERATIONS:
+        return _add_coloured_jacobian(copy, [reads[node] for node in program.entries["rhs"].results])
+    rows, columns = add_jacobian_entry(copy, motion, list_variables(program, ("states", "time")), "jacobian")
+    return _separate_time_column(copy.builder.build(), rows, columns)
 
 
-def _reads(program: Program) -> list[int]:
+def _x_dot_dependencies(program: Program) -> list[int]:
     """Return the states, and time, that every node of x' depends on: sets as bits, time first."""
-    wanted, _ = needed(program, program.entries["rhs"].results)
+    wanted, _ = find_needed_nodes(program, program.entries["rhs"].results)
     reads = [0] * (len(program) + 1)  # the last is the operand that a node does not have
     for node in np.flatnonzero(program.op == Op.TIME).tolist():
         reads[node] = 1
@@ -106,7 +106,7 @@ def _reads(program: Program) -> list[int]:
     return reads[:-1]
 
 
-def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
+def _add_coloured_jacobian(copy: ProgramCopy, reads: Sequence[int]) -> ProgramWithDerivatives:
     """Return the Jacobian by one tangent per colour."""
     for name in ("jacobian", "jacobian_time"):
         copy.builder.entry(name, (), ())
@@ -117,16 +117,16 @@ def _by_columns(copy: ProgramCopy, reads: Sequence[int]) -> NativeProgram:
     holders = bits[:, 1:].T.astype(bool)
     columns, rows = np.nonzero(holders)
     order = np.lexsort((columns, rows))
-    return NativeProgram(
-        program=_without_results(copy.builder.build()),
+    return ProgramWithDerivatives(
+        program=_remove_results_entry(copy.builder.build()),
         rows=rows[order],
         columns=columns[order],
-        time_rows=np.flatnonzero([each & 1 for each in reads]),
-        colours=_coloured(holders),
+        time_derivative_rows=np.flatnonzero([each & 1 for each in reads]),
+        column_colours=_colour_columns(holders),
     )
 
 
-def _coloured(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+def _colour_columns(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
     """Return a colour per column; columns of one colour share no row (greedy colouring).
 
     Curtis, Powell and Reid: On the estimation of sparse Jacobian matrices, J. Inst. Math. Appl. 13 (1974) 117.
@@ -142,13 +142,15 @@ def _coloured(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
     return np.array(colours, dtype=np.intp)
 
 
-def _without_results(program: Program) -> Program:
+def _remove_results_entry(program: Program) -> Program:
     """Return the program without the entry point `results`, and without the nodes that only it needs."""
     entries = {name: entry for name, entry in program.entries.items() if name != "results"}
-    return prune(dataclasses.replace(program, entries=entries))
+    return prune_program(dataclasses.replace(program, entries=entries))
 
 
-def _finished(program: Program, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> NativeProgram:
+def _separate_time_column(
+    program: Program, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]
+) -> ProgramWithDerivatives:
     """Return the Jacobian with its last column, that of time, separated."""
     entries = dict(program.entries)
     everything = entries.pop("jacobian")
@@ -157,5 +159,5 @@ def _finished(program: Program, rows: npt.NDArray[np.intp], columns: npt.NDArray
         picked = np.flatnonzero(mask)
         labels = tuple(everything.labels[i] for i in picked)
         entries[part] = Entry(part, labels, tuple(everything.results[i] for i in picked))
-    finished = _without_results(dataclasses.replace(program, entries=entries))
-    return NativeProgram(finished, rows[by_state], columns[by_state], rows[~by_state])
+    finished = _remove_results_entry(dataclasses.replace(program, entries=entries))
+    return ProgramWithDerivatives(finished, rows[by_state], columns[by_state], rows[~by_state])

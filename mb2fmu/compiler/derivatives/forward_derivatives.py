@@ -18,34 +18,34 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.elementary_partials import FLAT, partial
-from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
-from mb2fmu.compiler.derivatives.tangent_sums import TangentSums, Term, Way
-from mb2fmu.compiler.derivatives.zero_derivative_masks import Sources
-from mb2fmu.compiler.numerics.linear_solve import solved_again
-from mb2fmu.compiler.program.program import Block, Op, Program, System
+from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_partial_derivative
+from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.tangent_sums import DerivativeTerm, SumStrategy, TangentSumBuilder
+from mb2fmu.compiler.derivatives.zero_derivative_masks import ForwardMasks
+from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
+from mb2fmu.compiler.program.program import Block, Op, Program, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUP, ProgramCopy, place
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, ProgramCopy, factor_entry_position
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
-ALL: tuple[Group, ...] = ("states", "inputs", "parameters", "time")
+ALL_GROUPS: tuple[VariableGroup, ...] = ("states", "inputs", "parameters", "time")
 
 _ADD, _SUB, _MUL, _DIV, _NEG = map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG))  # a member takes long to look up
-_SUMS = frozenset({_ADD, _SUB, _NEG})
-_LINEAR = _SUMS | {_MUL}
+_SUM_OPERATIONS = frozenset({_ADD, _SUB, _NEG})
+_SUM_AND_PRODUCT_OPERATIONS = _SUM_OPERATIONS | {_MUL}
 
-LARGEST_SEARCH = 10_000
+MAX_NODES_FOR_SUM_SEARCH = 10_000
 """Nodes above which sums are not written in several ways to find the shortest: a third of the time, nearly as good."""
 
-Tangent = dict[int, int]  # direction → node
-Variable = tuple[str, tuple[Group, int]]  # name and place
-Terms = tuple[list[Term], list[Term]]  # what is added, what is taken away
-Places = npt.NDArray[np.intp]
+TangentNodes = dict[int, int]  # direction → node
+VariableReference = tuple[str, tuple[VariableGroup, int]]  # name and place
+SignedTerms = tuple[list[DerivativeTerm], list[DerivativeTerm]]  # what is added, what is taken away
+IndexArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Jacobian:
+class SparseJacobian:
     """A sparse Jacobian as an entry point.
 
     Attributes:
@@ -63,7 +63,9 @@ class Jacobian:
     columns: npt.NDArray[np.intp]
 
 
-def differentiate_forward(program: Program, entry: str, with_respect_to: Sequence[Group] = ALL) -> Program:
+def differentiate_forward(
+    program: Program, entry: str, with_respect_to: Sequence[VariableGroup] = ALL_GROUPS
+) -> Program:
     """Return the program with one more entry point, ``jvp_<entry>``: derivatives of its results in a direction.
 
     Args:
@@ -75,18 +77,20 @@ def differentiate_forward(program: Program, entry: str, with_respect_to: Sequenc
     Returns:
         A program whose ``layout.seeds`` end with ``d <variable>``.
     """
-    program, source = smoothed(program, entry)
-    variables = variables_of(program, with_respect_to)
+    program, source = make_newton_solutions_differentiable(program, entry)
+    variables = list_variables(program, with_respect_to)
     first = len(program.layout.seeds)
     seeds = (*program.layout.seeds, *(f"d {name}" for name, _ in variables))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    add_tangent(ProgramCopy(program, builder), source, variables, first, f"jvp_{entry}")
+    add_tangent_entry(ProgramCopy(program, builder), source, variables, first, f"jvp_{entry}")
     if source != entry:
         builder.forget(source)
-    return prune(builder.build())
+    return prune_program(builder.build())
 
 
-def add_tangent(copy: ProgramCopy, entry: str, variables: Sequence[Variable], first_seed: int, name: str) -> None:
+def add_tangent_entry(
+    copy: ProgramCopy, entry: str, variables: Sequence[VariableReference], first_seed: int, name: str
+) -> None:
     """Add an entry point: derivatives of another one's results in a direction.
 
     Args:
@@ -98,10 +102,12 @@ def add_tangent(copy: ProgramCopy, entry: str, variables: Sequence[Variable], fi
     """
     b, old = copy.builder, copy.program.entries[entry]
     along = {leaf: b.seed(first_seed + i) for i, (_, leaf) in enumerate(variables)}
-    b.entry(name, old.labels, tangents_along(copy, along, old.results))
+    b.entry(name, old.labels, form_directional_derivatives(copy, along, old.results))
 
 
-def tangents_along(copy: ProgramCopy, along: Mapping[tuple[Group, int], int], results: Sequence[int]) -> list[int]:
+def form_directional_derivatives(
+    copy: ProgramCopy, along: Mapping[tuple[VariableGroup, int], int], results: Sequence[int]
+) -> list[int]:
     """Return nodes for the derivatives of results in a direction.
 
     Args:
@@ -109,12 +115,12 @@ def tangents_along(copy: ProgramCopy, along: Mapping[tuple[Group, int], int], re
         along: Place of a variable → node of the builder: its component of the direction.
         results: Nodes of the program.
     """
-    found = _Differentiation(copy, {leaf: {0: node} for leaf, node in along.items()}, results)
+    found = _ForwardDifferentiation(copy, {leaf: {0: node} for leaf, node in along.items()}, results)
     zero = copy.builder.constant(0.0)
     return [found.tangent(node).get(0, zero) for node in results]
 
 
-def rate_along(program: Program, entry: str, name: str) -> Program:
+def add_time_derivative_entry(program: Program, entry: str, name: str) -> Program:
     """Return the program with an entry point added: time derivatives of another one's results along x', inputs held.
 
     They can be differentiated once more.
@@ -124,22 +130,22 @@ def rate_along(program: Program, entry: str, name: str) -> Program:
         entry: The other one.
         name: Of the new entry point.
     """
-    program, source = smoothed(program, entry, order=2)
+    program, source = make_newton_solutions_differentiable(program, entry, order=2)
     builder = ProgramBuilder(program.layout)
     copy = ProgramCopy(program, builder)
     rates = [copy.node[node] for node in program.entries["rhs"].results]
-    tangents: dict[tuple[Group, int], Tangent] = {("time", 0): {0: builder.constant(1.0)}}
+    tangents: dict[tuple[VariableGroup, int], TangentNodes] = {("time", 0): {0: builder.constant(1.0)}}
     zero = builder.constant(0.0)
     tangents |= {("states", i): {0: node} for i, node in enumerate(rates) if node != zero}
     old = program.entries[source]
-    found = _Differentiation(copy, tangents, old.results)
+    found = _ForwardDifferentiation(copy, tangents, old.results)
     builder.entry(name, old.labels, [found.tangent(node).get(0, zero) for node in old.results])
     if source != entry:
         builder.forget(source)
-    return prune(builder.build())
+    return prune_program(builder.build())
 
 
-def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> Jacobian:
+def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[VariableGroup]) -> SparseJacobian:
     """Return the derivatives of all results of an entry point with respect to all variables of some groups.
 
     Args:
@@ -147,15 +153,15 @@ def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> 
         entry: Name of the entry point.
         with_respect_to: Groups of variables; columns are in their order.
     """
-    program, source = smoothed(program, entry)
-    variables = variables_of(program, with_respect_to)
+    program, source = make_newton_solutions_differentiable(program, entry)
+    variables = list_variables(program, with_respect_to)
     builder = ProgramBuilder(program.layout)
     name = f"jacobian_{entry}"
-    rows, columns = add_jacobian(ProgramCopy(program, builder), source, variables, name)
+    rows, columns = add_jacobian_entry(ProgramCopy(program, builder), source, variables, name)
     if source != entry:
         builder.forget(source)
-    return Jacobian(
-        program=prune(builder.build()),
+    return SparseJacobian(
+        program=prune_program(builder.build()),
         entry=name,
         shape=(len(program.entries[source].results), len(variables)),
         rows=rows,
@@ -163,7 +169,9 @@ def jacobian(program: Program, entry: str, with_respect_to: Sequence[Group]) -> 
     )
 
 
-def add_jacobian(copy: ProgramCopy, entry: str, variables: Sequence[Variable], name: str) -> tuple[Places, Places]:
+def add_jacobian_entry(
+    copy: ProgramCopy, entry: str, variables: Sequence[VariableReference], name: str
+) -> tuple[IndexArray, IndexArray]:
     """Add an entry point: the non-zero entries of a Jacobian, row by row.
 
     Args:
@@ -177,7 +185,7 @@ def add_jacobian(copy: ProgramCopy, entry: str, variables: Sequence[Variable], n
     """
     b, old = copy.builder, copy.program.entries[entry]
     one = b.constant(1.0)
-    tangents = _Differentiation(copy, {leaf: {i: one} for i, (_, leaf) in enumerate(variables)}, old.results)
+    tangents = _ForwardDifferentiation(copy, {leaf: {i: one} for i, (_, leaf) in enumerate(variables)}, old.results)
     found = [
         (i, j, node) for i, result in enumerate(old.results) for j, node in sorted(tangents.tangent(result).items())
     ]
@@ -189,10 +197,10 @@ def add_jacobian(copy: ProgramCopy, entry: str, variables: Sequence[Variable], n
     )
 
 
-def variables_of(program: Program, groups: Iterable[Group]) -> list[Variable]:
+def list_variables(program: Program, groups: Iterable[VariableGroup]) -> list[VariableReference]:
     """Return names and places of the variables of some groups."""
     layout = program.layout
-    names: dict[Group, tuple[str, ...]] = {
+    names: dict[VariableGroup, tuple[str, ...]] = {
         "time": ("time",),
         "states": layout.states,
         "inputs": layout.inputs,
@@ -203,9 +211,9 @@ def variables_of(program: Program, groups: Iterable[Group]) -> list[Variable]:
     return [(name, (group, i)) for group in groups for i, name in enumerate(names[group])]
 
 
-def _systems(program: Program) -> dict[int, System]:
+def _find_written_out_systems(program: Program) -> dict[int, WrittenOutSystem]:
     """Return written-out systems by the nodes of their solutions, where these come after all that they depend on."""
-    found: dict[int, System] = {}
+    found: dict[int, WrittenOutSystem] = {}
     for system in program.systems:
         solution = [node for node in system.solution if program.op[node] != Op.CONSTANT]
         if solution and max(*system.matrix, *system.right) < min(solution):
@@ -213,34 +221,36 @@ def _systems(program: Program) -> dict[int, System]:
     return found
 
 
-class _Differentiation:
+class _ForwardDifferentiation:
     """A copy of a program with tangents for the nodes that some results need."""
 
-    def __init__(self, copy: ProgramCopy, tangents: dict[tuple[Group, int], Tangent], results: Iterable[int]) -> None:
+    def __init__(
+        self, copy: ProgramCopy, tangents: dict[tuple[VariableGroup, int], TangentNodes], results: Iterable[int]
+    ) -> None:
         self._program = copy.program
         self._builder = copy.builder
         self._leaf_tangents = tangents
         self._copy = copy
         self._zero = copy.builder.constant(0.0)
-        self._solution_tangents: dict[int, list[Tangent]] = {}
+        self._solution_tangents: dict[int, list[TangentNodes]] = {}
         self._op: list[int] = copy.program.op.tolist()
         self._operands = copy.program.all_operands()
-        self._tangent: list[Tangent] = [{}] * len(copy.program)
+        self._tangent: list[TangentNodes] = [{}] * len(copy.program)
         self._one = copy.builder.constant(1.0)
         seeds = [node for tangent in tangents.values() for node in tangent.values()]
-        self._systems = _systems(copy.program)
-        self._system_tangents: dict[int, Tangent] = {}
-        self._terms: dict[int, dict[int, Terms]] = {}
+        self._systems = _find_written_out_systems(copy.program)
+        self._system_tangents: dict[int, TangentNodes] = {}
+        self._terms: dict[int, dict[int, SignedTerms]] = {}
         order, within = self._plan(list(results))
-        small = len(order) <= LARGEST_SEARCH
+        small = len(order) <= MAX_NODES_FOR_SUM_SEARCH
         if len(set().union(*tangents.values())) > 1:
-            way: Way = "factored" if small else "plain"
+            way: SumStrategy = "factored" if small else "plain"
         else:
             way = "shortest" if small else "collected"
-        self._sums = TangentSums(copy.builder, min(seeds, default=0), way)
+        self._sums = TangentSumBuilder(copy.builder, min(seeds, default=0), way)
         single = {leaf: node for leaf, tangent in tangents.items() for node in tangent.values()}
         moves = any(copy.builder.value(node) is None for node in seeds)  # else every variable has a seed of 1
-        self._sources = Sources(copy, single, self._operands) if moves else None
+        self._sources = ForwardMasks(copy, single, self._operands) if moves else None
         for node in order:
             if node in within:
                 self._terms[node] = self._terms_of(node)
@@ -272,32 +282,32 @@ class _Differentiation:
             node
             for node in order
             if readers[node] == 1
-            and self._op[node] in _LINEAR
-            and self._op[reader[node]] in _SUMS
+            and self._op[node] in _SUM_AND_PRODUCT_OPERATIONS
+            and self._op[reader[node]] in _SUM_OPERATIONS
             and reader[node] not in self._systems
             and node not in self._systems
         }
         return order[::-1], within
 
-    def tangent(self, node: int) -> Tangent:
+    def tangent(self, node: int) -> TangentNodes:
         """Return the non-zero derivatives of a node of the program."""
         return self._tangent[node]
 
-    def _tangent_of(self, node: int) -> Tangent:  # noqa: C901, PLR0911 (one kind of node after the other)
+    def _tangent_of(self, node: int) -> TangentNodes:  # noqa: C901, PLR0911 (one kind of node after the other)
         """Form the tangent of a node, by the rule of its operation or block."""
         program, operands = self._program, self._operands[node]
         code = self._op[node]
         if node in self._systems:
             return self._of_system(node)
-        if code in _LINEAR:  # nearly all
+        if code in _SUM_AND_PRODUCT_OPERATIONS:  # nearly all
             return {i: self._sums.of(*terms) for i, terms in sorted(self._terms_of(node).items())}
         if code == _DIV:
             return self._of_quotient(node)
         op, index = Op(code), int(program.a[node])
-        if op is Op.CONSTANT or op in FLAT:
+        if op is Op.CONSTANT or op in ZERO_DERIVATIVE_OPERATIONS:
             return {}
-        if op in LEAF_GROUP:
-            return self._leaf_tangents.get((LEAF_GROUP[op], index), {})
+        if op in LEAF_GROUPS:
+            return self._leaf_tangents.get((LEAF_GROUPS[op], index), {})
         if op is Op.BLOCK:
             if program.blocks[index].kind == "newton":
                 return {}  # smoothing has left it a number
@@ -313,10 +323,10 @@ class _Differentiation:
 
     # --- operations --------------------------------------------------------------------------------------------------
 
-    def _terms_of(self, node: int) -> dict[int, Terms]:
+    def _terms_of(self, node: int) -> dict[int, SignedTerms]:
         """Return the terms of x + y, x − y, −x and x·y by direction: those added and those subtracted."""
         operands, op = self._operands[node], self._op[node]
-        found: dict[int, Terms] = {}
+        found: dict[int, SignedTerms] = {}
         if op == _MUL:
             x, y = operands
             for one, other in ((x, y), (y, x)):
@@ -332,12 +342,12 @@ class _Differentiation:
                 sides[not away].extend(terms[1])
         return found
 
-    def _terms_at(self, node: int) -> dict[int, Terms]:
+    def _terms_at(self, node: int) -> dict[int, SignedTerms]:
         """Return the terms of a sum's operand, by direction."""
         known = self._terms.get(node)
         return {i: ([(self._one, d)], []) for i, d in self._tangent[node].items()} if known is None else known
 
-    def _of_quotient(self, node: int) -> Tangent:
+    def _of_quotient(self, node: int) -> TangentNodes:
         """Return d(x/y) = (dx − (x/y) dy)/y."""
         b, (x, y) = self._builder, self._operands[node]
         dx, dy = self._tangent[x], self._tangent[y]
@@ -353,7 +363,7 @@ class _Differentiation:
             for i in sorted(dx.keys() | dy.keys())
         }
 
-    def _rule(self, op: Op, nodes: list[int], tangents: list[Tangent], value: int) -> Tangent:
+    def _rule(self, op: Op, nodes: list[int], tangents: list[TangentNodes], value: int) -> TangentNodes:
         """Form the tangent of a scalar operation: partials times tangents, of the chosen branch at selections."""
         b, zero = self._builder, self._zero
         directions = sorted(set().union(*tangents))
@@ -362,7 +372,9 @@ class _Differentiation:
         if op in {Op.MIN, Op.MAX}:
             first = b.binary(Op.LT, *(nodes if op is Op.MIN else nodes[::-1]))
             return {i: b.select(first, tangents[0].get(i, zero), tangents[1].get(i, zero)) for i in directions}
-        partials = [partial(b, op, nodes, value, k) if tangent else zero for k, tangent in enumerate(tangents)]
+        partials = [
+            form_partial_derivative(b, op, nodes, value, k) if tangent else zero for k, tangent in enumerate(tangents)
+        ]
         return {
             i: b.sum(
                 b.mul(slope, tangent[i]) for slope, tangent in zip(partials, tangents, strict=True) if i in tangent
@@ -370,7 +382,7 @@ class _Differentiation:
             for i in directions
         }
 
-    def _of_table(self, node: int) -> Tangent:
+    def _of_table(self, node: int) -> TangentNodes:
         """Return the tangents of a table: its slope (the derivative table) times the operand's tangents."""
         program, b = self._program, self._builder
         table, order, operand = program.tables[program.a[node]], int(program.b[node]), int(program.c[node])
@@ -379,7 +391,7 @@ class _Differentiation:
 
     # --- linear solves -----------------------------------------------------------------------------------------------
 
-    def _of_system(self, node: int) -> Tangent:
+    def _of_system(self, node: int) -> TangentNodes:
         """Return the tangents of a written-out linear system, dx = A⁻¹ (db − dA x)."""
         if node not in self._system_tangents:
             b, copy, system = self._builder, self._copy.node, self._systems[node]
@@ -387,10 +399,10 @@ class _Differentiation:
             x = [copy[i] for i in system.solution]
             matrix = [self._tangent[i] for i in system.matrix]
             right = [self._tangent[i] for i in system.right]
-            found: dict[int, Tangent] = {i: {} for i in system.solution}
+            found: dict[int, TangentNodes] = {i: {} for i in system.solution}
             places = [(i, j) for i in range(n) for j in range(i + 1)]
             for direction in sorted(set().union(*right, *matrix)):
-                less: list[list[Term]] = [[] for _ in range(n)]
+                less: list[list[DerivativeTerm]] = [[] for _ in range(n)]
                 for (i, j), slope in zip(places, matrix, strict=True):
                     if direction in slope:
                         less[i].append((x[j], slope[direction]))
@@ -400,12 +412,14 @@ class _Differentiation:
                     self._sums.of([(self._one, known[direction])] if direction in known else [], terms)
                     for known, terms in zip(right, less, strict=True)
                 ]
-                for i, d in zip(system.solution, solved_again(b, system.renumbered(copy), residual), strict=True):
+                for i, d in zip(
+                    system.solution, solve_written_out_system(b, system.renumber_nodes(copy), residual), strict=True
+                ):
                     found[i][direction] = d
             self._system_tangents |= found
         return self._system_tangents[node]
 
-    def _implicit(self, index: int) -> list[Tangent]:
+    def _implicit(self, index: int) -> list[TangentNodes]:
         """Return dX = A⁻¹ (dB − dA X), one solve per direction."""
         block = self._program.blocks[index]
         old = self._program.blocks[block.factor]
@@ -413,12 +427,14 @@ class _Differentiation:
         factor, x = self._copy.factor[block.factor], self._copy.solution[index]
         right = [self._tangent[node] for node in block.operands]
         matrix = [self._tangent[node] for node in old.operands]
-        result: list[Tangent] = [{} for _ in range(n)]
-        short = _LeastNorm.of(self._copy, block) if old.kind == "least_norm_factor" else None
+        result: list[TangentNodes] = [{} for _ in range(n)]
+        short = _LeastNormTangent.of(self._copy, block) if old.kind == "least_norm_factor" else None
         for direction in sorted(set().union(*right, *matrix)):
             slopes = {i: tangent[direction] for i, tangent in enumerate(matrix) if direction in tangent}
             known = [tangent.get(direction, zero) for tangent in right]
-            residual = [b.sum([value], less) for value, less in zip(known, _products(b, old, slopes, x), strict=True)]
+            residual = [
+                b.sum([value], less) for value, less in zip(known, _form_row_products(b, old, slopes, x), strict=True)
+            ]
             found = short.tangent(residual, slopes) if short else b.solution(factor, residual)
             for i, node in enumerate(found):
                 if not b.is_zero(node):
@@ -427,7 +443,7 @@ class _Differentiation:
 
 
 @dataclass(frozen=True, slots=True)
-class _LeastNorm:
+class _LeastNormTangent:
     """Parts shared by the derivatives of one least-norm solution x = S⁺ b.
 
     Attributes:
@@ -435,7 +451,7 @@ class _LeastNorm:
         block: The factor block of the old program.
         factor: Its number in the new one.
         entries: Of S, by operand.
-        twice: S⁺ x.
+        twofold_solution: S⁺ x.
         left: b − S x.
     """
 
@@ -443,40 +459,46 @@ class _LeastNorm:
     block: Block
     factor: int
     entries: dict[int, int]
-    twice: list[int]
+    twofold_solution: list[int]
     left: list[int]
 
     @classmethod
-    def of(cls, copy: ProgramCopy, solve: Block) -> _LeastNorm:
+    def of(cls, copy: ProgramCopy, solve: Block) -> _LeastNormTangent:
         """Return the copy of a solve of least norm, with the matrix that its factors were made of."""
         b, old = copy.builder, copy.program.blocks[solve.factor]
         factor = copy.factor[solve.factor]
         entries = {i: copy.node[node] for i, node in enumerate(old.operands)}
         right = [copy.node[node] for node in solve.operands]
         x = b.solution(factor, right)
-        left = [b.sub(value, less) for value, less in zip(right, product(b, old, entries, x), strict=True)]
+        left = [
+            b.sub(value, less) for value, less in zip(right, multiply_factored_matrix(b, old, entries, x), strict=True)
+        ]
         return cls(b, old, factor, entries, b.solution(factor, x), left)
 
     def tangent(self, residual: Sequence[int], slopes: Mapping[int, int]) -> list[int]:
         """Return dx, from db − dS x and the non-zero entries of dS."""
         b, old = self.builder, self.block
-        turned = product(b, old, slopes, self.twice)
-        back = b.solution(self.factor, product(b, old, slopes, self.left))
-        inside = product(b, old, self.entries, turned)
+        turned = multiply_factored_matrix(b, old, slopes, self.twofold_solution)
+        back = b.solution(self.factor, multiply_factored_matrix(b, old, slopes, self.left))
+        inside = multiply_factored_matrix(b, old, self.entries, turned)
         right = [b.sub(b.add(r, k), i) for r, k, i in zip(residual, back, inside, strict=True)]
         return [b.add(x, w) for x, w in zip(b.solution(self.factor, right), turned, strict=True)]
 
 
-def product(b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]) -> list[int]:
+def multiply_factored_matrix(
+    b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]
+) -> list[int]:
     """Return a x, of the entries of A that are not zero by operand of its factor block."""
-    return [b.sum(row) for row in _products(b, factor, entries, x)]
+    return [b.sum(row) for row in _form_row_products(b, factor, entries, x)]
 
 
-def _products(b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]) -> list[list[int]]:
+def _form_row_products(
+    b: ProgramBuilder, factor: Block, entries: Mapping[int, int], x: Sequence[int]
+) -> list[list[int]]:
     """Return matrix · x row by row, for a sparse matrix whose entries are numbered by position in the block."""
     products: list[list[int]] = [[] for _ in range(factor.size)]
     for position, entry in entries.items():
-        i, j = place(factor, position)
+        i, j = factor_entry_position(factor, position)
         products[i].append(b.mul(entry, x[j]))
         if factor.symmetric and i != j:
             products[j].append(b.mul(entry, x[i]))

@@ -1,4 +1,4 @@
-"""``smoothed``: write solutions of Newton's method so that they can be differentiated like other nodes.
+"""``make_newton_solutions_differentiable``: write solutions of Newton's method so that they can be differentiated like other nodes.
 
 At a solution y of F(y, theta) = 0 one more step of Newton's method,
 
@@ -24,10 +24,10 @@ from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Block, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 
 
-def smoothed(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
+def make_newton_solutions_differentiable(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
     """Return the program with an entry point added that takes last steps after every solution of Newton's method.
 
     Args:
@@ -40,18 +40,18 @@ def smoothed(program: Program, entry: str, order: int = 1) -> tuple[Program, str
     """
     if not program.bodies:
         return program, entry
-    _, blocks = needed(program, program.entries[entry].results)
+    _, blocks = find_needed_nodes(program, program.entries[entry].results)
     if not any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)):
         return program, entry
     builder = ProgramBuilder(program.layout)
     ProgramCopy(program, builder)
-    smooth = _SmoothCopy(program, builder, order)
+    smooth = _DifferentiableCopy(program, builder, order)
     old, name = program.entries[entry], f"smooth_{entry}"
     builder.entry(name, old.labels, [smooth.node[node] for node in old.results])
     return builder.build(), name
 
 
-class _SmoothCopy(ProgramCopy):
+class _DifferentiableCopy(ProgramCopy):
     """A copy with the last steps.
 
     Args:
@@ -71,26 +71,26 @@ class _SmoothCopy(ProgramCopy):
         body = self.program.bodies[block.body]
         theta = [self.node[node] for node in block.operands[:-n]]
         if "turned" in body.entries:
-            frozen = _Inlined(body, b, y, theta)
+            frozen = _InlinedNewtonBody(body, b, y, theta)
             y = [frozen.node[node] for node in body.entries["turned"].results]
-        inside = _Inlined(body, b, y, theta)
+        inside = _InlinedNewtonBody(body, b, y, theta)
         residual = [inside.node[node] for node in body.entries["residual"].results]
         slopes = [b.unary(Op.FROZEN, inside.node[node]) for node in body.entries["jacobian"].results]
         rows = [slopes[i * n : i * n + n] for i in range(n)]
         system = LinearSystem(b, rows, f"the derivative of {block.name}")
-        y = _stepped(b, y, system.solve(residual))
+        y = _subtract_step(b, y, system.solve(residual))
         for _ in range(self._order - 1):
-            again = _Inlined(body, b, y, theta)
-            y = _stepped(b, y, system.solve([again.node[node] for node in body.entries["residual"].results]))
+            again = _InlinedNewtonBody(body, b, y, theta)
+            y = _subtract_step(b, y, system.solve([again.node[node] for node in body.entries["residual"].results]))
         return y
 
 
-def _stepped(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> list[int]:
+def _subtract_step(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> list[int]:
     """Subtract a step from y."""
     return [b.sub(value, change) for value, change in zip(y, step, strict=True)]
 
 
-class _Inlined(ProgramCopy):
+class _InlinedNewtonBody(ProgramCopy):
     """The body of a Newton block, copied among the nodes of its program."""
 
     def __init__(self, body: Program, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:

@@ -18,21 +18,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.derivatives.elementary_partials import FLAT, partial
-from mb2fmu.compiler.derivatives.forward_derivatives import ALL, Variable, product, variables_of
-from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
-from mb2fmu.compiler.derivatives.zero_derivative_masks import CHOICES, Readers
+from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_partial_derivative
+from mb2fmu.compiler.derivatives.forward_derivatives import (
+    ALL_GROUPS,
+    VariableReference,
+    list_variables,
+    multiply_factored_matrix,
+)
+from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.zero_derivative_masks import SELECTION_OPERATIONS, ReverseMasks
 from mb2fmu.compiler.program.program import Block, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUP, ProgramCopy, place
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, ProgramCopy, factor_entry_position
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
 _ADD, _MUL, _BLOCK, _CONSTANT = (int(op) for op in (Op.ADD, Op.MUL, Op.BLOCK, Op.CONSTANT))  # quicker to look up
-_SUMS = frozenset({_ADD, int(Op.SUB)})
+_SUM_OPERATIONS = frozenset({_ADD, int(Op.SUB)})
 
 
-def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequence[Group] = ALL) -> Program:
+def differentiate_reverse(
+    program: Program, entry: str, with_respect_to: Sequence[VariableGroup] = ALL_GROUPS
+) -> Program:
     """Return the program with one more entry point, ``vjp_<entry>``: the gradient of a weighted sum of its results.
 
     Args:
@@ -43,19 +50,19 @@ def differentiate_reverse(program: Program, entry: str, with_respect_to: Sequenc
     Returns:
         A program whose seeds 0, 1, … are, for the new entry point, the weights of the results.
     """
-    program, source = smoothed(program, entry)
+    program, source = make_newton_solutions_differentiable(program, entry)
     old = program.entries[source]
-    variables = variables_of(program, with_respect_to)
+    variables = list_variables(program, with_respect_to)
     missing = range(len(program.layout.seeds), len(old.results))
     seeds = (*program.layout.seeds, *(f"weight {i}" for i in missing))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
-    add_adjoint(ProgramCopy(program, builder), source, variables, f"vjp_{entry}")
+    add_adjoint_entry(ProgramCopy(program, builder), source, variables, f"vjp_{entry}")
     if source != entry:
         builder.forget(source)
-    return prune(builder.build())
+    return prune_program(builder.build())
 
 
-def add_adjoint(copy: ProgramCopy, entry: str, variables: Sequence[Variable], name: str) -> None:
+def add_adjoint_entry(copy: ProgramCopy, entry: str, variables: Sequence[VariableReference], name: str) -> None:
     """Add an entry point: the gradient of another one's results, weighted by seeds 0, 1, …, and summed.
 
     Args:
@@ -65,12 +72,12 @@ def add_adjoint(copy: ProgramCopy, entry: str, variables: Sequence[Variable], na
         name: Of the new entry point.
     """
     b, old = copy.builder, copy.program.entries[entry]
-    gradient = _Adjoints(copy).gradient(old.results, [b.seed(i) for i in range(len(old.results))])
+    gradient = _ReverseDifferentiation(copy).gradient(old.results, [b.seed(i) for i in range(len(old.results))])
     zero = b.constant(0.0)
     b.entry(name, [label for label, _ in variables], [gradient.get(leaf, zero) for _, leaf in variables])
 
 
-class _Adjoints:
+class _ReverseDifferentiation:
     """A copy of a program and the adjoints of its nodes."""
 
     def __init__(self, copy: ProgramCopy) -> None:
@@ -87,12 +94,12 @@ class _Adjoints:
         for node in np.flatnonzero(program.op == Op.BLOCK).tolist():
             self._results.setdefault(int(program.a[node]), []).append(node)
 
-    def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[Group, int], int]:
+    def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[VariableGroup, int], int]:
         """Return the non-zero adjoints of the leaves."""
-        self._readers = Readers(self._copy, results, weights, self._operands)
+        self._readers = ReverseMasks(self._copy, results, weights, self._operands)
         for result, weight in zip(results, weights, strict=True):
             self._add(result, weight)
-        gradient: dict[tuple[Group, int], int] = {}
+        gradient: dict[tuple[VariableGroup, int], int] = {}
         for node in range(len(self._program) - 1, -1, -1):
             shares = self._shares.pop(node, None)
             op = self._op[node]
@@ -100,9 +107,9 @@ class _Adjoints:
                 self._of_result(node, shares)
             elif shares is not None:
                 adjoint = self._builder.sum(shares)
-                if op in LEAF_GROUP:
-                    gradient[LEAF_GROUP[Op(op)], int(self._program.a[node])] = adjoint
-                elif op != _CONSTANT and op not in FLAT and adjoint != self._zero:
+                if op in LEAF_GROUPS:
+                    gradient[LEAF_GROUPS[Op(op)], int(self._program.a[node])] = adjoint
+                elif op != _CONSTANT and op not in ZERO_DERIVATIVE_OPERATIONS and adjoint != self._zero:
                     self._spread(op, node, adjoint)
         return gradient
 
@@ -124,14 +131,14 @@ class _Adjoints:
             x, y = operands
             self._add(x, readers.share(node, self._builder.mul(nodes[y], adjoint), y))
             self._add(y, readers.share(node, self._builder.mul(nodes[x], adjoint), x))
-        elif op in _SUMS:
+        elif op in _SUM_OPERATIONS:
             x, y = operands
             self._add(x, adjoint)
             self._add(y, adjoint if op == _ADD else self._builder.neg(adjoint))
         else:
             shares = self._shares_of(Op(op), node, [nodes[operand] for operand in operands], adjoint)
             for operand, share in zip(operands, shares, strict=True):
-                self._add(operand, share if op in CHOICES else readers.share(node, share))
+                self._add(operand, share if op in SELECTION_OPERATIONS else readers.share(node, share))
 
     def _shares_of(self, op: Op, node: int, nodes: list[int], adjoint: int) -> list[int]:
         """Return the share of each operand, for operations other than products and sums."""
@@ -148,7 +155,7 @@ class _Adjoints:
         if op is Op.DIV:
             quotient = b.div(adjoint, nodes[1])
             return [quotient, b.neg(b.mul(value, quotient))]
-        return [b.mul(partial(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
+        return [b.mul(form_partial_derivative(b, op, nodes, value, k), adjoint) for k in range(len(nodes))]
 
     def _of_result(self, node: int, shares: list[int] | None) -> None:
         """Handle one result of a solve; when the first one's turn comes, the others are complete."""
@@ -156,7 +163,7 @@ class _Adjoints:
         if shares is not None:
             self._solution_adjoints.setdefault(index, {})[result] = self._builder.sum(shares)
         if self._results[index][0] == node and index in self._solution_adjoints:
-            self._readers.spread_block(self._results[index])
+            self._readers.propagate_block(self._results[index])
             self._of_solve(index, self._solution_adjoints.pop(index))
 
     def _of_solve(self, index: int, adjoints: dict[int, int]) -> None:
@@ -175,7 +182,7 @@ class _Adjoints:
         if old.kind == "least_norm_factor":
             more = self._of_least_norm(block, [adjoints.get(i, zero) for i in range(old.size)], right)
         for position, operand in enumerate(old.operands):
-            i, j = place(old, position)
+            i, j = factor_entry_position(old, position)
             share, terms = b.mul(right[i], x[j]), [b.mul(left[i], other[j]) for left, other in more]
             if old.symmetric and i != j:
                 share = b.add(share, b.mul(right[j], x[i]))
@@ -191,8 +198,8 @@ class _Adjoints:
         entries = {i: copy.node[node] for i, node in enumerate(old.operands)}
         known = [copy.node[node] for node in block.operands]
         x = b.solution(factor, known)
-        outside = [b.sub(a, s) for a, s in zip(adjoints, product(b, old, entries, right), strict=True)]
-        left = [b.sub(a, s) for a, s in zip(known, product(b, old, entries, x), strict=True)]
+        outside = [b.sub(a, s) for a, s in zip(adjoints, multiply_factored_matrix(b, old, entries, right), strict=True)]
+        left = [b.sub(a, s) for a, s in zip(known, multiply_factored_matrix(b, old, entries, x), strict=True)]
         return [(outside, b.solution(factor, x)), (b.solution(factor, right), left)]
 
     def _transposed(self, factor: int) -> int:

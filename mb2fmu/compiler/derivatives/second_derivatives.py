@@ -14,25 +14,25 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian, add_tangent, variables_of
-from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
-from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint
+from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian_entry, add_tangent_entry, list_variables
+from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.compiler.program.reachable_nodes import needed
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.errors import EmitError, Fault
 
-Places = npt.NDArray[np.intp]
+IndexArray = npt.NDArray[np.intp]
 
-_CONDITIONS = ("pivots", "divisors", "domains")
+_VALIDITY_ENTRIES = ("pivots", "divisors", "domains")
 """Entry points that say where there is no result; who prints the others reads them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class SparsityPattern:
     """Which entries of a matrix are there, row by row.
 
     Attributes:
@@ -42,12 +42,12 @@ class Pattern:
     """
 
     shape: tuple[int, int]
-    rows: Places
-    columns: Places
+    rows: IndexArray
+    columns: IndexArray
 
 
 @dataclass(frozen=True, slots=True)
-class TwiceDifferentiable:
+class TwiceDifferentiatedEntry:
     """An entry point with first and second derivatives, by v: variables of some groups, one group after the other.
 
     Attributes:
@@ -61,12 +61,14 @@ class TwiceDifferentiable:
     """
 
     program: Program
-    jacobian: Pattern
-    hessian: Pattern
-    variables: Mapping[Group, int]
+    jacobian: SparsityPattern
+    hessian: SparsityPattern
+    variables: Mapping[VariableGroup, int]
 
 
-def differentiate_twice(program: Program, entry: str, with_respect_to: Sequence[Group]) -> TwiceDifferentiable:
+def differentiate_twice(
+    program: Program, entry: str, with_respect_to: Sequence[VariableGroup]
+) -> TwiceDifferentiatedEntry:
     """Return first and second derivatives of an entry point.
 
     Args:
@@ -77,38 +79,41 @@ def differentiate_twice(program: Program, entry: str, with_respect_to: Sequence[
     Raises:
         EmitError: If Newton's method finds what it reads among equations of which some are redundant.
     """
-    _refuse(program, entry)
-    entries = {name: program.entries[name] for name in _CONDITIONS if name in program.entries}
+    _check_no_least_norm(program, entry)
+    entries = {name: program.entries[name] for name in _VALIDITY_ENTRIES if name in program.entries}
     entries["value"] = dataclasses.replace(program.entries[entry], name="value")
-    alone = prune(dataclasses.replace(program, entries=entries))
-    whole, source = smoothed(alone, "value", order=2)
-    variables = variables_of(alone, with_respect_to)
+    alone = prune_program(dataclasses.replace(program, entries=entries))
+    whole, source = make_newton_solutions_differentiable(alone, "value", order=2)
+    variables = list_variables(alone, with_respect_to)
     results = len(alone.entries["value"].results)
     n = len(variables)
     # The weights come first, as an adjoint has them; a tangent of the results reads the seeds of an adjoint's tangent.
     names = [f"weight {i}" for i in range(results)]
     seeds = (*names, *(f"d {name}" for name, _ in variables), *(f"d {name}" for name in names))
     copy = ProgramCopy(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
-    add_tangent(copy, source, variables, results, "tangent")
-    jacobian = add_jacobian(copy, source, variables, "jacobian")
-    add_adjoint(copy, source, variables, "adjoint")
+    add_tangent_entry(copy, source, variables, results, "tangent")
+    jacobian = add_jacobian_entry(copy, source, variables, "jacobian")
+    add_adjoint_entry(copy, source, variables, "adjoint")
     adjoint = copy.builder.build()
-    weights = variables_of(adjoint, ("seeds",))[:results]
+    weights = list_variables(adjoint, ("seeds",))[:results]
     again = ProgramCopy(adjoint, ProgramBuilder(adjoint.layout))
-    second = add_jacobian(again, "adjoint", [*variables, *weights], "hessian")
-    add_tangent(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
-    folded, pattern = _folded(again.builder.build(), *second, n)
+    second = add_jacobian_entry(again, "adjoint", [*variables, *weights], "hessian")
+    add_tangent_entry(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
+    folded, pattern = _mirror_hessian_entries(again.builder.build(), *second, n)
     if source != "value":
-        folded = _without(folded, source)
-    sizes = {group: len(variables_of(alone, (group,))) for group in with_respect_to}
-    return TwiceDifferentiable(
-        prune(folded), Pattern((results, n), *jacobian), Pattern((n, n + results), *pattern), sizes
+        folded = _remove_entry(folded, source)
+    sizes = {group: len(list_variables(alone, (group,))) for group in with_respect_to}
+    return TwiceDifferentiatedEntry(
+        prune_program(folded),
+        SparsityPattern((results, n), *jacobian),
+        SparsityPattern((n, n + results), *pattern),
+        sizes,
     )
 
 
-def _refuse(program: Program, entry: str) -> None:
+def _check_no_least_norm(program: Program, entry: str) -> None:
     """Refuse least-norm solutions: their second derivatives are not those of a regular system."""
-    _, blocks = needed(program, program.entries[entry].results)
+    _, blocks = find_needed_nodes(program, program.entries[entry].results)
     used = [block for i, block in enumerate(program.blocks) if blocks[i] and block.kind == "newton"]
     turning = [block.name for block in used if "turned" in program.bodies[block.body].entries]
     if turning:
@@ -117,7 +122,9 @@ def _refuse(program: Program, entry: str) -> None:
         raise EmitError("there are no second derivatives:", faults)
 
 
-def _folded(program: Program, rows: Places, columns: Places, n: int) -> tuple[Program, tuple[Places, Places]]:
+def _mirror_hessian_entries(
+    program: Program, rows: IndexArray, columns: IndexArray, n: int
+) -> tuple[Program, tuple[IndexArray, IndexArray]]:
     """Return the Hessian's upper entries read from its lower triangle; both have the same zeros."""
     entry = program.entries["hessian"]
     found = dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), range(len(rows)), strict=True))
@@ -133,6 +140,6 @@ def _folded(program: Program, rows: Places, columns: Places, n: int) -> tuple[Pr
     return dataclasses.replace(program, entries=entries), places
 
 
-def _without(program: Program, name: str) -> Program:
+def _remove_entry(program: Program, name: str) -> Program:
     """Remove an entry point."""
     return dataclasses.replace(program, entries={k: v for k, v in program.entries.items() if k != name})

@@ -15,17 +15,17 @@ from typing import Literal
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Term = tuple[int, int]
+DerivativeTerm = tuple[int, int]
 """Nodes of a factor and of a derivative that it multiplies."""
 
-Way = Literal["shortest", "collected", "factored", "plain"]
+SumStrategy = Literal["shortest", "collected", "factored", "plain"]
 """All tried; terms of one derivative collected, which is most of what can be saved, in a third of the time; factors
 that terms have in common taken out; as it stands."""
 
 _MUL, _NEG = int(Op.MUL), int(Op.NEG)
 
 
-class TangentSums:
+class TangentSumBuilder:
     """Builds sums of derivatives.
 
     Args:
@@ -34,14 +34,14 @@ class TangentSums:
         way: How sums are written.
     """
 
-    def __init__(self, builder: ProgramBuilder, first: int, way: Way) -> None:
+    def __init__(self, builder: ProgramBuilder, first: int, way: SumStrategy) -> None:
         self._builder = builder
         self._first = first
         self._way = way
         self._innermost: dict[int, int] = {}
         self._factors: dict[int, frozenset[int]] = {}
 
-    def of(self, plus: Sequence[Term], minus: Sequence[Term] = ()) -> int:
+    def of(self, plus: Sequence[DerivativeTerm], minus: Sequence[DerivativeTerm] = ()) -> int:
         """Return the sum of some terms less the sum of others."""
         terms = (*plus, *minus)
         if len(terms) == 1 or self._way == "plain":
@@ -57,14 +57,14 @@ class TangentSums:
         ways.append(self._as_it_stands)
         return self._builder.shortest([partial(way, plus, minus) for way in ways])
 
-    def _derivative_in(self, term: Term) -> int:
+    def _derivative_in(self, term: DerivativeTerm) -> int:
         """Return the terms that the product rule does not produce."""
         known = self._innermost.get(term[1])
         if known is None:
             known = self._innermost[term[1]] = self._taken_apart(term)[1]
         return known
 
-    def _have_factors_in_common(self, terms: Sequence[Term]) -> bool:
+    def _have_factors_in_common(self, terms: Sequence[DerivativeTerm]) -> bool:
         """Return whether any factor occurs in more than one term, so that factoring can pay."""
         every: set[int] = set()
         count = 0
@@ -82,22 +82,22 @@ class TangentSums:
             known = self._factors[node] = frozenset(factor for factor in b.factors(node) if b.rank(factor) > 0)
         return known
 
-    def _as_it_stands(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:
+    def _as_it_stands(self, plus: Iterable[DerivativeTerm], minus: Iterable[DerivativeTerm]) -> int:
         """Return the sum of products without taking factors out."""
         return self._builder.plain_sum(self._products(plus), self._products(minus))
 
-    def _factored(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:
+    def _factored(self, plus: Iterable[DerivativeTerm], minus: Iterable[DerivativeTerm]) -> int:
         """Return the sum of products with common factors taken out."""
         return self._builder.sum(self._products(plus), self._products(minus))
 
-    def _products(self, terms: Iterable[Term]) -> list[int]:
+    def _products(self, terms: Iterable[DerivativeTerm]) -> list[int]:
         """Return the node of each factor times its derivative."""
         return [self._builder.mul(factor, derivative) for factor, derivative in terms]
 
-    def _by_derivative(self, plus: Iterable[Term], minus: Iterable[Term]) -> int:
+    def _by_derivative(self, plus: Iterable[DerivativeTerm], minus: Iterable[DerivativeTerm]) -> int:
         """Add up terms that share a derivative first and multiplies by the derivative once."""
         b = self._builder
-        collected: dict[int, list[tuple[int, Term, list[int], bool]]] = {}
+        collected: dict[int, list[tuple[int, DerivativeTerm, list[int], bool]]] = {}
         for side, terms in enumerate((plus, minus)):
             for term in terms:
                 factors, derivative, turned = self._taken_apart(term)
@@ -114,7 +114,7 @@ class TangentSums:
             sums[0].append(b.mul(derivative, b.plain_sum(*sides)))
         return b.plain_sum(*sums)
 
-    def _taken_apart(self, term: Term) -> tuple[list[int], int, bool]:
+    def _taken_apart(self, term: DerivativeTerm) -> tuple[list[int], int, bool]:
         """Return the factors that are no derivatives, the derivative that they multiply, and whether all is negated."""
         b, first = self._builder, self._first
         factor, derivative = term

@@ -1,4 +1,4 @@
-"""``with_variations``: a Program with S = ∂x/∂θ as further states, for some parameters and start values θ."""
+"""``add_variational_states``: a Program with S = ∂x/∂θ as further states, for some parameters and start values θ."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
-from mb2fmu.compiler.derivatives.forward_derivatives import Variable, add_jacobian, tangents_along, variables_of
-from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+from mb2fmu.compiler.derivatives.forward_derivatives import (
+    VariableReference,
+    add_jacobian_entry,
+    form_directional_derivatives,
+    list_variables,
+)
+from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
 
-def with_variations(program: Program, to: Sequence[Variable], order: int = 1) -> Program:
+def add_variational_states(program: Program, to: Sequence[VariableReference], order: int = 1) -> Program:
     """Return the program with more states: S = ∂x/∂θ, one block of n_x behind the other, in the order of ``to``.
 
     S' = ∂f/∂x S + ∂f/∂θ, and so for outputs y and projections P, which are results behind those that are there; x', y
@@ -37,11 +42,11 @@ def with_variations(program: Program, to: Sequence[Variable], order: int = 1) ->
     whole, sources = program, {}
     for name in ("rhs", "outputs", "project", "initialize"):
         if name in program.entries and program.entries[name].results:
-            whole, sources[name] = smoothed(whole, name, order if name == "rhs" else 1)
+            whole, sources[name] = make_newton_solutions_differentiable(whole, name, order if name == "rhs" else 1)
     states = program.layout.states
     carried = (*states, *(f"d {state} / d {name}" for name, _ in to for state in states))
     builder = ProgramBuilder(dataclasses.replace(program.layout, states=carried))
-    varied = _Varied(ProgramCopy(whole, builder), to, len(states), sources)
+    varied = _VariationalResults(ProgramCopy(whole, builder), to, len(states), sources)
     for name in sources:
         labels = program.entries["outputs"].labels if name == "outputs" else states
         along = [node for k in range(len(to)) for node in varied.along(name, k)]
@@ -55,26 +60,26 @@ def with_variations(program: Program, to: Sequence[Variable], order: int = 1) ->
         builder.entry("initialize", carried, [*start, *(node for k in range(len(to)) for node in varied.first(k))])
     for source in set(sources.values()) - program.entries.keys():
         builder.forget(source)
-    return prune(builder.build())
+    return prune_program(builder.build())
 
 
-def with_varied_jacobian(native: NativeProgram, to: Sequence[Variable]) -> NativeProgram:
+def add_variational_jacobian(native: ProgramWithDerivatives, to: Sequence[VariableReference]) -> ProgramWithDerivatives:
     """Return the same with the Jacobian of (x', S') by x and time: first that of x' unchanged, then that of S'.
 
     Args:
         native: With a Jacobian that is written out.
-        to: As of :func:`with_variations`.
+        to: As of :func:`add_variational_states`.
     """
-    assert native.colours is None, "the Jacobian is not written out"
+    assert native.column_colours is None, "the Jacobian is not written out"
     kept = {name: entry for name, entry in native.program.entries.items() if "tangent" not in name}
     n = len(native.program.layout.states)
-    varied = with_variations(dataclasses.replace(native.program, entries=kept), to, order=2)
+    varied = add_variational_states(dataclasses.replace(native.program, entries=kept), to, order=2)
     rates = varied.entries["rhs"]
     entries = {**varied.entries, "rates": Entry("rates", rates.labels[n:], rates.results[n:])}
     builder = ProgramBuilder(varied.layout)
     copy = ProgramCopy(dataclasses.replace(varied, entries=entries), builder)
-    variables = [*variables_of(varied, ("states",))[:n], *variables_of(varied, ("time",))]
-    rows, columns = add_jacobian(copy, "rates", variables, "jacobian_rates")
+    variables = [*list_variables(varied, ("states",))[:n], *list_variables(varied, ("time",))]
+    rows, columns = add_jacobian_entry(copy, "rates", variables, "jacobian_rates")
     found = builder.build()
     nodes, labels = found.entries["jacobian_rates"].results, found.entries["jacobian_rates"].labels
     by_time = columns == n
@@ -84,15 +89,15 @@ def with_varied_jacobian(native: NativeProgram, to: Sequence[Variable]) -> Nativ
         entries[name] = Entry(
             name, (*old.labels, *(labels[i] for i in more)), (*old.results, *(nodes[i] for i in more))
         )
-    return NativeProgram(
-        program=prune(dataclasses.replace(found, entries=entries)),
+    return ProgramWithDerivatives(
+        program=prune_program(dataclasses.replace(found, entries=entries)),
         rows=np.concatenate([native.rows, n + rows[~by_time]]),
         columns=np.concatenate([native.columns, columns[~by_time]]),
-        time_rows=np.concatenate([native.time_rows, n + rows[by_time]]),
+        time_derivative_rows=np.concatenate([native.time_derivative_rows, n + rows[by_time]]),
     )
 
 
-class _Varied:
+class _VariationalResults:
     """Results of entry points and their derivatives by each θ.
 
     Args:
@@ -102,7 +107,7 @@ class _Varied:
         sources: Entry point → where it can be differentiated.
     """
 
-    def __init__(self, copy: ProgramCopy, to: Sequence[Variable], n: int, sources: dict[str, str]) -> None:
+    def __init__(self, copy: ProgramCopy, to: Sequence[VariableReference], n: int, sources: dict[str, str]) -> None:
         self._copy, self._to, self._n, self._sources = copy, to, n, sources
 
     def results(self, name: str) -> list[int]:
@@ -116,10 +121,10 @@ class _Varied:
         """Return the derivatives of the results by the k-th θ."""
         carried = self.first(k) if name == "initialize" else self._carried(k)
         leaf = self._to[k][1]
-        along: dict[tuple[Group, int], int] = {("states", i): node for i, node in enumerate(carried)}
+        along: dict[tuple[VariableGroup, int], int] = {("states", i): node for i, node in enumerate(carried)}
         if leaf[0] == "parameters":
             along[leaf] = self._copy.builder.constant(1.0)
-        found = tangents_along(self._copy, along, self._copy.program.entries[self._sources[name]].results)
+        found = form_directional_derivatives(self._copy, along, self._copy.program.entries[self._sources[name]].results)
         return found if name == "outputs" else [*found, *carried[len(found) :]]
 
     def first(self, k: int) -> list[int]:

@@ -5,36 +5,36 @@ partial derivative is infinite or not defined there (sin(q)/q at q = 0, √q at 
 gradient of everything would be lost. The number 0 alone does not show this: an adjoint may be 0 by chance where the
 product has another limit (√q √(q + p) at q = p = 0). So it is not the number that is asked but the graph:
 
-- in reverse (:class:`Readers`) a node is active if a result of a weight other than 0 reads it, through branches that
+- in reverse (:class:`ReverseMasks`) a node is active if a result of a weight other than 0 reads it, through branches that
   are taken only;
-- forward (:class:`Sources`) a node is active if it reads a variable whose seed is other than 0, through branches that
+- forward (:class:`ForwardMasks`) a node is active if it reads a variable whose seed is other than 0, through branches that
   are taken only.
 
 Shares of nodes that are not active are 0 by a selection. That is done where something may not be finite only (see
-:class:`Hazards`): all other nodes cost nothing more.
+:class:`NonFiniteNodes`): all other nodes cost nothing more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from mb2fmu.compiler.derivatives.elementary_partials import FLAT
+from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUP, ProgramCopy
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, ProgramCopy
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.model.scalar_operations import select_operations
 
-_EDGES = frozenset(map(int, select_operations(lambda row: row.hazard == "edge")))
+_INFINITE_SLOPE_OPERATIONS = frozenset(map(int, select_operations(lambda row: row.hazard == "edge")))
 """Operations that have a finite value, but no finite slope, at the end of where they are defined."""
-_POLES = _EDGES | frozenset(map(int, select_operations(lambda row: row.hazard == "pole")))
+_POLE_OPERATIONS = _INFINITE_SLOPE_OPERATIONS | frozenset(map(int, select_operations(lambda row: row.hazard == "pole")))
 """Operations that may give infinity, or have an infinite slope, where all operands are finite."""
-_LARGE = frozenset(
+_OVERFLOW_OPERATIONS = frozenset(
     map(int, select_operations(lambda row: row.hazard == "large"))
 )  # the value may be larger than any number
-_SYMMETRIC = frozenset(map(int, select_operations(lambda row: row.symmetric)))
-_NEVER_NEGATIVE = frozenset(map(int, select_operations(lambda row: row.never_negative)))
-CHOICES = frozenset(map(int, (Op.SELECT, Op.MIN, Op.MAX)))
+_COMMUTATIVE_OPERATIONS = frozenset(map(int, select_operations(lambda row: row.symmetric)))
+_NONNEGATIVE_OPERATIONS = frozenset(map(int, select_operations(lambda row: row.never_negative)))
+SELECTION_OPERATIONS = frozenset(map(int, (Op.SELECT, Op.MIN, Op.MAX)))
 """Operations that give one of their operands."""
 _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTANT = map(
     int,
@@ -45,7 +45,7 @@ _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTA
 )
 
 
-class Hazards:
+class NonFiniteNodes:
     """Nodes of a program whose values or partial derivatives may not be finite.
 
     Attributes:
@@ -69,27 +69,29 @@ class Hazards:
             for node in program.entries[name].results
         }
         ops: list[int] = program.op.tolist()
-        positive = _positive(program, ops, operands, checked)
+        positive = _find_positive_nodes(program, ops, operands, checked)
         n = len(ops)
         self.edge = [False] * n
         self.pole = [False] * n
         self.wild = [False] * n
         for node, op in enumerate(ops):
             read = operands[node]
-            if op in _POLES:
+            if op in _POLE_OPERATIONS:
                 at = read[1] if op == _DIV else read[0]
                 safe = (op in {_DIV, _LOG, _SQRT} and positive[at]) or (op == _DIV and at in checked)
                 number = all(ops[operand] == _CONSTANT for operand in (read if op != _DIV else (at,)))
                 if not (safe or number):
                     self.wild[node] = True
-                    moves = moving[at] or (op in _SYMMETRIC and moving[read[1]])
+                    moves = moving[at] or (op in _COMMUTATIVE_OPERATIONS and moving[read[1]])
                     self.pole[node] = moves
-                    self.edge[node] = moves and op in _EDGES
+                    self.edge[node] = moves and op in _INFINITE_SLOPE_OPERATIONS
             self.pole[node] = self.pole[node] or any(self.pole[operand] for operand in read)
-            self.wild[node] = self.wild[node] or op in _LARGE or any(self.wild[operand] for operand in read)
+            self.wild[node] = (
+                self.wild[node] or op in _OVERFLOW_OPERATIONS or any(self.wild[operand] for operand in read)
+            )
 
 
-def _positive(
+def _find_positive_nodes(
     program: Program, ops: Sequence[int], operands: Sequence[tuple[int, ...]], checked: dict[int, str]
 ) -> list[bool]:
     """Return the nodes that are positive for all inputs."""
@@ -102,7 +104,7 @@ def _positive(
             at_least_zero[node], positive[node] = value >= 0.0, value > 0.0
         elif checked.get(node) in {"pivots", "domains"}:
             at_least_zero[node] = positive[node] = True
-        elif op in _NEVER_NEGATIVE:
+        elif op in _NONNEGATIVE_OPERATIONS:
             at_least_zero[node] = True
             positive[node] = op in {_EXP, _COSH} or (op == _SQRT and positive[read[0]])
         elif op in {_ADD, _MUL, _DIV, _MIN, _MAX}:
@@ -117,7 +119,7 @@ def _positive(
     return positive
 
 
-class _Masks:
+class _PathMasks:
     """Sets of paths into a node as bits, and nodes that are 1 where one of them is open."""
 
     def __init__(self, builder: ProgramBuilder) -> None:
@@ -142,7 +144,7 @@ class _Masks:
         """Return the paths without those that are open only where others of them are."""
         if paths not in self._least:
             found = paths
-            for i in _bits(paths):
+            for i in _iterate_bits(paths):
                 if self._implied[i] and self._implied[i] & paths == self._implied[i]:
                     found &= ~(1 << i)
             self._least[paths] = found
@@ -153,7 +155,7 @@ class _Masks:
         paths = self.least(paths)
         if paths not in self._mask:
             b, found = self.builder, self.builder.constant(0.0)
-            for i in _bits(paths):
+            for i in _iterate_bits(paths):
                 found = b.binary(Op.OR, found, self._open[i]())
             self._mask[paths] = found
         return self._mask[paths]
@@ -164,7 +166,7 @@ class _Masks:
         return self.path(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 
 
-class Readers:
+class ReverseMasks:
     """Results that read each node; a reverse sweep calls :meth:`spread` for node after node, from the last on.
 
     Args:
@@ -181,8 +183,8 @@ class Readers:
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         moving = [copy.builder.rank(node) > 1 for node in copy.node]
-        self._hazards = Hazards(program, moving, operands)
-        self._masks = _Masks(copy.builder)
+        self._hazards = NonFiniteNodes(program, moving, operands)
+        self._masks = _PathMasks(copy.builder)
         self._paths = [0] * len(program)
         self._branches: dict[tuple[int, int], tuple[int, int]] = {}
         for result, weight in zip(results, weights, strict=True):
@@ -196,11 +198,11 @@ class Readers:
         if not (paths and self._needed):
             return
         operands, op = self._operands[node], self._ops[node]
-        if op not in CHOICES:
+        if op not in SELECTION_OPERATIONS:
             for operand in operands:
                 self._paths[operand] |= paths
             return
-        condition, first, second = _choice(self._copy, op, operands)
+        condition, first, second = _copy_selection_operands(self._copy, op, operands)
         for operand, path in zip((first, second), self._branch(paths, condition), strict=True):
             self._paths[operand] |= path
 
@@ -217,13 +219,13 @@ class Readers:
             )
         return self._branches[key]
 
-    def spread_block(self, nodes: Sequence[int]) -> None:
+    def propagate_block(self, nodes: Sequence[int]) -> None:
         """Pass the readers of a block's results on to all that the block reads.
 
         Args:
             nodes: Its results; of these the first stands for the block from now on.
         """
-        paths = self._paths[nodes[0]] = _union(self._paths[node] for node in nodes)
+        paths = self._paths[nodes[0]] = _unite_bit_sets(self._paths[node] for node in nodes)
         for operand in self._operands[nodes[0]]:
             self._paths[operand] |= paths
 
@@ -250,7 +252,7 @@ class Readers:
         return any(found[each] for each in read)
 
 
-class Sources:
+class ForwardMasks:
     """Variables that each node reads, in a forward sweep.
 
     Args:
@@ -260,14 +262,14 @@ class Sources:
     """
 
     def __init__(
-        self, copy: ProgramCopy, seeds: dict[tuple[Group, int], int], operands: Sequence[tuple[int, ...]]
+        self, copy: ProgramCopy, seeds: dict[tuple[VariableGroup, int], int], operands: Sequence[tuple[int, ...]]
     ) -> None:
         program = copy.program
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         moving = [copy.builder.rank(node) > 1 for node in copy.node]
-        self._hazards = Hazards(program, moving, operands)
-        self._masks = _Masks(copy.builder)
+        self._hazards = NonFiniteNodes(program, moving, operands)
+        self._masks = _PathMasks(copy.builder)
         self._bits = {leaf: self._masks.weighted(seed) for leaf, seed in seeds.items()}
         self._paths = self._followed(program) if any(self._hazards.edge) else []
 
@@ -275,21 +277,21 @@ class Sources:
         """Return for each node the mask of the leaves that it reads along the chosen branches."""
         paths = [0] * len(program)
         of_block: dict[int, int] = {}
-        leaves = {int(op): group for op, group in LEAF_GROUP.items()}
+        leaves = {int(op): group for op, group in LEAF_GROUPS.items()}
         for node, op in enumerate(self._ops):
             operands = self._operands[node]
             if op in leaves:
                 paths[node] = self._bits.get((leaves[op], int(program.a[node])), 0)
-            elif op in CHOICES:
-                condition, first, second = _choice(self._copy, op, operands)
+            elif op in SELECTION_OPERATIONS:
+                condition, first, second = _copy_selection_operands(self._copy, op, operands)
                 paths[node] = self._chosen(condition, paths[first], paths[second])
             elif op == _BLOCK:
                 block = int(program.a[node])
                 if block not in of_block:
-                    of_block[block] = _union(paths[operand] for operand in operands)
+                    of_block[block] = _unite_bit_sets(paths[operand] for operand in operands)
                 paths[node] = of_block[block]
-            elif op not in FLAT:
-                paths[node] = _union(paths[operand] for operand in operands)
+            elif op not in ZERO_DERIVATIVE_OPERATIONS:
+                paths[node] = _unite_bit_sets(paths[operand] for operand in operands)
         return paths
 
     def _chosen(self, condition: int, first: int, second: int) -> int:
@@ -307,7 +309,7 @@ class Sources:
         return b.select(self._masks.mask(self._paths[node]), tangent, b.constant(0.0))
 
 
-def _choice(copy: ProgramCopy, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
+def _copy_selection_operands(copy: ProgramCopy, op: int, operands: Sequence[int]) -> tuple[int, int, int]:
     """Return condition (a node of the builder) and choices of a selection, minimum or maximum."""
     if op == _SELECT:
         return copy.node[operands[0]], operands[1], operands[2]
@@ -316,7 +318,7 @@ def _choice(copy: ProgramCopy, op: int, operands: Sequence[int]) -> tuple[int, i
     return copy.builder.binary(Op.LT, *less), x, y
 
 
-def _union(sets: Iterable[int]) -> int:
+def _unite_bit_sets(sets: Iterable[int]) -> int:
     """Return all bits of some sets."""
     found = 0
     for each in sets:
@@ -324,7 +326,7 @@ def _union(sets: Iterable[int]) -> int:
     return found
 
 
-def _bits(paths: int) -> Iterator[int]:
+def _iterate_bits(paths: int) -> Iterator[int]:
     """Yield the numbers of the bits of a set, from the lowest on."""
     while paths:
         lowest = paths & -paths

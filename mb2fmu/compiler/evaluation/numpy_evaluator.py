@@ -1,4 +1,4 @@
-"""``evaluator``: make a NumPy callable of a Program's entry point, for one state or a batch of them."""
+"""``make_evaluator``: make a NumPy callable of a Program's entry point, for one state or a batch of them."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.arithmetic import python_runtime
-from mb2fmu.compiler.evaluation.numpy_printer import print_function
-from mb2fmu.compiler.program.program import Op, Program, constants_of, first_memory
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
+from mb2fmu.compiler.program.program import Op, Program, read_constant_results, read_initial_memory
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 
 Vector = npt.ArrayLike
-_EMPTY: tuple[float, ...] = ()
-_PIECES = 32  # of the way from one state to another that is far from it
+_NO_VALUES: tuple[float, ...] = ()
+_CONTINUATION_STEPS = 32  # of the way from one state to another that is far from it
 
 
-def evaluator(
+def make_evaluator(
     program: Program,
     entry: str | Sequence[str],
     results: Sequence[int] | None = None,
     *,
     hoist: bool = True,
-    memory: Recollection | None = None,
-) -> Evaluator:
+    memory: DiscreteMemoryLookup | None = None,
+) -> EntryPointEvaluator:
     """Return a callable ``f(t, x, r, p, m=(), s=())`` for an entry point.
 
     Args:
@@ -36,25 +36,25 @@ def evaluator(
         hoist: Compute what depends on parameters only once per set of parameters.
         memory: Of another evaluator of the program, to be shared with it where there is discrete memory.
     """
-    source = print_function(program, entry, "evaluate", results=results, hoist=hoist)
-    first = first_memory(program)
+    source = print_numpy_function(program, entry, "evaluate", results=results, hoist=hoist)
+    first = read_initial_memory(program)
     if memory is not None or not first:
-        return Evaluator(source, memory, hoist=hoist)
-    remember = print_function(program, "remember", "evaluate", hoist=hoist)
-    nodes, _ = needed(program, program.entries["remember"].results)
-    recollection = Recollection(
-        Evaluator(remember, hoist=hoist),
+        return EntryPointEvaluator(source, memory, hoist=hoist)
+    remember = print_numpy_function(program, "remember", "evaluate", hoist=hoist)
+    nodes, _ = find_needed_nodes(program, program.entries["remember"].results)
+    recollection = DiscreteMemoryLookup(
+        EntryPointEvaluator(remember, hoist=hoist),
         first,
-        constants_of(program, "first_place"),
+        read_constant_results(program, "first_place"),
         in_time=bool((program.op[nodes] == Op.TIME).any()),
     )
-    return Evaluator(source, recollection, hoist=hoist)
+    return EntryPointEvaluator(source, recollection, hoist=hoist)
 
 
-class Recollection:
+class DiscreteMemoryLookup:
     """Supplies discrete memory as a function of position alone, for evaluations that have no history.
 
-    It is followed along a path from where it begins, the same for every place, by steps of :data:`SPACING` over a
+    It is followed along a path from where it begins, the same for every place, by steps of :data:`MEMORY_LATTICE_SPACING` over a
     lattice of places. So a value depends on its arguments and on nothing that was asked for before: not on the steps
     that an integrator rejected, nor on the order of questions. Memory that changes from one accepted step to the next,
     as units have it, is given as ``m``, and entry point ``remember`` says what it becomes.
@@ -66,7 +66,9 @@ class Recollection:
         in_time: Whether it depends on time, which is then one more direction of the lattice.
     """
 
-    def __init__(self, remember: Evaluator, first: Sequence[float], place: Sequence[float], *, in_time: bool) -> None:
+    def __init__(
+        self, remember: EntryPointEvaluator, first: Sequence[float], place: Sequence[float], *, in_time: bool
+    ) -> None:
         self._remember = remember
         self._first = np.array(first, dtype=np.float64)
         self._place = np.array([*place, 0.0] if in_time else place, dtype=np.float64)
@@ -83,8 +85,8 @@ class Recollection:
         t, x, r, p = arrays
         here = np.array([*x[: len(self._place) - self._in_time], *([float(t)] if self._in_time else [])])
         with np.errstate(invalid="ignore"):
-            places = np.rint((here - self._place) / SPACING)
-        if not np.all(np.abs(places) < FARTHEST):
+            places = np.rint((here - self._place) / MEMORY_LATTICE_SPACING)
+        if not np.all(np.abs(places) < MAX_LATTICE_STEPS):
             return self._remember(t, x, r, p, self._first)
         node = tuple(int(k) for k in places)
         last = self._at_node(node, r, p, len(x))
@@ -92,13 +94,13 @@ class Recollection:
             return self._remember(t, x, r, p, last)
         except python_runtime.SingularMatrixError:
             t0, x0 = self._point(node, len(x))
-            for part in np.linspace(0.0, 1.0, _PIECES + 1)[1:]:
+            for part in np.linspace(0.0, 1.0, _CONTINUATION_STEPS + 1)[1:]:
                 last = self._remember(t0 + part * (t - t0), x0 + part * (x - x0), r, p, last)
             return last
 
     def _point(self, node: tuple[int, ...], size: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return time and states at a node of the lattice; speeds do not enter the memory."""
-        values = self._place + SPACING * np.array(node)
+        values = self._place + MEMORY_LATTICE_SPACING * np.array(node)
         count = len(values) - self._in_time
         x = np.zeros(size)
         x[:count] = values[:count]
@@ -109,11 +111,11 @@ class Recollection:
     ) -> npt.NDArray[np.float64]:
         """Return the memory at a node; where it cannot be found, that of the previous node."""
         key = r.tobytes() + b"|" + p.tobytes()
-        if key != self._key or len(self._known) > _MOST_KNOWN:
+        if key != self._key or len(self._known) > _MAX_CACHED_LATTICE_NODES:
             self._key, self._known = key, {}
         way = [node]
         while way[-1] not in self._known and any(way[-1]):
-            way.append(_before(way[-1]))
+            way.append(_previous_lattice_node(way[-1]))
         last = self._known.get(way[-1], self._first)
         for each in reversed(way):
             if each not in self._known:
@@ -134,20 +136,20 @@ class Recollection:
         return rows
 
 
-SPACING = 0.125
+MEMORY_LATTICE_SPACING = 0.125
 """Of the lattice along which memory is followed, in rad, m or s."""
-FARTHEST = 100_000
+MAX_LATTICE_STEPS = 100_000
 """Steps of the lattice: from farther away memory is asked for at once."""
-_MOST_KNOWN = 200_000
+_MAX_CACHED_LATTICE_NODES = 200_000
 
 
-def _before(node: tuple[int, ...]) -> tuple[int, ...]:
+def _previous_lattice_node(node: tuple[int, ...]) -> tuple[int, ...]:
     """Return the previous node on a nearly straight way from the origin; no index changes by more than 1."""
     longest = max(map(abs, node))
     return tuple(round(k * (longest - 1) / longest) for k in node)
 
 
-class Evaluator:
+class EntryPointEvaluator:
     """Evaluates printed source.
 
     One state gives the same bits as printed functions in an FMU hosted by Python. Of a batch, instances whose linear
@@ -164,24 +166,24 @@ class Evaluator:
         hoist: Whether it defines ``evaluate_prepare``.
     """
 
-    def __init__(self, source: str, memory: Recollection | None = None, *, hoist: bool) -> None:
+    def __init__(self, source: str, memory: DiscreteMemoryLookup | None = None, *, hoist: bool) -> None:
         self.memory = memory
         self.source = source
         self._hoist = hoist
         code = compile(source, "<program>", "exec")
-        self._fast = _run(code, python_runtime.FAST)
-        self._ieee = _run(code, python_runtime.IEEE)
-        self._array = _run(code, python_runtime.ARRAY)
+        self._fast = _execute_source(code, python_runtime.FAST)
+        self._ieee = _execute_source(code, python_runtime.IEEE)
+        self._array = _execute_source(code, python_runtime.ARRAY)
         self._prepared: dict[str, tuple[bytes, Any]] = {}
 
     def __call__(
         self,
         t: Vector,
         x: Vector,
-        r: Vector = _EMPTY,
-        p: Vector = _EMPTY,
+        r: Vector = _NO_VALUES,
+        p: Vector = _NO_VALUES,
         m: Vector | None = None,
-        s: Vector = _EMPTY,
+        s: Vector = _NO_VALUES,
     ) -> npt.NDArray[np.float64]:
         """Return the results, shape (n_results,), or (n_batch, n_results) if any argument is a batch.
 
@@ -190,10 +192,10 @@ class Evaluator:
             x: States; a batch has shape (n_batch, n_x), here and below.
             r: Inputs.
             p: Parameters.
-            m: Discrete memory; None: that which belongs to the place (:class:`Recollection`).
+            m: Discrete memory; None: that which belongs to the place (:class:`DiscreteMemoryLookup`).
             s: Seeds.
         """
-        given = (t, x, r, p, _EMPTY if m is None else m, s)
+        given = (t, x, r, p, _NO_VALUES if m is None else m, s)
         arrays = [np.asarray(value, dtype=np.float64) for value in given]
         batch = arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:])
         if m is None and self.memory is not None:
@@ -237,7 +239,7 @@ class Evaluator:
         return tuple(functions["evaluate"](*arguments, known[1]))
 
 
-def _run(code: Any, names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+def _execute_source(code: Any, names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """Execute printed source and return its names."""
     namespace = dict(names)
     exec(code, namespace)  # noqa: S102 (our own printed source)

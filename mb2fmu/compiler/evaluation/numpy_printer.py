@@ -2,7 +2,7 @@
 
 The text is neutral: the same source runs on floats and on arrays, by the name space it is executed in
 (``python_runtime.FAST``, ``IEEE``, ``ARRAY``). Numbers are printed by ``repr`` and read back to the same bits.
-Functions are of bounded size, because CPython's compiler is slow on giant ones: above ``CHUNK`` statements the work is
+Functions are of bounded size, because CPython's compiler is slow on giant ones: above ``MAX_STATEMENTS_PER_FUNCTION`` statements the work is
 split over several functions that pass a list of shared values.
 
 A printed function has the arguments ``(t, x, r, p, m, s)``; with ``hoist`` there is a second one,
@@ -19,24 +19,24 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 from mb2fmu.model.scalar_operations import OPERATIONS
 
-CHUNK = 5_000
+MAX_STATEMENTS_PER_FUNCTION = 5_000
 """Largest number of statements of one function."""
 
-_LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
-_INPUTS = "t, x, r, p, m, s"
+_LEAF_ARGUMENTS = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
+_FUNCTION_ARGUMENTS = "t, x, r, p, m, s"
 
 
-def print_function(
+def print_numpy_function(
     program: Program,
     entries: str | Sequence[str],
     name: str,
     *,
     results: Sequence[int] | None = None,
     hoist: bool = False,
-    chunk: int = CHUNK,
+    chunk: int = MAX_STATEMENTS_PER_FUNCTION,
 ) -> str:
     """Return the source of a function that returns the results of entry points as a tuple.
 
@@ -56,13 +56,13 @@ def print_function(
     nodes = [node for entry in names for node in program.entries[entry].results]
     if results is not None:
         nodes = [nodes[i] for i in results]
-    return _Printer(program, name, nodes, hoist=hoist, chunk=chunk).text()
+    return _NumpyFunctionPrinter(program, name, nodes, hoist=hoist, chunk=chunk).text()
 
 
-Emit = Callable[[str, str, Sequence[int], str], None]
+StatementEmitter = Callable[[str, str, Sequence[int], str], None]
 
 
-class _Statement(NamedTuple):
+class _PythonStatement(NamedTuple):
     """One line: ``target = text``, which reads the local names ``reads``; ``target`` may be a factor block."""
 
     target: str
@@ -70,7 +70,7 @@ class _Statement(NamedTuple):
     reads: tuple[str, ...]
 
 
-class _Printer:
+class _NumpyFunctionPrinter:
     def __init__(self, program: Program, name: str, results: list[int], *, hoist: bool, chunk: int) -> None:
         self._program = program
         domains = program.entries.get("domains")
@@ -82,9 +82,11 @@ class _Printer:
         self._bodies: dict[int, str] = {}
         self._operands = program.all_operands()
         is_constant = np.flatnonzero(program.op == Op.CONSTANT)
-        self._literal = {int(node): literal(float(program.constants[program.a[node]])) for node in is_constant}
-        self._nodes, self._blocks = needed(program, results)
-        constant = parameter_only(program)
+        self._literal = {
+            int(node): format_python_literal(float(program.constants[program.a[node]])) for node in is_constant
+        }
+        self._nodes, self._blocks = find_needed_nodes(program, results)
+        constant = find_parameter_only_nodes(program)
         is_leaf = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
         self._inner = self._nodes & ~is_leaf
         self._leaves = {int(node): self._leaf(int(node)) for node in np.flatnonzero(self._nodes & is_leaf)}
@@ -100,15 +102,17 @@ class _Printer:
         if self._hoist:
             prepared = self._statements(self._hoisted, self._leaves, handed_over)
             functions.append(self._function(f"{self._name}_prepare", "p", prepared, handed_over))
-        arguments = f"{_INPUTS}, h" if self._hoist else _INPUTS
+        arguments = f"{_FUNCTION_ARGUMENTS}, h" if self._hoist else _FUNCTION_ARGUMENTS
         functions.append(self._function(self._name, arguments, main, self._results))
-        tables = "".join(f"{name} = {_pieces(self._program, *key)}\n" for key, name in sorted(self._tables.items()))
+        tables = "".join(
+            f"{name} = {_format_table_pieces(self._program, *key)}\n" for key, name in sorted(self._tables.items())
+        )
         bodies = [self._body(self._program.bodies[index], name) for index, name in sorted(self._bodies.items())]
         return tables + "\n\n".join([*bodies, *functions])
 
     def _body(self, body: Program, name: str) -> str:
         """Return a function of (y, theta) that returns the residuals, then the steps, of Newton's method."""
-        inner = print_function(body, ("residual", "step"), f"{name}_at", chunk=self._chunk)
+        inner = print_numpy_function(body, ("residual", "step"), f"{name}_at", chunk=self._chunk)
         return f"{inner}\n\ndef {name}(y, theta):\n    return {name}_at(0.0, y, (), theta, (), ())\n"
 
     def _handed_over(self) -> list[int]:
@@ -120,9 +124,9 @@ class _Printer:
 
     def _statements(
         self, nodes: npt.NDArray[np.bool_], given: dict[int, str], results: Sequence[int]
-    ) -> list[_Statement]:
+    ) -> list[_PythonStatement]:
         """Return the statements in order: leaves where they are first read, blocks before their first result."""
-        statements: list[_Statement] = []
+        statements: list[_PythonStatement] = []
         done: set[str] = set()
         program, literals = self._program, self._literal
 
@@ -131,10 +135,10 @@ class _Printer:
             for read in reads:
                 if read not in literals and read in given and (local := f"v{read}") not in done:
                     done.add(local)
-                    statements.append(_Statement(local, given[read], ()))
+                    statements.append(_PythonStatement(local, given[read], ()))
             names = tuple(f"v{read}" for read in reads if read not in literals)
             done.add(target)
-            statements.append(_Statement(target, text, (*names, factor) if factor else names))
+            statements.append(_PythonStatement(target, text, (*names, factor) if factor else names))
 
         for index in np.flatnonzero(nodes):
             node = int(index)
@@ -150,10 +154,10 @@ class _Printer:
         for node in results:
             if node in given and node not in literals and f"v{node}" not in done:
                 done.add(f"v{node}")
-                statements.append(_Statement(f"v{node}", given[node], ()))
+                statements.append(_PythonStatement(f"v{node}", given[node], ()))
         return statements
 
-    def _emit_block(self, index: int, done: set[str], emit: Emit) -> None:
+    def _emit_block(self, index: int, done: set[str], emit: StatementEmitter) -> None:
         """Emit the statement of a block's solution, after its factorization; each once."""
         program = self._program
         if f"b{index}" in done:
@@ -197,7 +201,7 @@ class _Printer:
         op = Op(int(self._program.op[node]))
         if op is Op.CONSTANT:
             return self._literal[node]
-        return "t" if op is Op.TIME else f"{_LEAF[op]}[{self._program.a[node]}]"
+        return "t" if op is Op.TIME else f"{_LEAF_ARGUMENTS[op]}[{self._program.a[node]}]"
 
     def _operand(self, node: int) -> str:
         """Return the text of an operand: a number or leaf, or the local variable of its node."""
@@ -207,7 +211,7 @@ class _Printer:
         """Return a tuple of operands as text, with a comma at its end for one element."""
         return f"({''.join(self._operand(node) + ', ' for node in nodes)})"
 
-    def _function(self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int]) -> str:
+    def _function(self, name: str, arguments: str, statements: list[_PythonStatement], results: Sequence[int]) -> str:
         """Print a function of these statements, in chunks where there are too many for one."""
         if len(statements) <= self._chunk:
             returned = f"    return {self._tuple(results)}\n"
@@ -215,7 +219,7 @@ class _Printer:
             return "".join(lines)
         return self._chunks(name, arguments, statements, results)
 
-    def _chunks(self, name: str, arguments: str, statements: list[_Statement], results: Sequence[int]) -> str:
+    def _chunks(self, name: str, arguments: str, statements: list[_PythonStatement], results: Sequence[int]) -> str:
         """Return functions over a list ``w`` of the values that several of them, or the result, need."""
         parts = [statements[i : i + self._chunk] for i in range(0, len(statements), self._chunk)]
         home = {s.target: i for i, part in enumerate(parts) for s in part}
@@ -236,7 +240,7 @@ class _Printer:
         return "".join([*text, f"    return ({''.join(values)})\n"])
 
 
-def parameter_only(program: Program) -> npt.NDArray[np.bool_]:
+def find_parameter_only_nodes(program: Program) -> npt.NDArray[np.bool_]:
     """Return the mask of the nodes that depend on parameters only (numbers included)."""
     mask = np.isin(program.op, [Op.CONSTANT, Op.PARAMETER]).tolist()
     leaf = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS]).tolist()
@@ -246,14 +250,14 @@ def parameter_only(program: Program) -> npt.NDArray[np.bool_]:
     return np.array(mask, dtype=bool)
 
 
-def literal(value: float) -> str:
+def format_python_literal(value: float) -> str:
     """Return a number as Python source that reads back to the same bits."""
     if math.isfinite(value):
         return repr(value) if value >= 0.0 else f"({value!r})"
     return {math.inf: "inf", -math.inf: "(-inf)"}.get(value, "nan")
 
 
-def _pieces(program: Program, index: int, order: int) -> str:
+def _format_table_pieces(program: Program, index: int, order: int) -> str:
     """Return a table's breaks and coefficients as text, highest power first in each piece."""
     table = program.tables[index].derivative(order)
     columns = [tuple(row[i] for row in reversed(table.coefficients)) for i in range(len(table.breaks) - 1)]

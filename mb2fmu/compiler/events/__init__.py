@@ -13,6 +13,6 @@ Promises: a program without switches and events is handed back as it is, the sam
 Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """
 
-from mb2fmu.compiler.events.mode_switching import Switch, SwitchKind, freeze, switches_of
+from mb2fmu.compiler.events.mode_switching import Switch, SwitchKind, freeze_switches, list_switches
 
-__all__ = ["Switch", "SwitchKind", "freeze", "switches_of"]
+__all__ = ["Switch", "SwitchKind", "freeze_switches", "list_switches"]

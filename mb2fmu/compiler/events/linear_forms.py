@@ -1,4 +1,4 @@
-"""``LinearForms``: sums of products with numbers, however they are written, so that equal surfaces are found.
+"""``LinearFormFinder``: sums of products with numbers, however they are written, so that equal surfaces are found.
 
 SymPy writes one comparison in several ways: ``g <= 0`` and ``0 <= -g``, ``w < -x`` and ``x < -w``. Each is a
 difference of its sides of its own, with other nodes. As a sum of atoms, each with its factor, they are one.
@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 from mb2fmu.compiler.program.program import Op, Program
 
-_MOST_ATOMS = 64
+_MAX_ATOMS = 64
 """Longer sums are atoms themselves."""
 
-_ONE = -1
+_CONSTANT_ATOM = -1
 """The atom of numbers."""
 
-Form = Mapping[int, float]
+LinearForm = Mapping[int, float]
 
 
-class LinearForms:
+class LinearFormFinder:
     """Sums of a program's nodes.
 
     Args:
@@ -28,7 +28,7 @@ class LinearForms:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[int, Form] = {}
+        self._known: dict[int, LinearForm] = {}
 
     def difference(self, a: int, b: int) -> frozenset[tuple[int, float]]:
         """Return a − b as atoms with their factors, those with the factor zero left out.
@@ -37,10 +37,10 @@ class LinearForms:
             a: Node.
             b: Node; negative: zero.
         """
-        whole = self._of(a) if b < 0 else _sum(self._of(a), self._of(b), -1.0)
+        whole = self._of(a) if b < 0 else _add_forms(self._of(a), self._of(b), -1.0)
         return frozenset((atom, factor) for atom, factor in whole.items() if factor)
 
-    def _of(self, node: int) -> Form:
+    def _of(self, node: int) -> LinearForm:
         """Return a node's sum."""
         pending = [node]
         while pending:  # no recursion: programs are deep
@@ -68,13 +68,13 @@ class LinearForms:
         """Return the value of a constant; None of anything else."""
         return float(self._program.constants[self._program.a[node]]) if self._program.op[node] == Op.CONSTANT else None
 
-    def _made(self, node: int) -> Form:
+    def _made(self, node: int) -> LinearForm:
         """Return a node's sum from those of its operands."""
         parts = self._parts(node)
         op, forms = self._program.op[node], [self._known[part] for part in parts]
         if not parts:
             number = self._number(node)
-            return {node: 1.0} if number is None else {_ONE: number}
+            return {node: 1.0} if number is None else {_CONSTANT_ATOM: number}
         if op == Op.MUL:
             others = {int(self._program.a[node]), int(self._program.b[node])} - set(parts)
             factor = self._number(others.pop()) if others else self._number(parts[0])
@@ -82,11 +82,11 @@ class LinearForms:
         elif op == Op.NEG:
             found = {atom: -each for atom, each in forms[0].items()}
         else:
-            found = _sum(forms[0], forms[1], 1.0 if op == Op.ADD else -1.0)
-        return found if len(found) <= _MOST_ATOMS else {node: 1.0}
+            found = _add_forms(forms[0], forms[1], 1.0 if op == Op.ADD else -1.0)
+        return found if len(found) <= _MAX_ATOMS else {node: 1.0}
 
 
-def _sum(first: Form, second: Form, sign: float) -> dict[int, float]:
+def _add_forms(first: LinearForm, second: LinearForm, sign: float) -> dict[int, float]:
     """Return first + sign · second."""
     found = dict(first)
     for atom, factor in second.items():

@@ -1,4 +1,4 @@
-"""``freeze``: turn every switch into a mode in discrete memory, with a margin that tells when it ends.
+"""``freeze_switches``: turn every switch into a mode in discrete memory, with a margin that tells when it ends.
 
 A switch looks at its surface s(t, x, r, p): a comparison at the difference of its sides, ``Abs``, ``sign`` and the like
 at their argument. Between events its mode m is a number:
@@ -8,7 +8,7 @@ at their argument. Between events its mode m is a number:
     sign that can be held        m = −1, 1, or 0: held            margin m s; held: limit − |factor|
 
 A margin is positive as long as its mode is right. Where a comparison looks only at what events and inputs set, its
-margin ends upon the surface (``_UPON``): a counter that is set to 3 fulfils ``3 <= n``.
+margin ends upon the surface (``_ON_SURFACE_TOLERANCE``): a counter that is set to 3 fulfils ``3 <= n``.
 
 A sign whose argument its own value can keep at zero (dry friction: s is a speed, and ds/dt falls as the sign grows) has
 the mode "held", in which its value is the factor that keeps ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
@@ -22,24 +22,47 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mb2fmu.compiler.events.linear_forms import LinearForms
-from mb2fmu.compiler.events.sliding_modes import Sliding, with_sliding
-from mb2fmu.compiler.events.time_events import ENTRY, Course, Courses, next_instant
+from mb2fmu.compiler.events.linear_forms import LinearFormFinder
+from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
+from mb2fmu.compiler.events.time_events import (
+    NEXT_TIME_EVENT_ENTRY,
+    LinearTimeFunction,
+    TimeLinearityAnalysis,
+    form_next_event_time,
+)
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.pruning import prune
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.pruning import prune_program
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
 
-_MOTION = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "conditions", "resets")
-DEAD = 1e4
+_MOTION_ENTRIES = (
+    "rhs",
+    "position",
+    "velocity",
+    "acceleration",
+    "dependent_speeds",
+    "accelerations",
+    "conditions",
+    "resets",
+)
+DEAD_CENTRE_RATIO = 1e4
 """Times what a sign can hold, that would be needed to hold it: nothing has brought it to rest."""
 
-_UPON = 4e-10
+_ON_SURFACE_TOLERANCE = 4e-10
 """Of a surface's size: so near to it what is set counts as upon it. More than importers see indicators too late by."""
-_OURS = ("switches", "break_away", "holding", "conditions", "resets", "energy", "equations", "outputs")
+_SEPARATELY_COPIED_ENTRIES = (
+    "switches",
+    "break_away",
+    "holding",
+    "conditions",
+    "resets",
+    "energy",
+    "equations",
+    "outputs",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +74,16 @@ class Switch:
         kind: ``relation``, ``steps`` (floor, ceiling), ``sticking`` (a sign that can be held); or, of events
             of the model's own and without a margin, ``condition`` and ``ticks`` (a number that grows at each).
         memory: Place of its mode in discrete memory.
-        timed: It looks at time alone, so that the instant at which it changes next is known.
+        depends_on_time_only: It looks at time alone, so that the instant at which it changes next is known.
     """
 
     name: str
     kind: SwitchKind
     memory: int
-    timed: bool = False
+    depends_on_time_only: bool = False
 
 
-_PREFIX: dict[SwitchKind, str] = {
+_MEMORY_LABEL_PREFIXES: dict[SwitchKind, str] = {
     "relation": "mode of ",
     "steps": "step of ",
     "sticking": "slip of ",
@@ -69,18 +92,18 @@ _PREFIX: dict[SwitchKind, str] = {
 }
 
 
-def switches_of(program: Program) -> tuple[Switch, ...]:
-    """Return the modes of a program that :func:`freeze` gave, in the order of their margins; conditions come last."""
+def list_switches(program: Program) -> tuple[Switch, ...]:
+    """Return the modes of a program that :func:`freeze_switches` gave, in the order of their margins; conditions come last."""
     found: list[Switch] = []
-    timed = set(program.entries[ENTRY].labels) if ENTRY in program.entries else set()
+    timed = set(program.entries[NEXT_TIME_EVENT_ENTRY].labels) if NEXT_TIME_EVENT_ENTRY in program.entries else set()
     for place, label in enumerate(program.layout.memory):
-        for kind, prefix in _PREFIX.items():
+        for kind, prefix in _MEMORY_LABEL_PREFIXES.items():
             if label.startswith(prefix) and "indicators" in program.entries:
                 found.append(Switch(label.removeprefix(prefix), kind, place, f"{len(found)}" in timed))
     return tuple(found)
 
 
-def freeze(program: Program, sizes: Callable[[Program], Sequence[float]] | None = None) -> Program:
+def freeze_switches(program: Program, sizes: Callable[[Program], Sequence[float]] | None = None) -> Program:
     """Return the program with modes; the very same one if nothing in it switches.
 
     Args:
@@ -88,57 +111,57 @@ def freeze(program: Program, sizes: Callable[[Program], Sequence[float]] | None 
         sizes: Asked for the magnitudes of the surfaces of a program with modes, which its own surfaces and margins are
             then divided by: what counts as nothing is a part of them. None: each in its own unit.
     """
-    marked = _marked(program)
+    marked = _find_motion_switches(program)
     if not marked and "conditions" not in program.entries:
         return program
-    surfaces = _surfaces(program, marked)
+    surfaces = _find_switch_surfaces(program, marked)
     names = list(program.entries["conditions"].labels) if "conditions" in program.entries else []
-    sliding = _sticking(program, marked)
-    plan = _Plan.of(program, surfaces, [node for node in marked if node in sliding], names)
-    held = with_sliding(plan.frozen(), plan.sticking, _holding(program)) if plan.sticking else None
-    frozen = prune(_Assembly(plan, held).build())
+    sliding = _find_sticking_signs(program, marked)
+    plan = _ModeAssignment.of(program, surfaces, [node for node in marked if node in sliding], names)
+    held = form_sliding_system(plan.frozen(), plan.sticking, _find_holding_states(program)) if plan.sticking else None
+    frozen = prune_program(_FrozenProgramAssembly(plan, held).build())
     if sizes is None or not plan.margins:
         return frozen
-    return prune(_Assembly(plan, held, sizes(frozen)).build())
+    return prune_program(_FrozenProgramAssembly(plan, held, sizes(frozen)).build())
 
 
-def _marked(program: Program) -> list[int]:
+def _find_motion_switches(program: Program) -> list[int]:
     """Return the switches that the motion needs, in the order of the program."""
     entry = program.entries.get("switches")
     if entry is None:
         return []
-    results = [n for name in _MOTION if name in program.entries for n in program.entries[name].results]
-    nodes, _ = needed(program, results)
+    results = [n for name in _MOTION_ENTRIES if name in program.entries for n in program.entries[name].results]
+    nodes, _ = find_needed_nodes(program, results)
     return sorted(node for node in set(entry.results) if nodes[node])
 
 
-def _told(program: Program, node: int) -> str:
+def _describe_switch(program: Program, node: int) -> str:
     """Return what is true where the mode of a switch is 1: as it was named when it was lowered, or its expression."""
     entry = program.entries["switches"]
     name = dict(zip(entry.results, entry.labels, strict=True))[node]
-    return surface_name(program, node) if name.startswith("switch ") else name
+    return format_switch_condition(program, node) if name.startswith("switch ") else name
 
 
-def _holding(program: Program) -> list[int]:
+def _find_holding_states(program: Program) -> list[int]:
     """Return the states that are 1 where a contact rests or a latch is closed."""
     entry = program.entries.get("holding")
     return [int(program.a[node]) for node in entry.results] if entry else []
 
 
-def _sticking(program: Program, marked: Sequence[int]) -> frozenset[int]:
+def _find_sticking_signs(program: Program, marked: Sequence[int]) -> frozenset[int]:
     """Return the signs in x' whose argument moves by x'."""
-    nodes, _ = needed(program, program.entries["rhs"].results)
+    nodes, _ = find_needed_nodes(program, program.entries["rhs"].results)
     found = set()
     for node in marked:
         if program.op[node] == Op.SIGN and nodes[node]:
-            within, _ = needed(program, [int(program.a[node])])
+            within, _ = find_needed_nodes(program, [int(program.a[node])])
             if (within & (program.op == Op.STATE)).any():
                 found.add(node)
     return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
-class _Surface:
+class _SwitchSurface:
     """Argument of switches: a − b (b −1: a alone), in the old program."""
 
     a: int
@@ -146,22 +169,26 @@ class _Surface:
     steps: bool = False
 
 
-def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
+def _find_switch_surfaces(program: Program, marked: Sequence[int]) -> dict[int, _SwitchSurface]:
     """Return the surface of each switch; equal ones are equal records, however the model writes them.
 
     Opposite ones stay apart: of ``x <= 0`` and ``x >= 0`` both are true on the surface, where a motion may start.
     """
-    found, first, forms = {}, dict[tuple[bool, frozenset[tuple[int, float]]], _Surface](), LinearForms(program)
+    found, first, forms = (
+        {},
+        dict[tuple[bool, frozenset[tuple[int, float]]], _SwitchSurface](),
+        LinearFormFinder(program),
+    )
     for node in marked:
         op, a, b = Op(program.op[node]), int(program.a[node]), int(program.b[node])
         if op in {Op.ABS, Op.SIGN}:
-            found[node] = _Surface(a)
+            found[node] = _SwitchSurface(a)
         elif op in {Op.FLOOR, Op.CEIL}:
-            found[node] = _Surface(a, steps=True)
+            found[node] = _SwitchSurface(a, steps=True)
         elif op is Op.LE:
-            found[node] = _Surface(a, b)  # not b < a: of both one is true where they are equal, too
+            found[node] = _SwitchSurface(a, b)  # not b < a: of both one is true where they are equal, too
         elif op in {Op.LT, Op.MIN, Op.MAX}:
-            found[node] = _Surface(b, a)
+            found[node] = _SwitchSurface(b, a)
         if node in found:
             each = found[node]
             found[node] = first.setdefault((each.steps, forms.difference(each.a, each.b)), each)
@@ -169,7 +196,7 @@ def _surfaces(program: Program, marked: Sequence[int]) -> dict[int, _Surface]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _ModeAssignment:
     """Assigns modes to nodes.
 
     Attributes:
@@ -181,26 +208,30 @@ class _Plan:
     """
 
     program: Program
-    surfaces: Mapping[int, _Surface]
-    modes: Mapping[_Surface, int]
+    surfaces: Mapping[int, _SwitchSurface]
+    modes: Mapping[_SwitchSurface, int]
     sticking: tuple[int, ...]
     switches: tuple[Switch, ...]
 
     @classmethod
     def of(
-        cls, program: Program, surfaces: Mapping[int, _Surface], sticking: Sequence[int], conditions: Sequence[str]
-    ) -> _Plan:
+        cls,
+        program: Program,
+        surfaces: Mapping[int, _SwitchSurface],
+        sticking: Sequence[int],
+        conditions: Sequence[str],
+    ) -> _ModeAssignment:
         """Number the modes."""
         first = len(program.layout.memory)
-        modes: dict[_Surface, int] = {}
+        modes: dict[_SwitchSurface, int] = {}
         switches: list[Switch] = []
         for node, surface in surfaces.items():
             if node not in sticking and surface not in modes:
                 modes[surface] = len(modes)
                 steps: SwitchKind = "steps" if surface.steps else "relation"
-                switches.append(Switch(_told(program, node), steps, first + len(switches)))
+                switches.append(Switch(_describe_switch(program, node), steps, first + len(switches)))
         for node in sticking:
-            switches.append(Switch(expression_name(program, int(program.a[node])), "sticking", first + len(switches)))
+            switches.append(Switch(format_expression(program, int(program.a[node])), "sticking", first + len(switches)))
         for label in conditions:
             kind, _, name = label.partition(":")
             switches.append(Switch(name, "ticks" if kind.endswith("ticks") else "condition", first + len(switches)))
@@ -209,7 +240,7 @@ class _Plan:
     @property
     def memory(self) -> tuple[str, ...]:
         """Labels of all discrete memory."""
-        return (*self.program.layout.memory, *(_PREFIX[each.kind] + each.name for each in self.switches))
+        return (*self.program.layout.memory, *(_MEMORY_LABEL_PREFIXES[each.kind] + each.name for each in self.switches))
 
     @property
     def margins(self) -> tuple[Switch, ...]:
@@ -224,33 +255,35 @@ class _Plan:
         builder = ProgramBuilder(layout)
         first = len(old.layout.inputs)
         values = {node: builder.input(first + i) for i, node in enumerate(self.sticking)}
-        copy = FrozenCopy(self, builder, values)
+        copy = FrozenSwitchCopy(self, builder, values)
         builder.entry("slip", factors, [copy.node[int(old.a[node])] for node in self.sticking])
         builder.entry("limits", factors, [copy.limit(node) for node in self.sticking])
         self._add_surfaces(copy)
         return builder.build()
 
-    def _add_surfaces(self, copy: FrozenCopy) -> None:
+    def _add_surfaces(self, copy: FrozenSwitchCopy) -> None:
         """Add the surfaces of all modes but those of sticking signs."""
         b = copy.builder
         nodes = [copy.surface(surface) for surface in self.modes]
         b.entry("surfaces", [f"{i}" for i in range(len(nodes))], nodes)
 
 
-class FrozenCopy(ProgramCopy):
+class FrozenSwitchCopy(ProgramCopy):
     """A copy in which switches read their modes."""
 
-    def __init__(self, plan: _Plan, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
+    def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
         self._plan = plan
         self._values = values
         builder.constant(0.0)  # nothing is adopted: nodes change
-        super().__init__(plan.program, builder, [n for n in plan.program.entries if n not in _OURS])
+        super().__init__(
+            plan.program, builder, [n for n in plan.program.entries if n not in _SEPARATELY_COPIED_ENTRIES]
+        )
         for name in ("conditions", "resets"):
             if name in plan.program.entries:
                 entry = plan.program.entries[name]
                 builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
 
-    def surface(self, surface: _Surface) -> int:
+    def surface(self, surface: _SwitchSurface) -> int:
         """Return the node of a switch's argument."""
         a = self.node[surface.a]
         return a if surface.b < 0 else self.builder.sub(a, self.node[surface.b])
@@ -271,7 +304,7 @@ class FrozenCopy(ProgramCopy):
             return self._frozen(node, surface)
         return super()._copied(node)
 
-    def _frozen(self, node: int, surface: _Surface) -> int:
+    def _frozen(self, node: int, surface: _SwitchSurface) -> int:
         """Return a switch's value in its mode: smooth, valid as long as its surface keeps its sign."""
         b = self.builder
         mode = b.memory(len(self.program.layout.memory) + self._plan.modes[surface])
@@ -291,10 +324,10 @@ class FrozenCopy(ProgramCopy):
         return b.select(mode, a, other) if op is Op.MIN else b.select(mode, other, a)
 
 
-class _Assembly:
+class _FrozenProgramAssembly:
     """The whole program: motion with modes, margins, surfaces, and what an event does."""
 
-    def __init__(self, plan: _Plan, held: Sliding | None, sizes: Sequence[float] = ()) -> None:
+    def __init__(self, plan: _ModeAssignment, held: SlidingModeSystem | None, sizes: Sequence[float] = ()) -> None:
         self._plan = plan
         self._sizes = sizes or [1.0] * len(plan.margins)
         self._held = held
@@ -307,7 +340,7 @@ class _Assembly:
         self._slips = self._modes[k : k + len(plan.sticking)]
         factors = held.factors(self._builder, self._slips) if held else []
         self._factors = factors
-        self._copy = FrozenCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
+        self._copy = FrozenSwitchCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
     def build(self) -> Program:
         """Add all entry points, and return the program."""
@@ -316,7 +349,7 @@ class _Assembly:
         slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]
         limits = [copy.limit(node) for node in plan.sticking]
         labels = [each.name for each in plan.margins]
-        set_only = Courses(b, self._resting_states(), inputs=True)
+        set_only = TimeLinearityAnalysis(b, self._resting_states(), inputs=True)
         margins = [self._margin(i, s, set_only.of(s)) for i, s in enumerate(surfaces)]
         slipping = [self._sized(len(surfaces) + i, node) for i, node in enumerate(slip)]
         drives = self._held.drives(b, self._slips, self._factors, limits, slipping) if self._held else []
@@ -350,7 +383,7 @@ class _Assembly:
         beyond = b.binary(Op.MAX, b.sub(b.unary(Op.ABS, s), bar), b.constant(0.0))
         return b.select(b.binary(Op.LT, b.constant(0.0), bar), b.mul(b.unary(Op.SIGN, s), beyond), s)
 
-    def _margin(self, i: int, s: int, course: Course | None) -> int:
+    def _margin(self, i: int, s: int, course: LinearTimeFunction | None) -> int:
         """Return the margin of a mode other than a sticking sign's.
 
         Motion that comes to a surface goes through it, and the mode changes behind it. What events set stays: a
@@ -360,7 +393,9 @@ class _Assembly:
         if self._plan.switches[i].kind == "steps":
             return b.binary(Op.MIN, b.sub(s, mode), b.sub(b.add(mode, b.constant(1.0)), s))
         if course is not None and b.is_zero(course.slope):
-            return b.select(mode, b.sub(s, b.constant(_UPON)), b.sub(b.constant(2.0 * _UPON), s))
+            return b.select(
+                mode, b.sub(s, b.constant(_ON_SURFACE_TOLERANCE)), b.sub(b.constant(2.0 * _ON_SURFACE_TOLERANCE), s)
+            )
         return b.select(mode, s, b.neg(s))
 
     def _resting_states(self) -> list[int]:
@@ -371,20 +406,20 @@ class _Assembly:
     def _add_instants(self) -> None:
         """Add when each switch of time alone changes next."""
         b, plan = self._builder, self._plan
-        courses = Courses(b, self._resting_states())
+        courses = TimeLinearityAnalysis(b, self._resting_states())
         labels, instants = [], []
         for surface, i in plan.modes.items():
             course = courses.of(self._copy.surface(surface))
             if course is not None and not b.is_zero(course.slope):
                 labels.append(f"{i}")
-                instants.append(next_instant(b, course, self._modes[i], steps=surface.steps))
+                instants.append(form_next_event_time(b, course, self._modes[i], steps=surface.steps))
         if instants:
-            b.entry(ENTRY, labels, instants)
+            b.entry(NEXT_TIME_EVENT_ENTRY, labels, instants)
 
     def _unless_dead(self, slip: int, drive: int, limit: int) -> int:
         """Return a slip that is to end; zero at a dead centre, where round-off of it would stop all that moves."""
         b = self._builder
-        dead = b.binary(Op.LT, b.mul(b.constant(DEAD), limit), b.unary(Op.ABS, drive))
+        dead = b.binary(Op.LT, b.mul(b.constant(DEAD_CENTRE_RATIO), limit), b.unary(Op.ABS, drive))
         return b.select(dead, b.constant(0.0), slip)
 
     def _add_event(self, slip: Sequence[int]) -> None:
@@ -393,7 +428,7 @@ class _Assembly:
         old = plan.program
         x = [b.state(i) for i in range(len(old.layout.states))]
         if self._held:
-            x = self._held.at_rest(b, self._slips, slip, x)
+            x = self._held.states_at_rest(b, self._slips, slip, x)
         conditions, fired = self._conditions()
         if "resets" in old.entries:
             self._set_states(x, fired)
@@ -452,27 +487,29 @@ class _Assembly:
         b.entry("first_memory", plan.memory, [*first, *(zero for _ in self._modes)])
 
 
-LONGEST = 60
-_INFIX = {Op.ADD: " + ", Op.SUB: " - ", Op.MUL: "*", Op.DIV: "/", Op.LT: " < ", Op.LE: " <= ", Op.EQ: " == "}
-_DEEPEST = 6
+MAX_NAME_LENGTH = 60
+_INFIX_SYMBOLS = {Op.ADD: " + ", Op.SUB: " - ", Op.MUL: "*", Op.DIV: "/", Op.LT: " < ", Op.LE: " <= ", Op.EQ: " == "}
+_MAX_EXPRESSION_DEPTH = 6
 
 
-def expression_name(program: Program, node: int) -> str:
+def format_expression(program: Program, node: int) -> str:
     """Return the expression in one line; parts that are too long are ``…``."""
-    text = _name(program, node, _DEEPEST, _output_names(program))
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    text = _format_node(program, node, _MAX_EXPRESSION_DEPTH, _find_output_names(program))
+    return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def surface_name(program: Program, node: int) -> str:
+def format_switch_condition(program: Program, node: int) -> str:
     """Return the condition that is true where a switch's mode is 1: of a <= b, b < a."""
     if program.op[node] != Op.LE:
-        return expression_name(program, node)
-    names = _output_names(program)
-    text = " < ".join(_name(program, int(side[node]), _DEEPEST - 1, names) for side in (program.b, program.a))
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+        return format_expression(program, node)
+    names = _find_output_names(program)
+    text = " < ".join(
+        _format_node(program, int(side[node]), _MAX_EXPRESSION_DEPTH - 1, names) for side in (program.b, program.a)
+    )
+    return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def _name(  # noqa: PLR0911 (one kind of node after the other)
+def _format_node(  # noqa: PLR0911 (one kind of node after the other)
     program: Program, node: int, depth: int, outputs: Mapping[int, str]
 ) -> str:
     """Return a node as text, at most `depth` operations deep; … stands for what is deeper or a block."""
@@ -491,19 +528,19 @@ def _name(  # noqa: PLR0911 (one kind of node after the other)
         return outputs[node]
     if depth == 0 or op is Op.BLOCK:
         return "…"
-    parts = [_name(program, operand, depth - 1, outputs) for operand in program.operands(node)]
+    parts = [_format_node(program, operand, depth - 1, outputs) for operand in program.operands(node)]
     if op is Op.LT and parts[0] == "0" and program.op[program.b[node]] == Op.NEG:
         parts = [parts[1].removeprefix("-"), "0"]
     if op is Op.NEG:
         return f"-{parts[0]}"
-    if op in _INFIX:
-        text = _INFIX[op].join(parts)
-        return text if depth == _DEEPEST else f"({text})"
+    if op in _INFIX_SYMBOLS:
+        text = _INFIX_SYMBOLS[op].join(parts)
+        return text if depth == _MAX_EXPRESSION_DEPTH else f"({text})"
     name = {Op.ABS: "abs", Op.TABLE: "table"}.get(op, op.name.lower())
     return f"{name}({', '.join(parts)})"
 
 
-def _output_names(program: Program) -> dict[int, str]:
+def _find_output_names(program: Program) -> dict[int, str]:
     """Return node → the first output that it is."""
     entry = program.entries.get("outputs")
     return {} if entry is None else dict(reversed(list(zip(entry.results, entry.labels, strict=True))))

@@ -37,24 +37,28 @@ from typing import Literal
 
 import numpy as np
 
-from mb2fmu.compiler.derivatives.forward_derivatives import add_jacobian, rate_along, variables_of
+from mb2fmu.compiler.derivatives.forward_derivatives import (
+    add_jacobian_entry,
+    add_time_derivative_entry,
+    list_variables,
+)
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
 
-_GIVING = 1e-9  # ε, as a part of a row
-_MOST_GIVING = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
+_RELAXATION = 1e-9  # ε, as a part of a row
+_MAX_RELAXATION = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
 
-_LEFT = 1e-9
+_BLOCKED_SLIP_RATIO = 1e-9
 """Part of what a friction changes its own slip by, below which contacts and latches hold that slip already."""
 
-_MOVING = 1e-6
+_MOVING_SLIP_RATIO = 1e-6
 """Slip over its size, above which a wall moves what friction rubs on: more than what drift makes of none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sliding:
+class SlidingModeSystem:
     """The system of the held signs.
 
     Attributes:
@@ -86,7 +90,7 @@ class Sliding:
     def bars(self, b: ProgramBuilder, modes: Sequence[int]) -> list[int]:
         """Return the slip, over its size, below which each sign sticks: more than 0 where something else holds it."""
         _, matrix, _ = self._at_modes(b, modes)
-        moving, none = b.constant(_MOVING), b.constant(0.0)
+        moving, none = b.constant(_MOVING_SLIP_RATIO), b.constant(0.0)
         return [b.select(here, moving, none) for here in self._barred(b, modes, matrix)]
 
     def drives(
@@ -120,12 +124,14 @@ class Sliding:
             )
             beyond = b.mul(b.unary(Op.SIGN, rate), b.add(limits[i], b.unary(Op.ABS, rate)))
             found.append(b.select(idle, beyond, factors[i]))
-            driven = b.mul(limits[i], b.mul(b.constant(1.0 / _MOVING), slip[i]))
+            driven = b.mul(limits[i], b.mul(b.constant(1.0 / _MOVING_SLIP_RATIO), slip[i]))
             here = b.binary(Op.AND, b.binary(Op.EQ, modes[i], zero), barred[i])
             found[i] = b.select(here, driven, found[i])
         return found
 
-    def at_rest(self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]) -> list[int]:
+    def states_at_rest(
+        self, b: ProgramBuilder, modes: Sequence[int], slip: Sequence[int], x: Sequence[int]
+    ) -> list[int]:
         """Return the states x with s = 0 of the held signs."""
         _, matrix, reach = self._at_modes(b, modes)
         none, zero = [b.constant(0.0)] * self.count, b.constant(0.0)
@@ -164,7 +170,7 @@ class Sliding:
         found = [b.constant(0.0)] * self.count
         for i, j, node in self._opened(b, modes, "F"):
             if i == j and node != matrix[i][i]:
-                least = b.mul(b.constant(_LEFT), b.unary(Op.ABS, node))
+                least = b.mul(b.constant(_BLOCKED_SLIP_RATIO), b.unary(Op.ABS, node))
                 found[i] = b.binary(Op.LT, b.unary(Op.ABS, matrix[i][i]), least)
         return found
 
@@ -191,9 +197,9 @@ class Sliding:
         copy = self._copy(b, modes)
         return [copy.node[node] for node in self.program.entries["limits"].results]
 
-    def _copy(self, b: ProgramBuilder, modes: Sequence[int]) -> _AtModes:
+    def _copy(self, b: ProgramBuilder, modes: Sequence[int]) -> _ModeValueCopy:
         """Return the copy that reads modes in place of the inputs of held signs; a single one is evaluated at 0."""
-        return _AtModes(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
+        return _ModeValueCopy(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
 
     def _solved(
         self,
@@ -233,12 +239,12 @@ class Sliding:
         """Return T_ii, which relaxes the row of a held sign where it could be singular."""
         zero = b.constant(0.0)
         length = b.sum(b.select(held, b.mul(entry, entry), zero) for held, entry in zip(at, row, strict=True))
-        shared = b.div(b.mul(b.constant(_GIVING), b.unary(Op.SQRT, length)), limit)
-        most = b.mul(b.constant(_MOST_GIVING), b.unary(Op.ABS, row[i]))
+        shared = b.div(b.mul(b.constant(_RELAXATION), b.unary(Op.SQRT, length)), limit)
+        most = b.mul(b.constant(_MAX_RELAXATION), b.unary(Op.ABS, row[i]))
         return b.mul(b.unary(Op.SIGN, row[i]), b.binary(Op.MIN, shared, most))
 
 
-class _AtModes(ProgramCopy):
+class _ModeValueCopy(ProgramCopy):
     """A copy that reads modes for σ."""
 
     def __init__(self, program: Program, builder: ProgramBuilder, modes: Sequence[int]) -> None:
@@ -254,7 +260,7 @@ class _AtModes(ProgramCopy):
         return super()._leaf(op, index)
 
 
-class _Released(ProgramCopy):
+class _OpenContactCopy(ProgramCopy):
     """A copy in which contacts are open and latches released, of a program that is in the builder already.
 
     Args:
@@ -274,7 +280,7 @@ class _Released(ProgramCopy):
         return super()._leaf(op, index)
 
 
-def with_sliding(program: Program, sticking: Sequence[int], holding: Sequence[int] = ()) -> Sliding:
+def form_sliding_system(program: Program, sticking: Sequence[int], holding: Sequence[int] = ()) -> SlidingModeSystem:
     """Return the system of the signs of a frozen program.
 
     Args:
@@ -283,21 +289,21 @@ def with_sliding(program: Program, sticking: Sequence[int], holding: Sequence[in
         holding: States that are 1 where a contact rests or a latch is closed.
     """
     count = len(sticking)
-    rated = rate_along(program, "slip", "rates")
+    rated = add_time_derivative_entry(program, "slip", "rates")
     first = len(program.layout.inputs) - count
-    factors = variables_of(rated, ("inputs",))[first:]
+    factors = list_variables(rated, ("inputs",))[first:]
     builder = ProgramBuilder(rated.layout)
     copy = ProgramCopy(rated, builder)
-    places = _pairs(*add_jacobian(copy, "rates", factors, "B"))
-    reach = _pairs(*add_jacobian(copy, "rhs", factors, "X"))
+    places = _index_pairs(*add_jacobian_entry(copy, "rates", factors, "B"))
+    reach = _index_pairs(*add_jacobian_entry(copy, "rhs", factors, "X"))
     if not holding:
-        return Sliding(builder.build(), count, places, reach)
-    released = _Released(rated, builder, holding)
-    effects = _pairs(*add_jacobian(released, "rates", factors, "F"))
-    opened = effects, _pairs(*add_jacobian(released, "rhs", factors, "Y"))
-    return Sliding(builder.build(), count, places, reach, opened)
+        return SlidingModeSystem(builder.build(), count, places, reach)
+    released = _OpenContactCopy(rated, builder, holding)
+    effects = _index_pairs(*add_jacobian_entry(released, "rates", factors, "F"))
+    opened = effects, _index_pairs(*add_jacobian_entry(released, "rhs", factors, "Y"))
+    return SlidingModeSystem(builder.build(), count, places, reach, opened)
 
 
-def _pairs(rows: np.ndarray, columns: np.ndarray) -> tuple[tuple[int, int], ...]:
+def _index_pairs(rows: np.ndarray, columns: np.ndarray) -> tuple[tuple[int, int], ...]:
     """Return rows and columns as pairs."""
     return tuple(zip(rows.tolist(), columns.tolist(), strict=True))

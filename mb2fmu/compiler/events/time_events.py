@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-ENTRY = "next_time_event"
-_LATER = 2.0**-49
+NEXT_TIME_EVENT_ENTRY = "next_time_event"
+_DELAY_RATIO = 2.0**-49
 """By how much an instant is told later, in parts of |t| and of |b/a|: eight FMUs of round-off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class LinearTimeFunction:
     """A node as it depends on time: slope · t + level.
 
     Attributes:
@@ -38,7 +38,7 @@ class Course:
     level: int
 
 
-class Courses:
+class TimeLinearityAnalysis:
     """Which nodes are linear in time between events.
 
     Args:
@@ -51,9 +51,9 @@ class Courses:
         self._builder = builder
         self._constant = constant
         self._inputs = inputs
-        self._known: dict[int, Course | None] = {}
+        self._known: dict[int, LinearTimeFunction | None] = {}
 
-    def of(self, node: int) -> Course | None:
+    def of(self, node: int) -> LinearTimeFunction | None:
         """Return the course of a node; None if it is not linear in time, or depends on what moves."""
         stack = [node]
         while stack:
@@ -74,41 +74,41 @@ class Courses:
         is_leaf = op <= Op.SEED or op in {Op.BLOCK, Op.TABLE} or b.value(node) is not None
         return () if is_leaf else b.operands(node)
 
-    def _course(self, node: int) -> Course | None:
+    def _course(self, node: int) -> LinearTimeFunction | None:
         """Return the course of a node whose operands are known."""
         b, op = self._builder, self._builder.operation(node)
         zero = b.constant(0.0)
         if op == Op.TIME:
-            return Course(b.constant(1.0), zero)
+            return LinearTimeFunction(b.constant(1.0), zero)
         still = op == Op.MEMORY or (op == Op.STATE and self._index(node) in self._constant)
         still = still or (self._inputs and op == Op.INPUT)
         if b.rank(node) < 2 or still:  # numbers, parameters
-            return Course(zero, node)
+            return LinearTimeFunction(zero, node)
         parts = [self._known[each] for each in self._read(node)]
         found = [part for part in parts if part is not None]
         if not parts or len(found) < len(parts):
             return None
         if all(b.is_zero(part.slope) for part in found):
-            return Course(zero, node)
+            return LinearTimeFunction(zero, node)
         return self._combined(op, found)
 
-    def _combined(self, op: int, parts: list[Course]) -> Course | None:
+    def _combined(self, op: int, parts: list[LinearTimeFunction]) -> LinearTimeFunction | None:
         """Return the course of an operation on courses of which at least one goes on with time."""
         b, first, last = self._builder, parts[0], parts[-1]
         if op == Op.NEG:
-            return Course(b.neg(first.slope), b.neg(first.level))
+            return LinearTimeFunction(b.neg(first.slope), b.neg(first.level))
         if op in {Op.ADD, Op.SUB}:
-            return Course(b.binary(op, first.slope, last.slope), b.binary(op, first.level, last.level))
+            return LinearTimeFunction(b.binary(op, first.slope, last.slope), b.binary(op, first.level, last.level))
         if op == Op.MUL:
             moving, factor = (first, last) if b.is_zero(last.slope) else (last, first)
             if b.is_zero(factor.slope):
-                return Course(b.mul(factor.level, moving.slope), b.mul(factor.level, moving.level))
+                return LinearTimeFunction(b.mul(factor.level, moving.slope), b.mul(factor.level, moving.level))
         if op == Op.DIV and b.is_zero(last.slope):
-            return Course(b.div(first.slope, last.level), b.div(first.level, last.level))
+            return LinearTimeFunction(b.div(first.slope, last.level), b.div(first.level, last.level))
         if op == Op.SELECT and b.is_zero(first.slope):
             _, one, other = parts
             chosen = [b.select(first.level, x, y) for x, y in ((one.slope, other.slope), (one.level, other.level))]
-            return Course(*chosen)
+            return LinearTimeFunction(*chosen)
         return None
 
     def _index(self, node: int) -> int:
@@ -116,7 +116,7 @@ class Courses:
         return self._builder.operands(node)[0]
 
 
-def next_instant(builder: ProgramBuilder, course: Course, mode: int, *, steps: bool) -> int:
+def form_next_event_time(builder: ProgramBuilder, course: LinearTimeFunction, mode: int, *, steps: bool) -> int:
     """Return the instant at which a switch changes next, infinity if it does not.
 
     Args:
@@ -137,4 +137,4 @@ def next_instant(builder: ProgramBuilder, course: Course, mode: int, *, steps: b
     slope = b.select(changes, course.slope, b.constant(1.0))
     at, begin = b.div(b.sub(target, course.level), slope), b.div(course.level, slope)
     off = b.add(b.unary(Op.ABS, at), b.unary(Op.ABS, begin))
-    return b.select(changes, b.add(at, b.mul(b.constant(_LATER), off)), never)
+    return b.select(changes, b.add(at, b.mul(b.constant(_DELAY_RATIO), off)), never)

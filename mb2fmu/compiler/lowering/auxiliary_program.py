@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.lower_equations import Lowering
+from mb2fmu.compiler.lowering.lower_equations import EquationsLowering
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 
-class Beside:
+class AuxiliaryProgram:
     """A program over the layout of some equations, with other entry points, built step by step.
 
     Rotations and vectors are composed as nodes, so that long chains cost SymPy nothing.
@@ -22,7 +22,7 @@ class Beside:
     """
 
     def __init__(self, equations: EquationsOfMotion) -> None:
-        self._lowering = Lowering.start(equations)
+        self._lowering = EquationsLowering.start(equations)
 
     def define(self, assignments: Iterable[Assignment]) -> None:
         """Define intermediates beside those of the equations, in order; with names of their own."""
@@ -56,4 +56,4 @@ class Beside:
 
     def program(self) -> Program:
         """Return the program without nodes that no entry point needs."""
-        return prune(self._lowering.builder.build())
+        return prune_program(self._lowering.builder.build())

@@ -15,19 +15,21 @@ from functools import reduce
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
-from mb2fmu.compiler.numerics.constraint_systems import EPSILON, gram
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.numerics.constraint_systems import GRAM_REGULARIZATION, form_gram_matrix
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, EquationsOfMotion
 
-_DEPENDENT = 1e-10
+_DEPENDENT_ROW_TOLERANCE = 1e-10
 """A squared distance below it, the longest row being 1: the row counts as one that follows from those before it."""
 
-_NONE = 1e-300  # where all rows vanish
+_MIN_LARGEST_PIVOT = 1e-300  # where all rows vanish
 
 
-def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: Mapping[sm.Symbol, sm.Symbol]) -> None:
+def define_constraint_diagnostics(
+    walker: SympyLowering, equations: EquationsOfMotion, raw: Mapping[sm.Symbol, sm.Symbol]
+) -> None:
     """Define the symbols of ``DIAGNOSTIC_SYMBOLS``; each is computed only if requested.
 
     Args:
@@ -40,40 +42,42 @@ def define_diagnostics(walker: SympyWalker, equations: EquationsOfMotion, raw: M
         return
     m, n = c.jacobian.shape
     phi = [row.xreplace(dict(raw)) for _, row in equations.position_rows]
-    walker.define([DIAGNOSTIC_SYMBOLS.position_residual], phi, lambda nodes: [_largest(b, nodes)])
+    walker.define([DIAGNOSTIC_SYMBOLS.position_residual], phi, lambda nodes: [_largest_magnitude(b, nodes)])
     speeds = [raw.get(u, u) for u in equations.u]
 
     def velocity_residual(nodes: Sequence[int]) -> list[int]:
-        rows, offset, u = _rows(nodes, m, n), nodes[m * n : m * n + m], nodes[m * n + m :]
-        return [_largest(b, [b.add(b.dot(row, u), free) for row, free in zip(rows, offset, strict=True)])]
+        rows, offset, u = _matrix_rows(nodes, m, n), nodes[m * n : m * n + m], nodes[m * n + m :]
+        return [_largest_magnitude(b, [b.add(b.dot(row, u), free) for row, free in zip(rows, offset, strict=True)])]
 
     walker.define([DIAGNOSTIC_SYMBOLS.velocity_residual], [*c.jacobian, *c.offset, *speeds], velocity_residual)
     walker.define(
         [DIAGNOSTIC_SYMBOLS.rank, DIAGNOSTIC_SYMBOLS.condition],
         c.jacobian,
-        lambda nodes: _rank_and_condition(b, _rows(nodes, m, n), len(equations.redundant_rows)),
+        lambda nodes: _rank_and_condition(b, _matrix_rows(nodes, m, n), len(equations.redundant_rows)),
     )
 
 
 def _rank_and_condition(b: ProgramBuilder, A: Sequence[list[int]], redundant: int) -> list[int]:
     """Return the rank of A (rows) by the pivots of its Gram matrix, and its condition without redundant rows."""
-    S = gram(b, list(A), list(A))
+    S = form_gram_matrix(b, list(A), list(A))
     longest = b.binary(
-        Op.MAX, reduce(lambda x, y: b.binary(Op.MAX, x, y), [S[i][i] for i in range(len(S))]), b.constant(_NONE)
+        Op.MAX,
+        reduce(lambda x, y: b.binary(Op.MAX, x, y), [S[i][i] for i in range(len(S))]),
+        b.constant(_MIN_LARGEST_PIVOT),
     )
-    pivots = _pivots(b, [[b.div(entry, longest) for entry in row] for row in S])
-    rank = b.sum([b.binary(Op.LT, b.constant(_DEPENDENT), pivot) for pivot in pivots])
+    pivots = _regularized_pivots(b, [[b.div(entry, longest) for entry in row] for row in S])
+    rank = b.sum([b.binary(Op.LT, b.constant(_DEPENDENT_ROW_TOLERANCE), pivot) for pivot in pivots])
     for _ in range(redundant):
-        pivots = _without_smallest(b, pivots)
+        pivots = _drop_smallest(b, pivots)
     ratio = b.div(
         reduce(lambda x, y: b.binary(Op.MAX, x, y), pivots), reduce(lambda x, y: b.binary(Op.MIN, x, y), pivots)
     )
     return [rank, b.unary(Op.SQRT, ratio)]
 
 
-def _pivots(b: ProgramBuilder, S: list[list[int]]) -> list[int]:
+def _regularized_pivots(b: ProgramBuilder, S: list[list[int]]) -> list[int]:
     """Return D of (S + ε) = L D Lᵀ, none smaller than ε."""
-    n, epsilon = len(S), b.constant(EPSILON)
+    n, epsilon = len(S), b.constant(GRAM_REGULARIZATION)
     left = [list(row) for row in S]
     pivots = []
     for k in range(n):
@@ -86,7 +90,7 @@ def _pivots(b: ProgramBuilder, S: list[list[int]]) -> list[int]:
     return pivots
 
 
-def _without_smallest(b: ProgramBuilder, pivots: Sequence[int]) -> list[int]:
+def _drop_smallest(b: ProgramBuilder, pivots: Sequence[int]) -> list[int]:
     """Return all pivots but the smallest one, by chains of minimum and maximum (no branch)."""
     smallest, others = pivots[0], []
     for pivot in pivots[1:]:
@@ -95,11 +99,11 @@ def _without_smallest(b: ProgramBuilder, pivots: Sequence[int]) -> list[int]:
     return others
 
 
-def _largest(b: ProgramBuilder, nodes: Sequence[int]) -> int:
+def _largest_magnitude(b: ProgramBuilder, nodes: Sequence[int]) -> int:
     """Return the node of the largest absolute value."""
     return reduce(lambda x, y: b.binary(Op.MAX, x, y), [b.unary(Op.ABS, node) for node in nodes])
 
 
-def _rows(nodes: Sequence[int], rows: int, columns: int) -> list[list[int]]:
+def _matrix_rows(nodes: Sequence[int], rows: int, columns: int) -> list[list[int]]:
     """Return nodes as a matrix, row by row."""
     return [list(nodes[i * columns : i * columns + columns]) for i in range(rows)]

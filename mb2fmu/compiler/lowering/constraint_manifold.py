@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 
-def lower_manifold(equations: EquationsOfMotion) -> Program:
+def lower_constraint_manifold(equations: EquationsOfMotion) -> Program:
     """Return a program of the residuals that the states themselves must satisfy, without projection or solves.
 
     Entry points: ``residual`` (phi where all coordinates are states, A u + b where all speeds are) [names],
@@ -26,7 +26,7 @@ def lower_manifold(equations: EquationsOfMotion) -> Program:
     symbols = {e.t: b.time()}
     for group, leaf in ((e.states, b.state), (e.r, b.input), (e.p, b.parameter)):
         symbols |= {symbol: leaf(i) for i, symbol in enumerate(group)}
-    walker = SympyWalker(b, symbols)
+    walker = SympyLowering(b, symbols)
     for item in (*e.calculated_parameters, *e.intermediates):
         if isinstance(item, Assignment):
             walker.define([item.symbol], [item.expression], lambda nodes: nodes)
@@ -40,4 +40,4 @@ def lower_manifold(equations: EquationsOfMotion) -> Program:
     entries = list(K) if K.rows > K.cols and not e.q_dependent else []
     labels = [f"K[{i},{j}]" for i in range(K.rows) for j in range(K.cols)] if entries else []
     b.entry("directions", labels, walker.lower(entries))
-    return prune(b.build())
+    return prune_program(b.build())

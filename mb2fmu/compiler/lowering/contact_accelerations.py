@@ -6,23 +6,28 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.contact_response import ContactResponse
-from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamics
-from mb2fmu.compiler.lowering.friction_laws import FrictionLaws
+from mb2fmu.compiler.lowering.contact_response import ContactMobility
+from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
+from mb2fmu.compiler.lowering.friction_laws import FrictionalContactLaws
 from mb2fmu.compiler.lowering.latch_laws import LatchLaws
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
-from mb2fmu.compiler.numerics.complementarity import Blows, impulses_at_once, impulses_in_turn, resting_forces
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.numerics.complementarity import (
+    FrictionlessImpacts,
+    solve_resting_forces,
+    solve_sequential_impulses,
+    solve_simultaneous_impulses,
+)
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
 
-class _Touching:
+class _ContactAndLatchRows:
     """All rows along which forces act: those of latches, then normals and tangents of contacts.
 
     Attributes:
@@ -50,9 +55,9 @@ class _Touching:
         """The symbols of the responses, column by column."""
         return [symbol for column in self.response for symbol in column]
 
-    def define(self, builder: ProgramBuilder, walker: SympyWalker, e: EquationsOfMotion) -> None:
+    def define(self, builder: ProgramBuilder, walker: SympyLowering, e: EquationsOfMotion) -> None:
         """Define forces, jumps and accelerations; ``free`` and ``response`` are defined elsewhere."""
-        contact_laws = FrictionLaws if e.contacts and e.contacts.frictions else ContactLaws
+        contact_laws = FrictionalContactLaws if e.contacts and e.contacts.frictions else FrictionlessContactLaws
         if e.latches is None:
             contact_laws(builder, e, self.free, self.response).define(walker)
             return
@@ -65,12 +70,12 @@ class _Touching:
             walker.define(e.u_dot, laws.free, lambda nodes: nodes)
 
 
-def define_where_touching(
+def define_contact_accelerations(
     b: ProgramBuilder,
-    walker: SympyWalker,
+    walker: SympyLowering,
     e: EquationsOfMotion,
     motion: RecursiveMotion | None,
-    dynamics: ConstrainedDynamics | None,
+    dynamics: ConstrainedDynamicsSolver | None,
 ) -> None:
     """Define dependent speeds, accelerations and multipliers where there are contacts or latches.
 
@@ -81,11 +86,11 @@ def define_where_touching(
         motion: Where there is no mass matrix.
         dynamics: Where there is one.
     """
-    touching = _Touching(e)
+    touching = _ContactAndLatchRows(e)
     n, k = len(e.u), len(touching.forces)
     flat = touching.flat
 
-    def columns(nodes: Sequence[int]) -> Rows:
+    def columns(nodes: Sequence[int]) -> NodeMatrix:
         """Return the columns of G^T."""
         return [list(nodes[n * i : n * i + n]) for i in range(k)]
 
@@ -127,7 +132,7 @@ def define_where_touching(
     touching.define(b, walker, e)
 
 
-class ContactLaws(ContactResponse):
+class FrictionlessContactLaws(ContactMobility):
     """The contacts of equations, none with friction; the rows G are their normals."""
 
     @property
@@ -145,7 +150,7 @@ class ContactLaws(ContactResponse):
         """The symbols of the normal forces N."""
         return [contact.force for contact in self._contacts.each]
 
-    def define(self, walker: SympyWalker) -> None:
+    def define(self, walker: SympyLowering) -> None:
         """Define forces, impulses, jumps and accelerations."""
         b, e, each = self._builder, self._equations, self._contacts.each
         n, k = len(e.u), self._count
@@ -166,7 +171,7 @@ class ContactLaws(ContactResponse):
 
         walker.define(self._contacts.jumps, [*blows, *flat], jumps)
 
-    def _square(self, nodes: Sequence[int]) -> Rows:
+    def _square(self, nodes: Sequence[int]) -> NodeMatrix:
         """Return the leading k² nodes as a k × k matrix, row by row, for k contacts."""
         k = self._count
         return [list(nodes[k * i : k * i + k]) for i in range(k)]
@@ -176,17 +181,17 @@ class ContactLaws(ContactResponse):
         b, k = self._builder, self._count
         half = b.constant(0.5)
         rests = [b.binary(Op.LT, half, node) for node in nodes[k * k + k :]]
-        return resting_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
+        return solve_resting_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
 
     def _blows(self, nodes: Sequence[int]) -> list[int]:
         """Return impulses, then the contacts that rest after them."""
         b, k = self._builder, self._count
         rates, closed, resting, e, slow = (list(nodes[k * k + k * i : k * k + k * i + k]) for i in range(5))
         settled = [b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), speed) for speed in slow]
-        blows = Blows(self._square(nodes), rates, closed, resting, e, slow, settled)
+        blows = FrictionlessImpacts(self._square(nodes), rates, closed, resting, e, slow, settled)
         if self._contacts.order == "in turn":
-            impulses, rests = impulses_in_turn(b, blows)
+            impulses, rests = solve_sequential_impulses(b, blows)
         else:
             poisson = self._contacts.each[0].law == "poisson"
-            impulses, rests = impulses_at_once(b, blows, poisson=poisson)
+            impulses, rests = solve_simultaneous_impulses(b, blows, poisson=poisson)
         return [*impulses, *rests]

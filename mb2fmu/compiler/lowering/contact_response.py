@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 
-class ContactResponse:
+class ContactMobility:
     """The contacts of equations, and the effects of their forces.
 
     Args:
@@ -37,7 +37,7 @@ class ContactResponse:
         n = len(response)
         self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(n)] for i in range(n)]
 
-    def _define_mobility(self, walker: SympyWalker, rows: Sequence[sm.Expr]) -> list[sm.Symbol]:
+    def _define_mobility(self, walker: SympyLowering, rows: Sequence[sm.Expr]) -> list[sm.Symbol]:
         """Define W from G, row by row, and the responses, and return its symbols; pinned rows stand alone in it."""
         b, n, size = self._builder, len(self._equations.u), len(self._response)
         flat = [symbol for column in self._response for symbol in column]
@@ -59,7 +59,7 @@ class ContactResponse:
         walker.define(W, [*rows, *flat, *self._pinned], mobility)
         return W
 
-    def _where_free(self, walker: SympyWalker, accelerations: Sequence[sm.Expr]) -> list[sm.Expr]:
+    def _where_free(self, walker: SympyLowering, accelerations: Sequence[sm.Expr]) -> list[sm.Expr]:
         """Return the accelerations of rows, without any contact's force; zeros at pinned rows."""
         if not self._pinned:
             return [*accelerations]

@@ -3,7 +3,7 @@
 phi(q_independent, q_dependent, t, p) = 0 has a solution near the last one as long as the columns of the dependent
 coordinates in the Jacobian G span what all columns span: that is the chart. How well they do is seen from
 S = D Dᵀ, D the dependent columns of G with rows of unit length (over all columns): its pivots in S = L D Lᵀ are squared
-distances, at most 1, of one row from those before it. Where one falls below :data:`EDGE` the chart is left, and no
+distances, at most 1, of one row from those before it. Where one falls below :data:`MIN_SQUARED_PIVOT` the chart is left, and no
 solution is given. Source: Wehage and Haug, Journal of Mechanical Design 104 (1982) 247-255.
 """
 
@@ -13,17 +13,17 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
-from mb2fmu.compiler.numerics.constraint_systems import gram, row_scales, scaled
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.numerics.constraint_systems import compute_row_scales, form_gram_matrix, scale_rows
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-EDGE = 1e-4
+MIN_SQUARED_PIVOT = 1e-4
 """Smallest pivot, a squared distance: dependent coordinates then move about 100 times as fast as independent ones."""
 
 
-class DependentCoordinates:
+class DependentCoordinateSolver:
     """The solution of phi = 0.
 
     Args:
@@ -64,14 +64,14 @@ class DependentCoordinates:
         b = ProgramBuilder(Layout(states=tuple(map(str, self._dependent)), parameters=tuple(map(str, self.needs))))
         symbols = {symbol: b.state(i) for i, symbol in enumerate(self._dependent)}
         symbols |= {symbol: b.parameter(i) for i, symbol in enumerate(self.needs)}
-        walker = SympyWalker(b, symbols)
+        walker = SympyLowering(b, symbols)
         phi = walker.lower(self._phi)
         slopes = [[row.diff(s) if s in row.free_symbols else sm.S.Zero for s in q] for row in self._phi]
         entries = walker.lower([slope for row in slopes for slope in row])
         whole = [list(entries[i * len(q) : (i + 1) * len(q)]) for i in range(n)]
-        scales = row_scales(b, whole, (), self._lengths)
+        scales = compute_row_scales(b, whole, (), self._lengths)
         columns = [q.index(symbol) for symbol in self._dependent]
-        D = scaled(b, scales, [[row[j] for j in columns] for row in whole])
+        D = scale_rows(b, scales, [[row[j] for j in columns] for row in whole])
         inside = self._inside(b, D)
         residual = [b.mul(inside, b.mul(scale, value)) for scale, value in zip(scales, phi, strict=True)]
         step = LinearSystem(b, D, self._name).solve([b.neg(value) for value in residual])
@@ -83,8 +83,8 @@ class DependentCoordinates:
 
     def _inside(self, b: ProgramBuilder, D: list[list[int]]) -> int:
         """Return 1 inside the chart, NaN beyond its edge."""
-        left = gram(b, D, D)
-        edge, one = b.constant(EDGE), b.constant(1.0)
+        left = form_gram_matrix(b, D, D)
+        edge, one = b.constant(MIN_SQUARED_PIVOT), b.constant(1.0)
         inside = one
         for k in range(len(left)):
             pivot = left[k][k]

@@ -16,16 +16,16 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.numerics.constraint_systems import least_norm_multipliers
+from mb2fmu.compiler.numerics.constraint_systems import solve_least_norm_multipliers
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, VelocityConstraints
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
 
-class ConstrainedDynamics:
+class ConstrainedDynamicsSolver:
     """Accelerations of constrained and unconstrained equations.
 
     Args:
@@ -57,7 +57,7 @@ class ConstrainedDynamics:
         """A_d u_d = −(A_i u_i + b)."""
         e, b, m = self._equations, self._builder, self._m
         n = len(e.u)
-        A = _rows(nodes, m, n)
+        A = _matrix_rows(nodes, m, n)
         offset, independent = nodes[m * n : m * n + m], nodes[m * n + m :]
         right = [
             b.neg(b.sum([*(b.mul(row[j], u) for j, u in zip(e.u_independent, independent, strict=True)), offset[i]]))
@@ -65,7 +65,7 @@ class ConstrainedDynamics:
         ]
         return self._constraints(A).solve(right)
 
-    def _constraints(self, A: Rows) -> LinearSystem:
+    def _constraints(self, A: NodeMatrix) -> LinearSystem:
         """Return the system that gives dependent speeds: the columns of A that belong to them."""
         dependent = self._equations.u_dependent
         names = ", ".join(str(self._equations.u[i]) for i in dependent)
@@ -117,7 +117,7 @@ class ConstrainedDynamics:
         if self._system is None:
             redundant = self._equations.redundant_rows
             self._system = MultiplierSystem(
-                self._builder, _rows(M, n, n), _rows(A, m, n), redundant, self._equations.row_lengths
+                self._builder, _matrix_rows(M, n, n), _matrix_rows(A, m, n), redundant, self._equations.row_lengths
             )
         return self._system
 
@@ -134,7 +134,7 @@ class ConstrainedDynamics:
         A, rest = nodes[n * n : n * n + m * n], nodes[n * n + m * n :]
         return self._multiplier_system(nodes[: n * n], A).project(rest[m:], rest[:m])
 
-    def forward(self, nodes: Sequence[int], forces: Sequence[Sequence[int]]) -> Rows:
+    def forward(self, nodes: Sequence[int], forces: Sequence[Sequence[int]]) -> NodeMatrix:
         """Return u' for several sets of generalized forces added to f; factorized once.
 
         Args:
@@ -146,20 +146,20 @@ class ConstrainedDynamics:
             return [self._with_multipliers(nodes, force)[0] for force in forces]
         n = len(e.u)
         rows = e.mass_and_forcing.mass_matrix.rows
-        M = _rows(nodes, rows, n)
+        M = _matrix_rows(nodes, rows, n)
         f = list(nodes[rows * n : rows * n + rows])
         loads = [[b.add(x, y) for x, y in zip(f, force, strict=True)] if force else f for force in forces]
         if m == 0:
             return LinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(loads)
         rest = nodes[rows * n + rows :]
-        A, gamma = _rows(rest, m, n), list(rest[m * n :])
+        A, gamma = _matrix_rows(rest, m, n), list(rest[m * n :])
         if rows == n:
             return self._reduced(M, A, gamma, loads)
         bias = [b.neg(node) for node in gamma]
         stacked = LinearSystem(b, M + A, "the mass matrix with the velocity constraints")
         return stacked.solve_all([[*load, *bias] for load in loads])
 
-    def response(self, nodes: Sequence[int], columns: Rows) -> tuple[Rows, Rows]:
+    def response(self, nodes: Sequence[int], columns: NodeMatrix) -> tuple[NodeMatrix, NodeMatrix]:
         """Return u' of generalized forces alone, without other forces and bias; and λ where all speeds are states.
 
         Args:
@@ -174,16 +174,16 @@ class ConstrainedDynamics:
             system = self._multiplier_system(nodes[: n * n], rest[: m * n])
             both = [system.solve(column, [zero] * m) for column in columns]
             return [found[0] for found in both], [found[1] for found in both]
-        M = _rows(nodes, rows, n)
+        M = _matrix_rows(nodes, rows, n)
         if m == 0:
             return LinearSystem(b, M, "the mass matrix", symmetric=True).solve_all(columns), []
-        A = _rows(rest, m, n)
+        A = _matrix_rows(rest, m, n)
         if rows == n:
             return self._reduced(M, A, [zero] * m, columns), []
         stacked = LinearSystem(b, M + A, "the mass matrix with the velocity constraints")
         return stacked.solve_all([[*self._along(A, column), *([zero] * m)] for column in columns]), []
 
-    def _along(self, A: Rows, force: Sequence[int]) -> list[int]:
+    def _along(self, A: NodeMatrix, force: Sequence[int]) -> list[int]:
         """Return generalized forces of the independent speeds; those of dependent ones follow by A."""
         b, e = self._builder, self._equations
         constraints = self._constraints(A)
@@ -198,7 +198,7 @@ class ConstrainedDynamics:
         """Return M u' − f, the generalized forces that must be added for the given u', one per row of M."""
         b, n = self._builder, len(self._equations.u)
         rows = self._equations.mass_and_forcing.mass_matrix.rows
-        M, f = _rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
+        M, f = _matrix_rows(nodes, rows, n), nodes[rows * n : rows * n + rows]
         return [b.sub(b.dot(row, u_dot), load) for row, load in zip(M, f, strict=True)]
 
     def multiplier_expressions(self, pushes: Sequence[sm.Expr] = ()) -> list[sm.Basic]:
@@ -218,16 +218,18 @@ class ConstrainedDynamics:
         """
         b, e, m = self._builder, self._equations, self._m
         n = len(e.u)
-        M, f = _rows(nodes, n, n), nodes[n * n : n * n + n]
-        A, u_dot = _rows(nodes[n * n + n :], m, n), nodes[-n:]
+        M, f = _matrix_rows(nodes, n, n), nodes[n * n : n * n + n]
+        A, u_dot = _matrix_rows(nodes[n * n + n :], m, n), nodes[-n:]
         M = [[M[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
         if e.reduction is not None:
-            return least_norm_multipliers(b, A, [b.sub(f[i], b.dot(M[i], u_dot)) for i in range(n)], e.row_lengths)
+            return solve_least_norm_multipliers(
+                b, A, [b.sub(f[i], b.dot(M[i], u_dot)) for i in range(n)], e.row_lengths
+            )
         left = [b.sub(f[i], b.dot(M[i], u_dot)) for i in e.u_dependent]
         transposed = [[A[row][i] for row in range(m)] for i in e.u_dependent]
         return LinearSystem(b, transposed, "the multipliers").solve(left)
 
-    def _reduced(self, M: Rows, A: Rows, gamma: list[int], loads: Rows) -> Rows:
+    def _reduced(self, M: NodeMatrix, A: NodeMatrix, gamma: list[int], loads: NodeMatrix) -> NodeMatrix:
         """Reduce the equations to the independent speeds, by the null space of the velocity constraints."""
         b, e = self._builder, self._equations
         n, independent, dependent = len(e.u), e.u_independent, e.u_dependent
@@ -256,6 +258,6 @@ class ConstrainedDynamics:
         return [[b.add(b.dot(S[i], u_i), s[i]) for i in range(n)] for u_i in system.solve_all(right)]
 
 
-def _rows(nodes: Sequence[int], rows: int, columns: int) -> Rows:
+def _matrix_rows(nodes: Sequence[int], rows: int, columns: int) -> NodeMatrix:
     """Return nodes as a matrix, row by row."""
     return [list(nodes[i * columns : i * columns + columns]) for i in range(rows)]

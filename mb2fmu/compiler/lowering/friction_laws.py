@@ -9,22 +9,26 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.contact_response import ContactResponse
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
-from mb2fmu.compiler.numerics.coulomb_contacts import Rubbing, choose, told
-from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
-from mb2fmu.compiler.numerics.frictional_impacts import RoughBlows, rough_impulses
+from mb2fmu.compiler.lowering.contact_response import ContactMobility
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.numerics.coulomb_contacts import (
+    CoulombContactProblem,
+    choose_contact_modes,
+    require_no_painleve_paradox,
+)
+from mb2fmu.compiler.numerics.friction_rows import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.frictional_impacts import FrictionalImpacts, solve_frictional_impulses
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, ZERO_SLIP_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.event_records import mode_change_indicator
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
 
-class FrictionLaws(ContactResponse):
-    """The contacts of equations, at least one of them with friction; arguments as of :class:`ContactResponse`."""
+class FrictionalContactLaws(ContactMobility):
+    """The contacts of equations, at least one of them with friction; arguments as of :class:`ContactMobility`."""
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class FrictionLaws(ContactResponse):
         self._tangents = [next(places) if contact.friction else -1 for contact in self._contacts.each]
         self._names = ", ".join(contact.name for contact in self._contacts.each)
 
-    def define(self, walker: SympyWalker) -> None:
+    def define(self, walker: SympyLowering) -> None:
         """Define forces, impulses, jumps, mode changes and accelerations."""
         e, contacts = self._equations, self._contacts
         frictions, each = contacts.frictions, contacts.each
@@ -70,11 +74,11 @@ class FrictionLaws(ContactResponse):
         walker.define([*stays, *pushes], needs, self._changes)
         walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
 
-    def _known(self, nodes: Sequence[int]) -> tuple[Frictions, list[int]]:
+    def _known(self, nodes: Sequence[int]) -> tuple[FrictionContactRows, list[int]]:
         """Return W and the coefficients, and the remaining nodes."""
         size, count = len(self._response), len(self._contacts.frictions)
         W = [list(nodes[size * i : size * i + size]) for i in range(size)]
-        frictions = Frictions(W, self._tangents, nodes[size * size : size * size + count])
+        frictions = FrictionContactRows(W, self._tangents, nodes[size * size : size * size + count])
         return frictions, list(nodes[size * size + count :])
 
     def _modes(self, states: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
@@ -100,7 +104,7 @@ class FrictionLaws(ContactResponse):
         b, size = self._builder, len(self._response)
         frictions, rest = self._known(nodes)
         _, held, senses = self._modes(rest[size:])
-        system = FrictionRows(b, frictions, held, senses, f"the forces of {self._names}")
+        system = FrictionForceSolver(b, frictions, held, senses, f"the forces of {self._names}")
         return system.solve([b.neg(level) for level in rest[:size]])
 
     def _blows(self, nodes: Sequence[int]) -> list[int]:
@@ -108,7 +112,7 @@ class FrictionLaws(ContactResponse):
         size, k = len(self._response), len(self._contacts.each)
         frictions, rest = self._known(nodes)
         rates, states, laws = rest[:size], rest[size : 2 * size], rest[2 * size :]
-        blows = RoughBlows(
+        blows = FrictionalImpacts(
             frictions=frictions,
             rates=rates,
             resting=states[:k],
@@ -119,7 +123,7 @@ class FrictionLaws(ContactResponse):
             laws=[contact.law for contact in self._contacts.each],
             names=self._names,
         )
-        return rough_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
+        return solve_frictional_impulses(self._builder, blows, in_turn=self._contacts.order == "in turn")
 
     def _changes(self, nodes: Sequence[int]) -> list[int]:
         """Return new modes, then impulses that stop drift of held rows and give new slip the sign of its sense.
@@ -135,9 +139,11 @@ class FrictionLaws(ContactResponse):
         rubs = [contact for contact, tangent in enumerate(self._tangents) if tangent >= 0]
         known = [self._sense(rates[k + place], senses[place], slow[contact]) for place, contact in enumerate(rubs)]
         now = ([b.select(each, one, zero) for each in rests], senses)
-        chosen = choose(b, Rubbing(frictions.W, levels, self._tangents, frictions.coefficients, rests, known, now))
+        chosen = choose_contact_modes(
+            b, CoulombContactProblem(frictions.W, levels, self._tangents, frictions.coefficients, rests, known, now)
+        )
         half = b.constant(0.5)
-        pressed = [b.binary(Op.LT, half, each) for each in told(b, chosen, self._names, due)]
+        pressed = [b.binary(Op.LT, half, each) for each in require_no_painleve_paradox(b, chosen, self._names, due)]
         along, senses, begins = [], [], []
         for place, (sense, enough, sticks) in enumerate(zip(chosen.senses, least, chosen.stuck, strict=True)):
             forth = b.mul(sense, rates[k + place])
@@ -149,7 +155,7 @@ class FrictionLaws(ContactResponse):
             along.append(b.binary(Op.OR, b.binary(Op.LT, half, sticks), begun))
             senses.append(b.select(begun, zero, sense))
             begins.append(b.select(begun, b.mul(sense, b.binary(Op.MAX, forth, enough)), zero))
-        system = FrictionRows(b, frictions, [*pressed, *along], senses, f"the rest of {self._names}")
+        system = FrictionForceSolver(b, frictions, [*pressed, *along], senses, f"the rest of {self._names}")
         drift = [b.binary(Op.LE, b.unary(Op.ABS, rate), part) for rate, part in zip(rates[:k], slow, strict=True)]
         kept = [b.select(each, zero, rate) for each, rate in zip(drift, rates[:k], strict=True)]
         pushes = system.solve([b.sub(wanted, rate) for wanted, rate in zip([*kept, *begins], rates, strict=True)])

@@ -1,4 +1,4 @@
-"""``precise``: evaluate an entry point of a Program with many digits, to measure rounding errors.
+"""``evaluate_high_precision``: evaluate an entry point of a Program with many digits, to measure rounding errors.
 
 Slow, and for that alone: every operation in mpmath's arithmetic, linear systems solved there, and solutions of Newton's
 method refined there from those that doubles find.
@@ -13,15 +13,17 @@ import mpmath
 import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_newton import newton
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.program.program import Block, Op, Program
 from mb2fmu.model.scalar_operations import OPERATIONS
 
-_FADING = 1e-14  # of the largest eigenvalue, as in python_least_norm
-_REFINEMENTS = 40
+_EIGENVALUE_CUTOFF = 1e-14  # of the largest eigenvalue, as in python_least_norm
+_MAX_REFINEMENTS = 40
 
 
-def precise(program: Program, entry: str, leaves: Mapping[Op, Sequence[Any]], digits: int = 60) -> list[Any]:
+def evaluate_high_precision(
+    program: Program, entry: str, leaves: Mapping[Op, Sequence[Any]], digits: int = 60
+) -> list[Any]:
     """Return the results as numbers of mpmath; NaN where one is not defined, or is not real.
 
     Args:
@@ -32,11 +34,13 @@ def precise(program: Program, entry: str, leaves: Mapping[Op, Sequence[Any]], di
         digits: Decimal ones that are carried.
     """
     with mpmath.workdps(digits):
-        evaluation = _Precise(program, {op: list(map(mpmath.mpf, values)) for op, values in leaves.items()})
+        evaluation = _HighPrecisionEvaluator(
+            program, {op: list(map(mpmath.mpf, values)) for op, values in leaves.items()}
+        )
         return evaluation.of(program.entries[entry].results)
 
 
-class _Precise:
+class _HighPrecisionEvaluator:
     """Values of the nodes of one program."""
 
     def __init__(self, program: Program, leaves: Mapping[Op, Sequence[Any]]) -> None:
@@ -93,7 +97,7 @@ class _Precise:
                     matrix[j, i] = matrix[i, j]
         try:
             if factor.kind == "least_norm_factor":
-                return list(_least_norm(matrix, factor.rank, right))
+                return list(_solve_least_norm(matrix, factor.rank, right))
             return list(mpmath.lu_solve(matrix, right))
         except ZeroDivisionError:
             return [mpmath.nan] * n
@@ -102,12 +106,12 @@ class _Precise:
         """Return the solution of Newton's method in doubles, refined by steps with all digits."""
         body, n = self._program.bodies[block.body], block.size
         theta, guess = self.of(block.operands[:-n]), self.of(block.operands[-n:])
-        f = evaluator(body, ("residual", "step"), hoist=False)
+        f = make_evaluator(body, ("residual", "step"), hoist=False)
         numbers, start = [float(v) for v in theta], [float(v) for v in guess]
         found = newton(n, block.name, lambda y, p: f(0.0, y, (), p).tolist(), numbers, start)
         y = list(map(mpmath.mpf, found))
-        for _ in range(_REFINEMENTS):
-            inside = _Precise(body, {Op.STATE: y, Op.PARAMETER: theta})
+        for _ in range(_MAX_REFINEMENTS):
+            inside = _HighPrecisionEvaluator(body, {Op.STATE: y, Op.PARAMETER: theta})
             step = inside.of(body.entries["step"].results)
             y = [a + b for a, b in zip(y, step, strict=True)]
             if max(map(abs, step)) <= mpmath.eps * (1 + max(map(abs, y))):
@@ -115,7 +119,7 @@ class _Precise:
         return y
 
 
-def _least_norm(matrix: Any, rank: int, right: Any) -> Any:
+def _solve_least_norm(matrix: Any, rank: int, right: Any) -> Any:
     """Solve as ``python_least_norm`` does, from the eigenvalues that count."""
     values, vectors = mpmath.eigsy(matrix)
     n = len(values)
@@ -124,7 +128,7 @@ def _least_norm(matrix: Any, rank: int, right: Any) -> Any:
     found = mpmath.zeros(n, 1)
     for i in order[:rank]:
         if values[i] > 0:
-            shifted = values[i] + mpmath.mpf(_FADING) * largest
+            shifted = values[i] + mpmath.mpf(_EIGENVALUE_CUTOFF) * largest
             part = values[i] / shifted
             along = sum(vectors[k, i] * right[k] for k in range(n)) * part / shifted * (2 - part * part)
             for k in range(n):

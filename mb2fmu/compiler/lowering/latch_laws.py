@@ -16,15 +16,15 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
-from mb2fmu.compiler.numerics.active_rows import HeldRows
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.numerics.active_rows import ActiveRowSystem
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
-_PINNED = 1e-9
+_HELD_ROW_TOLERANCE = 1e-9
 """Part of its own W_cc that a contact's row still moves with, below which latches hold it still."""
 
 
@@ -64,7 +64,7 @@ class LatchLaws:
         self.free = [sm.Dummy(f"latched_{i}") for i in range(n)]
         self.response = [[sm.Dummy(f"latched_{c}_{i}") for i in range(n)] for c in range(k)]
 
-    def define(self, walker: SympyWalker) -> None:
+    def define(self, walker: SympyLowering) -> None:
         """Define forces, impulses, jumps, ``free``, ``response`` and what is pinned."""
         self._define_mobility(walker)
         self._define_forces(walker)
@@ -76,7 +76,7 @@ class LatchLaws:
         """Return W over the rows of latches."""
         return [entry for row in self._W[: len(self._rows)] for entry in row]
 
-    def _define_mobility(self, walker: SympyWalker) -> None:
+    def _define_mobility(self, walker: SympyLowering) -> None:
         """Define W = G J: rows of latches and of contacts, columns of latches."""
         b, r, n = self._builder, len(self._rows), len(self._equations.u)
         jacobians = [*(row.jacobian for row in self._rows), *(jacobian for jacobian, _ in self._contacts)]
@@ -85,13 +85,13 @@ class LatchLaws:
 
         def mobility(nodes: Sequence[int]) -> list[int]:
             """Return W row by row; the same node on both sides of the diagonal."""
-            G = _split(nodes[: n * len(jacobians)], n)
-            J = _split(nodes[n * len(jacobians) :], n)
+            G = _split_groups(nodes[: n * len(jacobians)], n)
+            J = _split_groups(nodes[n * len(jacobians) :], n)
             return [b.dot(G[max(i, j)], J[min(i, j)]) for i in range(len(G)) for j in range(r)]
 
         walker.define([symbol for row in self._W for symbol in row], [*entries, *columns], mobility)
 
-    def _define_forces(self, walker: SympyWalker) -> None:
+    def _define_forces(self, walker: SympyLowering) -> None:
         """Define the forces that hold the rows without contacts, each contact's addition, and the sum of both."""
         b, r, e = self._builder, len(self._rows), self._equations
         accelerations = [row.acceleration(e.u, self._bare) for row in self._rows]
@@ -100,11 +100,11 @@ class LatchLaws:
 
         def forces(nodes: Sequence[int]) -> list[int]:
             """Return the forces of the rows alone, then what each contact adds."""
-            W, rest = _split(nodes[: r * r], r), nodes[r * r :]
+            W, rest = _split_groups(nodes[: r * r], r), nodes[r * r :]
             half = b.constant(0.5)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
-            system = HeldRows(b, W, held, "the forces of latches")
-            return [force for right in _split(rest[r:], r) for force in system.solve([b.neg(x) for x in right])]
+            system = ActiveRowSystem(b, W, held, "the forces of latches")
+            return [force for right in _split_groups(rest[r:], r) for force in system.solve([b.neg(x) for x in right])]
 
         answers = [symbol for answer in self._answers for symbol in answer]
         walker.define([*self._alone, *answers], needs, forces)
@@ -112,23 +112,23 @@ class LatchLaws:
             parts = (answer[i] * force for answer, (_, force) in zip(self._answers, self._contacts, strict=True))
             walker.define([row.force], [sm.Add(self._alone[i], *parts)], lambda nodes: nodes)
 
-    def _define_pinned(self, walker: SympyWalker) -> None:
+    def _define_pinned(self, walker: SympyLowering) -> None:
         """Define which rows of contacts closed latches hold still."""
         b, r, n = self._builder, len(self._rows), len(self._equations.u)
 
         def pinned(nodes: Sequence[int]) -> list[int]:
             """Return 1 or 0 from G_c, J_c, W_cL and lambda_c."""
-            (G, J), (W, answers) = _split(nodes[: 2 * n], n), _split(nodes[2 * n :], r)
+            (G, J), (W, answers) = _split_groups(nodes[: 2 * n], n), _split_groups(nodes[2 * n :], r)
             alone = b.dot(G, J)
             left = b.add(alone, b.dot(W, answers))
-            still = b.binary(Op.LT, left, b.mul(b.constant(_PINNED), alone))
+            still = b.binary(Op.LT, left, b.mul(b.constant(_HELD_ROW_TOLERANCE), alone))
             return [b.select(still, b.constant(1.0), b.constant(0.0))]
 
         for c, ((jacobian, _), symbol) in enumerate(zip(self._contacts, self._pinned, strict=True)):
             needs = [*jacobian, *self._columns[r + c], *self._W[r + c], *self._answers[c]]
             walker.define([symbol], needs, pinned)
 
-    def _define_motion(self, walker: SympyWalker) -> None:
+    def _define_motion(self, walker: SympyLowering) -> None:
         """Define u' without contacts, and the change of u' by contacts."""
         before = (self._bare, *self._columns[len(self._rows) :])
         after, weights = (self.free, *self.response), (self._alone, *self._answers)
@@ -137,7 +137,7 @@ class LatchLaws:
 
     def _define_sums(
         self,
-        walker: SympyWalker,
+        walker: SympyLowering,
         after: Sequence[sm.Symbol],
         before: Sequence[sm.Expr],
         weights: Sequence[sm.Symbol],
@@ -148,7 +148,7 @@ class LatchLaws:
 
         def sums(nodes: Sequence[int]) -> list[int]:
             """Return one sum per speed."""
-            start, factors, J = nodes[:n], nodes[n : n + len(weights)], _split(nodes[n + len(weights) :], n)
+            start, factors, J = nodes[:n], nodes[n : n + len(weights)], _split_groups(nodes[n + len(weights) :], n)
             return [
                 b.sum([start[i], *(b.mul(column[i], factor) for column, factor in zip(J, factors, strict=True))])
                 for i in range(n)
@@ -156,7 +156,7 @@ class LatchLaws:
 
         walker.define(after, [*before, *weights, *columns], sums)
 
-    def _define_closing(self, walker: SympyWalker) -> None:
+    def _define_closing(self, walker: SympyLowering) -> None:
         """Define impulses of latches that close at this instant, and the jumps of speeds."""
         b, r, e, latches = self._builder, len(self._rows), self._equations, self._latches
         blows = [row.impact_impulse for row in self._rows]
@@ -164,17 +164,17 @@ class LatchLaws:
 
         def struck(nodes: Sequence[int]) -> list[int]:
             """Return one impulse per row; 0 where nothing closes."""
-            W, rest = _split(nodes[: r * r], r), nodes[r * r :]
+            W, rest = _split_groups(nodes[: r * r], r), nodes[r * r :]
             half, zero = b.constant(0.5), b.constant(0.0)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
             some = b.binary(Op.LT, half, b.sum(list(rest[r : 2 * r])))
-            system = HeldRows(b, W, held, "the impulses of latches")
+            system = ActiveRowSystem(b, W, held, "the impulses of latches")
             return [b.select(some, impulse, zero) for impulse in system.solve([b.neg(x) for x in rest[2 * r :]])]
 
         walker.define(blows, needs, struck)
         self._define_sums(walker, latches.jumps, [sm.S.Zero] * len(e.u), blows)
 
 
-def _split(nodes: Sequence[int], size: int) -> Rows:
+def _split_groups(nodes: Sequence[int], size: int) -> NodeMatrix:
     """Return nodes in groups of one size."""
     return [list(nodes[i : i + size]) for i in range(0, len(nodes), size)]

@@ -1,4 +1,4 @@
-"""``lower``: EquationsOfMotion → Program. SymPy expressions end here."""
+"""``lower_to_program``: EquationsOfMotion → Program. SymPy expressions end here."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.constraint_diagnostic_nodes import define_diagnostics
-from mb2fmu.compiler.lowering.contact_accelerations import define_where_touching
-from mb2fmu.compiler.lowering.dependent_coordinates import DependentCoordinates
-from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamics
+from mb2fmu.compiler.lowering.constraint_diagnostic_nodes import define_constraint_diagnostics
+from mb2fmu.compiler.lowering.contact_accelerations import define_contact_accelerations
+from mb2fmu.compiler.lowering.dependent_coordinates import DependentCoordinateSolver
+from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.numerics.constraint_systems import project_speeds
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.pruning import prune
+from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, LinearSolve
 from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
 
-Optional = Literal["forward", "inverse"]
+OptionalEntry = Literal["forward", "inverse"]
 
 
-def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, forces: int = 1) -> Program:
+def lower_to_program(
+    equations: EquationsOfMotion, optional: Collection[OptionalEntry] = (), *, forces: int = 1
+) -> Program:
     """Return the equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,
     ``accelerations``, ``outputs``, ``energy``, ``equations``, ``initialize`` where start values are solved for, and
-    ``remember`` and ``first_memory`` where there is discrete memory (see the stage's docstring).
+    ``remember`` and ``read_initial_memory`` where there is discrete memory (see the stage's docstring).
 
     Args:
         equations: Of any formulation.
@@ -56,15 +58,15 @@ def lower(equations: EquationsOfMotion, optional: Collection[Optional] = (), *, 
         raise LoweringError("entry points cannot be lowered:", [Fault(what, remedy="ask a model without them")])
     sets = range(forces if "forward" in optional else 1)
     seeds = [f"s {symbol}" if k == 0 else f"s{k} {symbol}" for k in sets for symbol in equations.u] if optional else []
-    lowering = Lowering.start(equations, seeds)
+    lowering = EquationsLowering.start(equations, seeds)
     lowering.add_entries()
     for name in sorted(optional):
         lowering.add_optional(name, forces)
-    return prune(lowering.builder.build())
+    return prune_program(lowering.builder.build())
 
 
 @dataclass(frozen=True, slots=True)
-class Lowering:
+class EquationsLowering:
     """Equations while they are lowered into a builder.
 
     Attributes:
@@ -78,13 +80,13 @@ class Lowering:
 
     equations: EquationsOfMotion
     builder: ProgramBuilder
-    walker: SympyWalker
+    walker: SympyLowering
     raw: Mapping[sm.Symbol, sm.Symbol]
     motion: RecursiveMotion | None = None
-    dynamics: ConstrainedDynamics | None = None
+    dynamics: ConstrainedDynamicsSolver | None = None
 
     @classmethod
-    def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> Lowering:
+    def start(cls, equations: EquationsOfMotion, seeds: Sequence[str] = ()) -> EquationsLowering:
         """Return a builder with the leaves, a walker with all definitions, no entry points yet."""
         layout = Layout(
             states=tuple(map(str, equations.states)),
@@ -96,21 +98,21 @@ class Lowering:
         builder = ProgramBuilder(layout)
         symbols = {equations.t: builder.time()}
         symbols |= {symbol: builder.parameter(i) for i, symbol in enumerate(equations.p)}
-        raw = _raw_states(equations)
+        raw = _unprojected_states(equations)
         symbols |= {raw.get(symbol, symbol): builder.state(i) for i, symbol in enumerate(equations.states)}
         symbols |= {symbol: builder.input(i) for i, symbol in enumerate(equations.r)}
-        walker = SympyWalker(builder, symbols)
+        walker = SympyLowering(builder, symbols)
         motion = RecursiveMotion(builder, walker, equations) if equations.recursion else None
         dynamics = None
         if not isinstance(equations.dynamics, RecursiveDynamics):
-            dynamics = ConstrainedDynamics(builder, equations)
+            dynamics = ConstrainedDynamicsSolver(builder, equations)
         lowering = cls(equations, builder, walker, raw, motion, dynamics)
         lowering._define_intermediates()
         lowering._define_closed_forms()
         lowering._define_partition()
         lowering._define_projection()
         lowering._define_speeds()
-        define_diagnostics(walker, equations, raw)
+        define_constraint_diagnostics(walker, equations, raw)
         lowering._add_memory()
         return lowering
 
@@ -158,7 +160,7 @@ class Lowering:
                     b.require_domain(condition, clause)
                     inside = b.binary(Op.LT, b.constant(0.0), condition)
                     value = b.select(inside, value, b.constant(float("nan")))
-                b.without_events(value)
+                b.unmark_switches(value)
                 return [value]
 
             for item in form.assignments:
@@ -172,7 +174,7 @@ class Lowering:
             return
         dependent = [e.q[i] for i in e.q_dependent]
         rows = [phi for _, phi in e.holonomic]
-        found = DependentCoordinates(b, e.q, dependent, rows, e.row_lengths[: len(rows)])
+        found = DependentCoordinateSolver(b, e.q, dependent, rows, e.row_lengths[: len(rows)])
         last = [b.memory(i) for i in range(len(dependent))]
         self.walker.define(dependent, found.needs, lambda nodes: found.solve(nodes, last))
 
@@ -205,7 +207,7 @@ class Lowering:
         """Define dependent speeds and all accelerations."""
         e = self.equations
         if e.contacts or e.latches:
-            define_where_touching(self.builder, self.walker, e, self.motion, self.dynamics)
+            define_contact_accelerations(self.builder, self.walker, e, self.motion, self.dynamics)
             return
         if isinstance(e.dynamics, RecursiveDynamics):
             assert self.motion is not None
@@ -239,7 +241,7 @@ class Lowering:
             self._entry(level, names, [*(output.expression for output in outputs), *placed])
         self._entry("outputs", [output.name for output in e.outputs], [output.expression for output in e.outputs])
         for node in self.walker.lower([output.expression for output in e.outputs if not output.events]):
-            self.builder.without_events(node)
+            self.builder.unmark_switches(node)
         dependent = [e.u[i] for i in e.u_dependent]
         self._entry("dependent_speeds", map(str, dependent), dependent)
         self._entry("accelerations", map(str, e.u), e.u_dot)
@@ -247,7 +249,7 @@ class Lowering:
         b = self.builder
         b.entry("project", b.layout.states[: len(self.raw)], self.walker.lower(self.raw))
         if e.solved_start_states:
-            b.entry("initialize", b.layout.states, start_on_constraints(self.walker, e))
+            b.entry("initialize", b.layout.states, solve_start_states(self.walker, e))
         self._add_energy()
         self._add_equations()
         self._add_events()
@@ -286,7 +288,7 @@ class Lowering:
         settings = [(f"{i}:{target}", value) for i, v in enumerate(events) for target, value in v.settings]
         self._entry("resets", [label for label, _ in settings], [value for _, value in settings])
 
-    def add_optional(self, name: Optional, forces: int = 1) -> None:
+    def add_optional(self, name: OptionalEntry, forces: int = 1) -> None:
         """Declare ``forward``, of so many sets of generalized forces, or ``inverse``."""
         e, b = self.equations, self.builder
         n = len(e.u)
@@ -362,14 +364,14 @@ class Lowering:
         self._entry("equations", labels, [*d.mass_matrix, *d.forcing])
 
 
-def _raw_states(equations: EquationsOfMotion) -> dict[sm.Symbol, sm.Symbol]:
+def _unprojected_states(equations: EquationsOfMotion) -> dict[sm.Symbol, sm.Symbol]:
     """Return coordinate or speed → symbol of its state, where both differ; in the order of the states."""
     if equations.treatment != "attractor":
         return {}
     return {symbol: sm.Dummy(f"x_{symbol}") for symbol in (*equations.q, *equations.u)}
 
 
-def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> list[int]:
+def solve_start_states(walker: SympyLowering, equations: EquationsOfMotion) -> list[int]:
     """Return start values of all states; the states' symbols stand for the declared or set values.
 
     Args:
@@ -384,16 +386,16 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
     guesses = [symbol for symbol in placed if symbol in e.solved_start_states]
     if guesses:
         declared = [sm.Dummy(f"declared_{symbol}") for symbol in placed]
-        walker.define(declared, [], _known(q))
+        walker.define(declared, [], _constant_nodes(q))
         names, phi = zip(*(e.kinematic_invariants if e.q_dependent else e.position_rows), strict=True)
-        name = f"the start values of {_some(guesses)} on the holonomic constraints"
+        name = f"the start values of {_format_some_names(guesses)} on the holonomic constraints"
         redundant, lengths = ((), ()) if e.q_dependent else (e.redundant_positions, e.position_lengths)
         closing = PositionProjection(b, placed, phi, names, name, set(guesses), redundant, lengths)
         q = closing.project(walker.lower(closing.needs(declared)))
     if c is None or not any(symbol in e.solved_start_states for symbol in e.u):
         return [*q, *given[n_q:]]
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
-    walker.define(closed, [], _known(q))
+    walker.define(closed, [], _constant_nodes(q))
     there = dict(zip(e.q, closed, strict=True))
     m = len(c.names)
     entries = walker.lower([entry.xreplace(there) for entry in (*c.jacobian, *c.offset)])
@@ -407,15 +409,15 @@ def start_on_constraints(walker: SympyWalker, equations: EquationsOfMotion) -> l
     return [*q, *u, *given[n_q + n_u :]]
 
 
-def _some(symbols: Sequence[sm.Symbol]) -> str:
+def _format_some_names(symbols: Sequence[sm.Symbol]) -> str:
     """Return some names for a message."""
-    shown = ", ".join(map(str, symbols[:_SHOWN]))
-    return f"{shown} and {len(symbols) - _SHOWN} more" if len(symbols) > _SHOWN else shown
+    shown = ", ".join(map(str, symbols[:_MAX_LISTED_NAMES]))
+    return f"{shown} and {len(symbols) - _MAX_LISTED_NAMES} more" if len(symbols) > _MAX_LISTED_NAMES else shown
 
 
-_SHOWN = 6
+_MAX_LISTED_NAMES = 6
 
 
-def _known(nodes: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
+def _constant_nodes(nodes: Sequence[int]) -> Callable[[Sequence[int]], Sequence[int]]:
     """Return an evaluation that gives the same nodes for any argument."""
     return lambda _: nodes

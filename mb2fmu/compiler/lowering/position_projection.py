@@ -12,15 +12,20 @@ from collections.abc import Collection, Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
-from mb2fmu.compiler.numerics.constraint_systems import RegularizedSystem, gram, row_scales, scaled
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.numerics.constraint_systems import (
+    RegularizedConstraintSystem,
+    compute_row_scales,
+    form_gram_matrix,
+    scale_rows,
+)
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.functions import NoEvent
 
-_OPEN = 1e-9
+_RESIDUAL_TOLERANCE = 1e-9
 """Of what the terms of a row are at most: more of it left over is open."""
-_ROUND_OFF = 1e-12
+_COORDINATE_ROUND_OFF = 1e-12
 """In terms of coordinates; as much may be left over in any case."""
 
 
@@ -70,7 +75,7 @@ class PositionProjection:
         """
         at_x = dict(zip(self._q, x, strict=True))
         entries = [e.xreplace(at_x) for row in self._jacobian for e in row]
-        return [*x, *self._others, *entries, *(magnitude(row).xreplace(at_x) for row in self._phi)]
+        return [*x, *self._others, *entries, *(bound_term_magnitudes(row).xreplace(at_x) for row in self._phi)]
 
     def project(self, nodes: Sequence[int]) -> list[int]:
         """Return the projected coordinates."""
@@ -78,11 +83,11 @@ class PositionProjection:
         first = n + len(self._others)
         x, others, entries, sizes = nodes[:n], nodes[n:first], nodes[first : first + m * n], nodes[first + m * n :]
         G = [list(entries[i * n : i * n + n]) for i in range(m)]
-        scales = row_scales(b, G, self._redundant, self._lengths)
-        D = scaled(b, scales, G)
+        scales = compute_row_scales(b, G, self._redundant, self._lengths)
+        D = scale_rows(b, scales, G)
         filled = [(i, j) for i in range(m) for j in range(n) if not b.is_zero(D[i][j])]
         theta = [*x, *scales, *others, *(D[i][j] for i, j in filled)]
-        S, held = gram(b, D, D), []
+        S, held = form_gram_matrix(b, D, D), []
         if not self._far:
             held = [(i, j) for i in range(m) for j in range(i + 1) if not b.is_zero(S[i][j])]
             theta += [S[i][j] for i, j in held]
@@ -98,7 +103,10 @@ class PositionProjection:
         """Return the allowed residual of each row (:class:`Block`): a fraction of its largest terms."""
         b = self._builder
         whole = [b.mul(scale, size) for scale, size in zip(scales, sizes, strict=True)]
-        return [*scales, *(b.add(b.mul(b.constant(_OPEN), size), b.constant(_ROUND_OFF)) for size in whole)]
+        return [
+            *scales,
+            *(b.add(b.mul(b.constant(_RESIDUAL_TOLERANCE), size), b.constant(_COORDINATE_ROUND_OFF)) for size in whole),
+        ]
 
     def _body(self, filled: Sequence[tuple[int, int]], held: Sequence[tuple[int, int]]) -> Program:
         """Return F = s φ(x − Dᵀ y) in terms of y.
@@ -120,24 +128,26 @@ class PositionProjection:
             D[i][j] = node
         q = [b.sum([x[j]], [b.mul(D[i][j], y[i]) for i in range(m)]) for j in range(n)]
         symbols = dict(zip((*self._q, *self._others), (*q, *others), strict=True))
-        walker = SympyWalker(b, symbols)
+        walker = SympyLowering(b, symbols)
         phi = walker.lower(self._phi)
         entries = walker.lower([e for row in self._jacobian for e in row])
-        G = scaled(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
+        G = scale_rows(b, scales, [list(entries[i * n : i * n + n]) for i in range(m)])
         residual = [b.mul(scale, value) for scale, value in zip(scales, phi, strict=True)]
         one = b.constant(1.0)
-        slopes = gram(b, G, D)
+        slopes = form_gram_matrix(b, G, D)
         if self._far:
             # The slopes themselves, which change on the way; by least squares, since they are not symmetric.
             columns = [list(column) for column in zip(*slopes, strict=True)]
             right = [b.dot(column, residual) for column in columns]
-            step = RegularizedSystem(b, gram(b, columns, columns), [one] * m, self._name).solve(right)
-            system = RegularizedSystem(b, gram(b, G, G), [one] * m, self._name, self._redundant)
+            step = RegularizedConstraintSystem(b, form_gram_matrix(b, columns, columns), [one] * m, self._name).solve(
+                right
+            )
+            system = RegularizedConstraintSystem(b, form_gram_matrix(b, G, G), [one] * m, self._name, self._redundant)
         else:
             S = [[zero] * m for _ in range(m)]
             for (i, j), node in zip(held, rest[len(filled) :], strict=True):
                 S[i][j] = S[j][i] = node
-            system = RegularizedSystem(b, S, [one] * m, self._name, self._redundant)
+            system = RegularizedConstraintSystem(b, S, [one] * m, self._name, self._redundant)
             step = system.solve(residual)
         slopes = [
             [b.add(e, added) for e, added in zip(*rows, strict=True)]
@@ -152,7 +162,7 @@ class PositionProjection:
         return b.build()
 
 
-def magnitude(expression: sm.Expr) -> sm.Expr:
+def bound_term_magnitudes(expression: sm.Expr) -> sm.Expr:
     """Return an upper bound of the sum of the magnitudes of all terms; sin and cos count as 1.
 
     It is what round-off in the expression is measured by, and does not vanish where the terms cancel each other.
@@ -160,8 +170,8 @@ def magnitude(expression: sm.Expr) -> sm.Expr:
     if isinstance(expression, (sm.sin, sm.cos)):
         return sm.S.One
     if isinstance(expression, (sm.Add, sm.Mul)):
-        return expression.func(*map(magnitude, expression.args))
+        return expression.func(*map(bound_term_magnitudes, expression.args))
     if isinstance(expression, sm.Pow) and expression.exp.is_Integer and expression.exp.is_positive:
-        return magnitude(expression.base) ** expression.exp
+        return bound_term_magnitudes(expression.base) ** expression.exp
     size = sm.Abs(expression)
     return NoEvent(size) if size.has(sm.Abs) else size

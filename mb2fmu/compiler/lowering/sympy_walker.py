@@ -16,16 +16,16 @@ from typing import Any
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.sympy_rules import RULES, Rule
+from mb2fmu.compiler.lowering.sympy_rules import LOWERING_RULES, LoweringRule
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 
-_DIGITS = 25  # of exact numbers before they are rounded to a double's 17
+_CONSTANT_DIGITS = 25  # of exact numbers before they are rounded to a double's 17
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class SymbolDefinition:
     """Meaning of a symbol.
 
     Attributes:
@@ -39,7 +39,7 @@ class Definition:
     make: Callable[[Sequence[int]], Sequence[int]]
 
 
-class SympyWalker:
+class SympyLowering:
     """Lowers expressions into one builder.
 
     Args:
@@ -50,9 +50,9 @@ class SympyWalker:
     def __init__(self, builder: ProgramBuilder, symbols: Mapping[sm.Symbol, int]) -> None:
         self.builder = builder
         self._symbols = dict(symbols)
-        self._definitions: dict[sm.Symbol, Definition] = {}
+        self._definitions: dict[sm.Symbol, SymbolDefinition] = {}
         self._memo: dict[int, int] = {}  # id of an expression → node
-        self._steps: dict[int, tuple[Rule, tuple[sm.Basic, ...], sm.Basic]] = {}  # keeps the expressions alive
+        self._steps: dict[int, tuple[LoweringRule, tuple[sm.Basic, ...], sm.Basic]] = {}  # keeps the expressions alive
         self._numeric: set[int] = set()  # ids of expressions without symbols
         self._unsupported: dict[str, None] = {}
         self._unknown: dict[str, None] = {}
@@ -64,7 +64,7 @@ class SympyWalker:
         make: Callable[[Sequence[int]], Sequence[int]],
     ) -> None:
         """Define symbols; ``make`` is called at most once, when one of them is first needed."""
-        definition = Definition(tuple(symbols), tuple(needs), make)
+        definition = SymbolDefinition(tuple(symbols), tuple(needs), make)
         for symbol in definition.symbols:
             self._definitions[symbol] = definition
 
@@ -99,30 +99,30 @@ class SympyWalker:
         self._complain()
         return [self._memo[id(root)] for root in roots]
 
-    def _open(self, expression: sm.Basic) -> tuple[Rule, tuple[sm.Basic, ...]]:
+    def _open(self, expression: sm.Basic) -> tuple[LoweringRule, tuple[sm.Basic, ...]]:
         """Return the rule of an expression, and the expressions to lower before it."""
         if isinstance(expression, sm.Symbol):
             definition = self._definitions.get(expression)
             if expression in self._symbols or definition is None:
-                return _SYMBOL, ()
-            return _SYMBOL, definition.needs
+                return _SYMBOL_RULE, ()
+            return _SYMBOL_RULE, definition.needs
         for kind in type(expression).__mro__:
-            rule = RULES.get(kind)
+            rule = LOWERING_RULES.get(kind)
             if rule is not None:
                 return rule, rule.children(expression)
         name = type(expression).__name__
         self._unsupported[f"{expression}" if name in {"Derivative", "Integral"} else name] = None
-        return _REFUSED, ()
+        return _UNSUPPORTED_RULE, ()
 
-    def _close(self, expression: sm.Basic, rule: Rule, children: tuple[sm.Basic, ...]) -> int:
+    def _close(self, expression: sm.Basic, rule: LoweringRule, children: tuple[sm.Basic, ...]) -> int:
         """Make the node of an expression from those of its children; a constant if all of it is numbers."""
         nodes = [self._memo[id(child)] for child in children]
-        if rule is _SYMBOL:
+        if rule is _SYMBOL_RULE:
             return self._symbol(expression, nodes)
-        numeric = rule is not _REFUSED and all(id(child) in self._numeric for child in children)
+        numeric = rule is not _UNSUPPORTED_RULE and all(id(child) in self._numeric for child in children)
         if numeric:
             self._numeric.add(id(expression))
-            value = _number(expression)
+            value = _evaluate_constant(expression)
             if value is not None:
                 return self.builder.constant(value)
         return rule.combine(self.builder, expression, nodes)
@@ -151,20 +151,20 @@ class SympyWalker:
             raise LoweringError("the equations cannot be made a program:", faults)
 
 
-def _number(expression: sm.Basic) -> float | None:
+def _evaluate_constant(expression: sm.Basic) -> float | None:
     """Return the nearest double of an expression without symbols; None if it is no finite real number."""
     if expression.is_Integer or expression.is_Rational:
         return expression.p / expression.q if expression.q != 1 else float(expression.p)
     if not isinstance(expression, sm.Expr):
         return None
-    value = expression if expression.is_Float else expression.evalf(_DIGITS)
+    value = expression if expression.is_Float else expression.evalf(_CONSTANT_DIGITS)
     return float(value) if value.is_Float or value.is_Integer else None
 
 
-def _not_a_number(builder: ProgramBuilder, _expression: sm.Basic, _nodes: Sequence[int]) -> int:
+def _nan_node(builder: ProgramBuilder, _expression: sm.Basic, _nodes: Sequence[int]) -> int:
     """Return NaN in place of an expression that has no rule; the walker raises its fault at the end."""
     return builder.constant(float("nan"))
 
 
-_SYMBOL = Rule(lambda _: (), _not_a_number)
-_REFUSED = Rule(lambda _: (), _not_a_number)
+_SYMBOL_RULE = LoweringRule(lambda _: (), _nan_node)
+_UNSUPPORTED_RULE = LoweringRule(lambda _: (), _nan_node)

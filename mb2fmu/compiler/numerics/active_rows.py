@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mb2fmu.compiler.numerics.constraint_systems import RegularizedSystem
+from mb2fmu.compiler.numerics.constraint_systems import RegularizedConstraintSystem
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
 
-class HeldRows:
+class ActiveRowSystem:
     """W z = r over the rows that are held.
 
     Where rows are redundant (the legs of a table) z is the one of least norm, each entry over the square root of its
@@ -24,7 +24,7 @@ class HeldRows:
         name: What is solved for.
     """
 
-    def __init__(self, builder: ProgramBuilder, W: Rows, held: Sequence[int], name: str) -> None:
+    def __init__(self, builder: ProgramBuilder, W: NodeMatrix, held: Sequence[int], name: str) -> None:
         b, n = builder, len(held)
         zero, one = b.constant(0.0), b.constant(1.0)
         self._builder, self._W, self._held = b, W, held
@@ -40,7 +40,7 @@ class HeldRows:
             ]
             for i in range(n)
         ]
-        self._system = RegularizedSystem(b, scaled, [one] * n, name)
+        self._system = RegularizedConstraintSystem(b, scaled, [one] * n, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """Return z for right-hand sides; those of released rows do not count."""

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from mb2fmu.compiler.numerics.active_rows import HeldRows
+from mb2fmu.compiler.numerics.active_rows import ActiveRowSystem
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Blows:
+class FrictionlessImpacts:
     """Quantities of contacts just before an impact: nodes, one per contact.
 
     Attributes:
@@ -34,7 +34,7 @@ class Blows:
         settled: Speeds by which a resting contact must approach to be struck, or part to be thrown off.
     """
 
-    W: Rows
+    W: NodeMatrix
     rates: Sequence[int]
     closed: Sequence[int]
     resting: Sequence[int]
@@ -43,7 +43,7 @@ class Blows:
     settled: Sequence[int]
 
 
-def impulses_in_turn(b: ProgramBuilder, blows: Blows) -> tuple[list[int], list[int]]:
+def solve_sequential_impulses(b: ProgramBuilder, blows: FrictionlessImpacts) -> tuple[list[int], list[int]]:
     """Return impulses and resting contacts: approaching contacts are struck one by one, in order."""
     zero = b.constant(0.0)
     impulses: list[int] = []
@@ -52,14 +52,16 @@ def impulses_in_turn(b: ProgramBuilder, blows: Blows) -> tuple[list[int], list[i
         v = b.sum([blows.rates[k], *(b.mul(blows.W[k][j], impulse) for j, impulse in enumerate(impulses))])
         quiet = b.add(v, b.mul(blows.settled[k], blows.resting[k]))
         hit = b.select(blows.closed[k], b.binary(Op.LT, quiet, zero), zero)
-        e, plastic = _restitution(b, blows, k, v)
+        e, plastic = _effective_restitution(b, blows, k, v)
         whole = b.div(b.mul(b.add(b.constant(1.0), e), b.neg(v)), blows.W[k][k])
         impulses.append(b.select(hit, whole, zero))
         rests.append(b.select(hit, plastic, blows.resting[k]))
-    return impulses, _not_thrown_off(b, blows, impulses, rests)
+    return impulses, _find_contacts_at_rest(b, blows, impulses, rests)
 
 
-def impulses_at_once(b: ProgramBuilder, blows: Blows, *, poisson: bool) -> tuple[list[int], list[int]]:
+def solve_simultaneous_impulses(
+    b: ProgramBuilder, blows: FrictionlessImpacts, *, poisson: bool
+) -> tuple[list[int], list[int]]:
     """Return impulses of all closed contacts together, and the contacts that rest after them.
 
     Newton: v+ + e v- >= 0 is complementary to the impulses. Poisson: those of compression end all approach, those of
@@ -67,7 +69,7 @@ def impulses_at_once(b: ProgramBuilder, blows: Blows, *, poisson: bool) -> tuple
     """
     zero, one = b.constant(0.0), b.constant(1.0)
     n = len(blows.rates)
-    laws = [_restitution(b, blows, k, blows.rates[k]) for k in range(n)]
+    laws = [_effective_restitution(b, blows, k, blows.rates[k]) for k in range(n)]
     W = [
         [
             b.select(blows.closed[i], b.select(blows.closed[j], blows.W[i][j], zero), zero)
@@ -79,28 +81,30 @@ def impulses_at_once(b: ProgramBuilder, blows: Blows, *, poisson: bool) -> tuple
     ]
     v = [b.select(blows.closed[k], blows.rates[k], one) for k in range(n)]
     if poisson:
-        pressed = complementary(b, W, v)
+        pressed = solve_complementarity(b, W, v)
         back = [b.mul(e, impulse) for (e, _), impulse in zip(laws, pressed, strict=True)]
         both = [b.add(x, y) for x, y in zip(pressed, back, strict=True)]
-        rest = complementary(b, W, [b.add(v[k], b.dot(W[k], both)) for k in range(n)])
+        rest = solve_complementarity(b, W, [b.add(v[k], b.dot(W[k], both)) for k in range(n)])
         impulses = [b.add(x, y) for x, y in zip(both, rest, strict=True)]
     else:
         incoming = [b.binary(Op.MAX, b.neg(rate), zero) for rate in v]
-        impulses = complementary(b, W, [b.sub(v[k], b.mul(laws[k][0], incoming[k])) for k in range(n)])
+        impulses = solve_complementarity(b, W, [b.sub(v[k], b.mul(laws[k][0], incoming[k])) for k in range(n)])
     rests = [
         b.select(b.binary(Op.LT, zero, impulse), b.binary(Op.MAX, plastic, was), was)
         for impulse, (_, plastic), was in zip(impulses, laws, blows.resting, strict=True)
     ]
-    return impulses, _not_thrown_off(b, blows, impulses, rests)
+    return impulses, _find_contacts_at_rest(b, blows, impulses, rests)
 
 
-def _restitution(b: ProgramBuilder, blows: Blows, k: int, v: int) -> tuple[int, int]:
+def _effective_restitution(b: ProgramBuilder, blows: FrictionlessImpacts, k: int, v: int) -> tuple[int, int]:
     """Return the effective restitution for a rate before the impact (0 if the contact rests then), and if it rests."""
     plastic = b.binary(Op.LT, b.mul(blows.restitution[k], b.neg(v)), blows.rest_below[k])
     return b.select(plastic, b.constant(0.0), blows.restitution[k]), plastic
 
 
-def _not_thrown_off(b: ProgramBuilder, blows: Blows, impulses: Sequence[int], rests: Sequence[int]) -> list[int]:
+def _find_contacts_at_rest(
+    b: ProgramBuilder, blows: FrictionlessImpacts, impulses: Sequence[int], rests: Sequence[int]
+) -> list[int]:
     """Return 1 for resting contacts that no impulse parts; earlier drift does not count as parting."""
     found = []
     for k, resting in enumerate(rests):
@@ -111,7 +115,7 @@ def _not_thrown_off(b: ProgramBuilder, blows: Blows, impulses: Sequence[int], re
     return found
 
 
-def complementary(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> list[int]:
+def solve_complementarity(b: ProgramBuilder, W: NodeMatrix, q: Sequence[int]) -> list[int]:
     """Solve z >= 0, w = W z + q >= 0, z w = 0 by entries: try all modes and take the best fit.
 
     Args:
@@ -121,7 +125,7 @@ def complementary(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> list[int]:
     """
     best: list[int] = []
     merit = -1
-    for z, w in _modes(b, W, q):
+    for z, w in _enumerate_modes(b, W, q):
         fits = [*(b.mul(W[k][k], x) for k, x in z.items()), *w]
         worst = fits[0]
         for other in fits[1:]:
@@ -136,18 +140,18 @@ def complementary(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> list[int]:
     return best
 
 
-def _modes(b: ProgramBuilder, W: Rows, q: Sequence[int]) -> Iterator[tuple[dict[int, int], list[int]]]:
+def _enumerate_modes(b: ProgramBuilder, W: NodeMatrix, q: Sequence[int]) -> Iterator[tuple[dict[int, int], list[int]]]:
     """Yield for each set of entries with w = 0 their z, and w of the others."""
     n = len(q)
     for size in range(n + 1):
         for chosen in combinations(range(n), size):
-            solution = solved_small(b, [[W[i][j] for j in chosen] for i in chosen], [b.neg(q[i]) for i in chosen])
+            solution = solve_small_system(b, [[W[i][j] for j in chosen] for i in chosen], [b.neg(q[i]) for i in chosen])
             z = dict(zip(chosen, solution, strict=True))
             others = [i for i in range(n) if i not in chosen]
             yield z, [b.sum([q[i], *(b.mul(W[i][j], x) for j, x in z.items())]) for i in others]
 
 
-def solved_small(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
+def solve_small_system(b: ProgramBuilder, A: NodeMatrix, right: Sequence[int]) -> list[int]:
     """Solve a small system by elimination in fixed order; NaN where it is singular, without a failure."""
     if not right:
         return []
@@ -156,12 +160,16 @@ def solved_small(b: ProgramBuilder, A: Rows, right: Sequence[int]) -> list[int]:
         [b.sub(A[i + 1][j + 1], b.mul(ratio, A[0][j + 1])) for j in range(len(ratios))]
         for i, ratio in enumerate(ratios)
     ]
-    rest = solved_small(b, smaller, [b.sub(right[i + 1], b.mul(ratio, right[0])) for i, ratio in enumerate(ratios)])
+    rest = solve_small_system(
+        b, smaller, [b.sub(right[i + 1], b.mul(ratio, right[0])) for i, ratio in enumerate(ratios)]
+    )
     first = b.sub(right[0], b.dot(A[0][1:], rest)) if rest else right[0]
     return [b.div(first, A[0][0]), *rest]
 
 
-def resting_forces(b: ProgramBuilder, W: Rows, accelerations: Sequence[int], resting: Sequence[int]) -> list[int]:
+def solve_resting_forces(
+    b: ProgramBuilder, W: NodeMatrix, accelerations: Sequence[int], resting: Sequence[int]
+) -> list[int]:
     """Return the forces that keep resting contacts at zero gap acceleration; 0 at the others.
 
     Args:
@@ -170,4 +178,6 @@ def resting_forces(b: ProgramBuilder, W: Rows, accelerations: Sequence[int], res
         accelerations: Of the gaps without these forces.
         resting: Truth.
     """
-    return HeldRows(b, W, resting, "the forces of resting contacts").solve([b.neg(each) for each in accelerations])
+    return ActiveRowSystem(b, W, resting, "the forces of resting contacts").solve(
+        [b.neg(each) for each in accelerations]
+    )

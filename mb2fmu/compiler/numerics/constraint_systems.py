@@ -25,25 +25,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mb2fmu.compiler.numerics.dominant_eigenspace import turned
-from mb2fmu.compiler.numerics.linear_solve import OrderedSystem
+from mb2fmu.compiler.numerics.dominant_eigenspace import add_eigenspace_rotation
+from mb2fmu.compiler.numerics.linear_solve import SparselyOrderedSystem
 from mb2fmu.compiler.program.program import Block, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
-EPSILON = 1e-14
+GRAM_REGULARIZATION = 1e-14
 """Added to the diagonal of systems whose rows are scaled to unit length."""
 
-_NO_LENGTH = 1e-8  # part of a row's typical squared length that counts as none: it is not scaled up further, nor
+_VANISHING_LENGTH_RATIO = (
+    1e-8  # part of a row's typical squared length that counts as none: it is not scaled up further, nor
+)
 # round-off in its φ
-SHORT = (
+SHORT_ROW_RATIO = (
     0.01  # of the mean squared length, each over its typical one: below it rows are not scaled up further where some
 )
 # are redundant
 
 
-class RegularizedSystem:
+class RegularizedConstraintSystem:
     """G Gᵀ y = r for rows G of unit length, or S y = r for any S of that size: see the module's docstring.
 
     Args:
@@ -57,22 +59,22 @@ class RegularizedSystem:
     def __init__(
         self,
         builder: ProgramBuilder,
-        matrix: Rows,
+        matrix: NodeMatrix,
         weights: Sequence[int],
         name: str,
         redundant: Collection[int] = (),
     ) -> None:
         self._builder = builder
-        self._parts: list[tuple[list[int], _Filtered | _LeastNorm]] = []
-        groups = connected(builder, matrix) if redundant else [list(range(len(matrix)))]
+        self._parts: list[tuple[list[int], _FilteredSystem | _LeastNormSystem]] = []
+        groups = find_connected_rows(builder, matrix) if redundant else [list(range(len(matrix)))]
         ranked = [group for group in groups if set(group) & set(redundant)]
         others = sorted({i for group in groups for i in group if group not in ranked})
         for group in [*ranked, *([others] if others else [])]:
             part = [[matrix[i][j] for j in group] for i in group]
             some = [weights[i] for i in group]
             rank = len(group) - len(set(group) & set(redundant))
-            system = _LeastNorm(builder, part, some, name, rank) if group in ranked else None
-            self._parts.append((group, system or _Filtered(builder, part, some, name)))
+            system = _LeastNormSystem(builder, part, some, name, rank) if group in ranked else None
+            self._parts.append((group, system or _FilteredSystem(builder, part, some, name)))
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """Return the solution for a right side."""
@@ -81,7 +83,7 @@ class RegularizedSystem:
             found.update(zip(group, system.solve([right[i] for i in group]), strict=True))
         return [found[i] for i in range(len(right))]
 
-    def missing(self) -> Rows:
+    def missing(self) -> NodeMatrix:
         """Return the matrix to add to one near S to make it regular; the rank of S counts.
 
         Where rows are redundant this is the projection I - S⁺ S: the solution for anything that the matrix spans is
@@ -101,22 +103,22 @@ class RegularizedSystem:
         b = self._builder
         found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
         for group, system in self._parts:
-            if isinstance(system, _LeastNorm):
+            if isinstance(system, _LeastNormSystem):
                 found.update(zip(group, system.turned([y[i] for i in group]), strict=True))
         return [found[i] for i in range(len(y))]
 
 
-class _Filtered:
+class _FilteredSystem:
     """A system without known redundant rows."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str) -> None:
+    def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, weights: Sequence[int], name: str) -> None:
         self._builder = b = builder
-        epsilon = b.constant(EPSILON)
+        epsilon = b.constant(GRAM_REGULARIZATION)
         self._added = [b.div(epsilon, weight) for weight in weights]
         regular = [list(row) for row in matrix]
         for i, added in enumerate(self._added):
             regular[i][i] = b.add(matrix[i][i], added)
-        self._system = OrderedSystem(b, regular, name)
+        self._system = SparselyOrderedSystem(b, regular, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """See the module's docstring."""
@@ -126,7 +128,7 @@ class _Filtered:
         twice = self._weak(once)
         return [b.sum([x, y], [b.mul(b.constant(2.0), w)]) for x, y, w in zip(z, once, twice, strict=True)]
 
-    def missing(self) -> Rows:
+    def missing(self) -> NodeMatrix:
         """Return ε over each weight."""
         zero = self._builder.constant(0.0)
         return [[e if i == j else zero for j in range(len(self._added))] for i, e in enumerate(self._added)]
@@ -136,10 +138,12 @@ class _Filtered:
         return self._system.solve([self._builder.mul(e, x) for e, x in zip(self._added, right, strict=True)])
 
 
-class _LeastNorm:
+class _LeastNormSystem:
     """A system of known rank: s S s with eigenvalues of order 1."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, weights: Sequence[int], name: str, rank: int) -> None:
+    def __init__(
+        self, builder: ProgramBuilder, matrix: NodeMatrix, weights: Sequence[int], name: str, rank: int
+    ) -> None:
         b, n = builder, len(matrix)
         scales = [b.unary(Op.SQRT, weight) for weight in weights]
         self._builder, self._scales = builder, scales
@@ -153,7 +157,7 @@ class _LeastNorm:
         found = b.solution(self._factor, [b.mul(s, value) for s, value in zip(self._scales, right, strict=True)])
         return [b.mul(s, value) for s, value in zip(self._scales, found, strict=True)]
 
-    def missing(self) -> Rows:
+    def missing(self) -> NodeMatrix:
         """Return I - S⁺ S of the scaled matrix."""
         b, one, zero = self._builder, self._builder.constant(1.0), self._builder.constant(0.0)
         columns = [b.solution(self._factor, row) for row in self._matrix]
@@ -164,10 +168,10 @@ class _LeastNorm:
 
     def turned(self, y: Sequence[int]) -> list[int]:
         """Return vectors of the left-out space turned with the scaled matrix."""
-        return turned(self._builder, self._matrix, self.missing(), self._left_out, y, self._name)
+        return add_eigenspace_rotation(self._builder, self._matrix, self.missing(), self._left_out, y, self._name)
 
 
-def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
+def find_connected_rows(b: ProgramBuilder, matrix: NodeMatrix) -> list[list[int]]:
     """Return rows of a symmetric matrix in groups that share only constant zeros."""
     left, groups = set(range(len(matrix))), []
     while left:
@@ -180,8 +184,8 @@ def connected(b: ProgramBuilder, matrix: Rows) -> list[list[int]]:
     return groups
 
 
-def row_scales(
-    b: ProgramBuilder, rows: Rows, redundant: Collection[int] = (), lengths: Sequence[float] = ()
+def compute_row_scales(
+    b: ProgramBuilder, rows: NodeMatrix, redundant: Collection[int] = (), lengths: Sequence[float] = ()
 ) -> list[int]:
     """Return 1 / length of each row; ``lengths``: their typical ones, (): all 1.
 
@@ -189,12 +193,12 @@ def row_scales(
     its direction there is as wrong as the states have drifted.
     """
     one, squares = b.constant(1.0), [[b.mul(e, e) for e in row] for row in rows]
-    small = least_squares(b, squares, redundant, lengths, _NO_LENGTH)
+    small = compute_row_length_regularization(b, squares, redundant, lengths, _VANISHING_LENGTH_RATIO)
     return [b.div(one, b.unary(Op.SQRT, b.sum([*row, least]))) for row, least in zip(squares, small, strict=True)]
 
 
-def least_squares(
-    b: ProgramBuilder, squares: Rows, redundant: Collection[int], lengths: Sequence[float], part: float
+def compute_row_length_regularization(
+    b: ProgramBuilder, squares: NodeMatrix, redundant: Collection[int], lengths: Sequence[float], part: float
 ) -> list[int]:
     """Return the amount added to each row's squared length, so that a vanishing row is ignored.
 
@@ -210,16 +214,16 @@ def least_squares(
     if redundant:
         inverse = [b.constant(1.0 / square) for square in typical]
         mean = b.sum([b.mul(i, e) for i, row in zip(inverse, squares, strict=True) for e in row])
-        small = b.add(small, b.mul(b.constant(SHORT / len(squares)), mean))
+        small = b.add(small, b.mul(b.constant(SHORT_ROW_RATIO / len(squares)), mean))
     return [b.mul(b.constant(square), small) for square in typical]
 
 
-def scaled(b: ProgramBuilder, scales: Sequence[int], rows: Rows) -> Rows:
+def scale_rows(b: ProgramBuilder, scales: Sequence[int], rows: NodeMatrix) -> NodeMatrix:
     """Return each row times its scale."""
     return [[b.mul(scale, e) for e in row] for scale, row in zip(scales, rows, strict=True)]
 
 
-def gram(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
+def form_gram_matrix(b: ProgramBuilder, left: NodeMatrix, right: NodeMatrix) -> NodeMatrix:
     """Return left rightᵀ; rows without common columns cost nothing."""
     zero = b.constant(0.0)
     columns = [{j for j, node in enumerate(row) if not b.is_zero(node)} for row in right]
@@ -238,7 +242,7 @@ def gram(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
 
 def project_speeds(
     b: ProgramBuilder,
-    A: Rows,
+    A: NodeMatrix,
     offset: Sequence[int],
     v: Sequence[int],
     redundant: Collection[int] = (),
@@ -255,25 +259,27 @@ def project_speeds(
         lengths: Typical lengths of the rows; (): all 1.
     """
     name, ones = "the speeds on the constraints", [b.constant(1.0)] * len(A)
-    scales = row_scales(b, A, redundant, lengths)
-    rows = scaled(b, scales, A)
+    scales = compute_row_scales(b, A, redundant, lengths)
+    rows = scale_rows(b, scales, A)
     right = [b.add(b.dot(row, v), b.mul(scale, free)) for row, scale, free in zip(rows, scales, offset, strict=True)]
-    weights = RegularizedSystem(b, gram(b, rows, rows), ones, name, redundant).solve(right)
+    weights = RegularizedConstraintSystem(b, form_gram_matrix(b, rows, rows), ones, name, redundant).solve(right)
     return [
         b.sum([speed], [b.mul(row[j], weight) for row, weight in zip(rows, weights, strict=True)])
         for j, speed in enumerate(v)
     ]
 
 
-def least_norm_multipliers(
-    b: ProgramBuilder, A: Rows, forces: Sequence[int], lengths: Sequence[float] = ()
+def solve_least_norm_multipliers(
+    b: ProgramBuilder, A: NodeMatrix, forces: Sequence[int], lengths: Sequence[float] = ()
 ) -> list[int]:
     """Return the λ of least norm with Aᵀλ = forces (in the span of A's rows); regular where A loses rank.
 
     ``lengths`` are typical ones of the rows; (): all 1.
     """
-    scales = row_scales(b, A, (), lengths)
-    rows = scaled(b, scales, A)
-    system = RegularizedSystem(b, gram(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers")
+    scales = compute_row_scales(b, A, (), lengths)
+    rows = scale_rows(b, scales, A)
+    system = RegularizedConstraintSystem(
+        b, form_gram_matrix(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers"
+    )
     found = system.solve([b.dot(row, forces) for row in rows])
     return [b.mul(scale, value) for scale, value in zip(scales, found, strict=True)]

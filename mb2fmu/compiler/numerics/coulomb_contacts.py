@@ -20,20 +20,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mb2fmu.compiler.numerics.complementarity import solved_small
+from mb2fmu.compiler.numerics.complementarity import solve_small_system
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
-_NOT = -1e300  # merit of what is excluded
-_ADDED = 1e-9  # to diagonals: where rows say the same, modes are told apart by what is nearly the least norm
-_FITS = 1e-9  # of the size of q, by which a merit may be negative
-_OTHERWISE = 1e-6  # of the size of q, by which another solution must fit and differ
+_EXCLUDED_MERIT = -1e300  # merit of what is excluded
+_DIAGONAL_REGULARIZATION = (
+    1e-9  # to diagonals: where rows say the same, modes are told apart by what is nearly the least norm
+)
+_MERIT_TOLERANCE = 1e-9  # of the size of q, by which a merit may be negative
+_UNIQUENESS_TOLERANCE = 1e-6  # of the size of q, by which another solution must fit and differ
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class CoulombContactMode:
     """Mode of one contact.
 
     Attributes:
@@ -47,16 +49,21 @@ class Mode:
     sense: int = 0
 
 
-_OPEN = Mode(pressed=False)
-_SMOOTH = (Mode(pressed=True), _OPEN)
-_ROUGH = (Mode(pressed=True, stuck=True), Mode(pressed=True, sense=1), Mode(pressed=True, sense=-1), _OPEN)
-_PUSHED = (
-    Mode(pressed=False, stuck=True), Mode(pressed=False, sense=1), Mode(pressed=False, sense=-1), *_ROUGH[:3],
+_OPEN_MODE = CoulombContactMode(pressed=False)
+_FRICTIONLESS_MODES = (CoulombContactMode(pressed=True), _OPEN_MODE)
+_FRICTION_MODES = (
+    CoulombContactMode(pressed=True, stuck=True),
+    CoulombContactMode(pressed=True, sense=1),
+    CoulombContactMode(pressed=True, sense=-1),
+    _OPEN_MODE,
+)
+_FRICTION_MODES_WITH_LEAST_FORCE = (
+    CoulombContactMode(pressed=False, stuck=True), CoulombContactMode(pressed=False, sense=1), CoulombContactMode(pressed=False, sense=-1), *_FRICTION_MODES[:3],
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Rubbing:
+class CoulombContactProblem:
     """Contacts at one level (forces or impulses), as nodes.
 
     Attributes:
@@ -64,25 +71,25 @@ class Rubbing:
         q: Shape (k + f,).
         tangents: Of each contact the number of its tangent among the rows, or -1.
         coefficients: mu of those with friction.
-        present: Truth: whether a contact takes part; others are open.
+        participates: Truth: whether a contact takes part; others are open.
         known: Of those with friction 1 or -1 where the sense of slip is known, 0 where it follows.
         now: Modes at present, of each contact 1 where it is pressed, then of those with friction the sense: this
             combination is known to be wrong. None where all may be right.
         least: F of each contact; None: 0.
     """
 
-    W: Rows
+    W: NodeMatrix
     q: Sequence[int]
     tangents: Sequence[int]
     coefficients: Sequence[int]
-    present: Sequence[int]
+    participates: Sequence[int]
     known: Sequence[int]
     now: tuple[Sequence[int], Sequence[int]] | None = None
     least: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenContactModes:
     """Chosen modes, as nodes.
 
     Attributes:
@@ -90,22 +97,22 @@ class Chosen:
         stuck: Of those with friction, 1 or 0.
         senses: Of those with friction.
         fits: Positive if they are right.
-        alone: Positive if no other motion is right.
+        uniqueness_merit: Positive if no other motion is right.
     """
 
     pressed: list[int]
     stuck: list[int]
     senses: list[int]
     fits: int
-    alone: int
+    uniqueness_merit: int
 
 
-def choose(b: ProgramBuilder, rubbing: Rubbing) -> Chosen:
+def choose_contact_modes(b: ProgramBuilder, rubbing: CoulombContactProblem) -> ChosenContactModes:
     """Return the modes of all contacts, at most three, by Coulomb's law."""
     zero, one = b.constant(0.0), b.constant(1.0)
-    size = b.sum(b.select(p, b.unary(Op.ABS, rubbing.q[i]), zero) for i, p in _present(rubbing))
-    tried = [*_candidates(b, rubbing)]
-    merit, place = b.constant(2 * _NOT), zero
+    size = b.sum(b.select(p, b.unary(Op.ABS, rubbing.q[i]), zero) for i, p in _participating_rows(rubbing))
+    tried = [*_enumerate_mode_combinations(b, rubbing)]
+    merit, place = b.constant(2 * _EXCLUDED_MERIT), zero
     for number, (_, fit, _) in enumerate(tried):
         better = b.binary(Op.LT, merit, fit)  # a singular mode has no number, and is not better
         merit = b.select(better, fit, merit)
@@ -120,11 +127,11 @@ def choose(b: ProgramBuilder, rubbing: Rubbing) -> Chosen:
         return found
 
     y = [of_taken([rates[row] for _, _, rates in tried]) for row in range(len(rubbing.q))]
-    margin = b.add(b.mul(b.constant(_OTHERWISE), size), b.constant(1e-300))
+    margin = b.add(b.mul(b.constant(_UNIQUENESS_TOLERANCE), size), b.constant(1e-300))
     other = zero
     for _, fit, rates in tried:
         apart = zero
-        for row, p in _present(rubbing):
+        for row, p in _participating_rows(rubbing):
             apart = b.binary(Op.MAX, apart, b.select(p, b.unary(Op.ABS, b.sub(rates[row], y[row])), zero))
         differs = b.binary(Op.AND, b.binary(Op.LT, margin, fit), b.binary(Op.LT, margin, apart))
         other = b.select(differs, one, other)
@@ -134,16 +141,16 @@ def choose(b: ProgramBuilder, rubbing: Rubbing) -> Chosen:
     def constants(part: str, k: int) -> int:
         return of_taken([b.constant(float(getattr(combination[k], part))) for combination in modes])
 
-    return Chosen(
+    return ChosenContactModes(
         [constants("pressed", k) for k in range(len(rubbing.tangents))],
         [constants("stuck", k) for k in rough],
         [constants("sense", k) for k in rough],
-        b.sum([merit, b.mul(b.constant(_FITS), size), b.constant(1e-300)]),
+        b.sum([merit, b.mul(b.constant(_MERIT_TOLERANCE), size), b.constant(1e-300)]),
         b.sub(b.constant(0.5), other),
     )
 
 
-def _paradox(names: str, *, others: bool) -> str:
+def _format_painleve_paradox(names: str, *, others: bool) -> str:
     """Return Painlevé's paradox as a clause.
 
     Args:
@@ -154,7 +161,7 @@ def _paradox(names: str, *, others: bool) -> str:
     return f"{how} with Coulomb's friction of {names} (Painleve's paradox)"
 
 
-def told(b: ProgramBuilder, chosen: Chosen, names: str, due: int) -> list[int]:
+def require_no_painleve_paradox(b: ProgramBuilder, chosen: ChosenContactModes, names: str, due: int) -> list[int]:
     """Return which contacts are pressed; NaN and the reason where Painlevé's paradox is met and ``due`` is true.
 
     Args:
@@ -165,55 +172,59 @@ def told(b: ProgramBuilder, chosen: Chosen, names: str, due: int) -> list[int]:
     """
     one, zero = b.constant(1.0), b.constant(0.0)
     pressed = chosen.pressed
-    for node, others in ((chosen.fits, False), (chosen.alone, True)):
+    for node, others in ((chosen.fits, False), (chosen.uniqueness_merit, True)):
         counts = b.select(due, node, one)
-        b.require_domain(counts, _paradox(names, others=others))
+        b.require_domain(counts, _format_painleve_paradox(names, others=others))
         right = b.binary(Op.LT, zero, counts)
         pressed = [b.select(right, each, b.constant(float("nan"))) for each in pressed]
     return pressed
 
 
-def _present(rubbing: Rubbing) -> Iterator[tuple[int, int]]:
+def _participating_rows(rubbing: CoulombContactProblem) -> Iterator[tuple[int, int]]:
     """Yield rows, and whether they count."""
     for k, tangent in enumerate(rubbing.tangents):
-        yield k, rubbing.present[k]
+        yield k, rubbing.participates[k]
         if tangent >= 0:
-            yield tangent, rubbing.present[k]
+            yield tangent, rubbing.participates[k]
 
 
-def _candidates(b: ProgramBuilder, rubbing: Rubbing) -> Iterator[tuple[tuple[Mode, ...], int, list[int]]]:
+def _enumerate_mode_combinations(
+    b: ProgramBuilder, rubbing: CoulombContactProblem
+) -> Iterator[tuple[tuple[CoulombContactMode, ...], int, list[int]]]:
     """Yield all combinations: modes, merit, y."""
-    rough = _ROUGH if rubbing.least is None else _PUSHED
-    choices = [rough if tangent >= 0 else _SMOOTH for tangent in rubbing.tangents]
+    rough = _FRICTION_MODES if rubbing.least is None else _FRICTION_MODES_WITH_LEAST_FORCE
+    choices = [rough if tangent >= 0 else _FRICTIONLESS_MODES for tangent in rubbing.tangents]
     for combination in product(*choices):
-        yield combination, *_tried(b, rubbing, combination)
+        yield combination, *_evaluate_mode_combination(b, rubbing, combination)
 
 
-def _tried(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode]) -> tuple[int, list[int]]:
+def _evaluate_mode_combination(
+    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[CoulombContactMode]
+) -> tuple[int, list[int]]:
     """Return merit and y of one combination."""
     zero = b.constant(0.0)
     rough = [k for k, tangent in enumerate(rubbing.tangents) if tangent >= 0]
     mu = dict(zip(rough, rubbing.coefficients, strict=True))
-    parts = _parts(b, rubbing, modes, mu)
+    parts = _contact_forces(b, rubbing, modes, mu)
     W, n = rubbing.W, len(rubbing.q)
     y = [
         b.sum([rubbing.q[row], *(b.mul(W[row][j], parts[j]) for j in range(n) if parts[j] != zero)]) for row in range(n)
     ]
-    merit = b.constant(-2 * _NOT)
-    for k, (mode, present) in enumerate(zip(modes, rubbing.present, strict=True)):
-        tests = [*_tests(b, rubbing, k, mode, (parts, y), mu.get(k, zero))]
+    merit = b.constant(-2 * _EXCLUDED_MERIT)
+    for k, (mode, present) in enumerate(zip(modes, rubbing.participates, strict=True)):
+        tests = [*_mode_inequalities(b, rubbing, k, mode, (parts, y), mu.get(k, zero))]
         if k in mu:
             known = rubbing.known[rough.index(k)]
             right = b.binary(Op.EQ, known, b.constant(float(mode.sense)))
             free = b.binary(Op.EQ, known, zero)
             tests = [
-                b.select(b.binary(Op.OR, free, right), test, b.constant(_NOT)) if mode.pressed else test
+                b.select(b.binary(Op.OR, free, right), test, b.constant(_EXCLUDED_MERIT)) if mode.pressed else test
                 for test in tests
             ]
         worst = tests[0]
         for test in tests[1:]:
             worst = b.binary(Op.MIN, worst, test)
-        absent = b.constant(_NOT if mode.pressed or mode.stuck or mode.sense else -_NOT)
+        absent = b.constant(_EXCLUDED_MERIT if mode.pressed or mode.stuck or mode.sense else -_EXCLUDED_MERIT)
         merit = b.binary(Op.MIN, merit, b.select(present, worst, absent))
     if rubbing.now is None:
         return merit, y
@@ -222,10 +233,12 @@ def _tried(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode]) -> tuple[
         same = b.binary(Op.AND, same, b.binary(Op.EQ, rubbing.now[0][k], b.constant(float(mode.pressed))))
     for place, k in enumerate(rough):
         same = b.binary(Op.AND, same, b.binary(Op.EQ, rubbing.now[1][place], b.constant(float(modes[k].sense))))
-    return b.select(same, b.constant(_NOT), merit), y
+    return b.select(same, b.constant(_EXCLUDED_MERIT), merit), y
 
 
-def _parts(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode], mu: dict[int, int]) -> list[int]:
+def _contact_forces(
+    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[CoulombContactMode], mu: dict[int, int]
+) -> list[int]:
     """Return N and T of one combination, row by row."""
     zero, W, n = b.constant(0.0), rubbing.W, len(rubbing.q)
     parts = [zero] * n
@@ -247,12 +260,14 @@ def _parts(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode], mu: dict[
 
     def entry(i: int, j: int) -> int:
         whole = column(i, j)
-        return b.add(whole, b.mul(b.constant(_ADDED), W[i][i])) if i == j and len(modes) > 1 else whole
+        return (
+            b.add(whole, b.mul(b.constant(_DIAGONAL_REGULARIZATION), W[i][i])) if i == j and len(modes) > 1 else whole
+        )
 
     right = [
         b.neg(b.sum([rubbing.q[i], *(b.mul(W[i][j], parts[j]) for j in range(n) if parts[j] != zero)])) for i in rows
     ]
-    found = solved_small(b, [[entry(i, j) for j in rows] for i in rows], right)
+    found = solve_small_system(b, [[entry(i, j) for j in rows] for i in rows], right)
     for row, value in zip(rows, found, strict=True):
         parts[row] = value
         if row in ratio:
@@ -260,8 +275,13 @@ def _parts(b: ProgramBuilder, rubbing: Rubbing, modes: Sequence[Mode], mu: dict[
     return parts
 
 
-def _tests(
-    b: ProgramBuilder, rubbing: Rubbing, k: int, mode: Mode, found: tuple[Sequence[int], Sequence[int]], mu: int
+def _mode_inequalities(
+    b: ProgramBuilder,
+    rubbing: CoulombContactProblem,
+    k: int,
+    mode: CoulombContactMode,
+    found: tuple[Sequence[int], Sequence[int]],
+    mu: int,
 ) -> Iterator[int]:
     """Yield the quantities of one contact that must not be negative, in the unit of y."""
     parts, y = found
@@ -275,12 +295,12 @@ def _tests(
         yield b.mul(W, b.sub(b.mul(mu, parts[k]), b.unary(Op.ABS, parts[tangent])))
     elif mode.sense:
         yield b.select(
-            b.binary(Op.EQ, rubbing.known[_place(rubbing, k)], b.constant(0.0)),
+            b.binary(Op.EQ, rubbing.known[_friction_index(rubbing, k)], b.constant(0.0)),
             b.mul(b.constant(float(mode.sense)), y[tangent]),
-            b.constant(-_NOT),
+            b.constant(-_EXCLUDED_MERIT),
         )
 
 
-def _place(rubbing: Rubbing, k: int) -> int:
+def _friction_index(rubbing: CoulombContactProblem, k: int) -> int:
     """Return a contact's place among those with friction."""
     return sum(tangent >= 0 for tangent in rubbing.tangents[:k])

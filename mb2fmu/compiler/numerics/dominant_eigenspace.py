@@ -1,4 +1,4 @@
-"""``turned``: vectors of the space of a symmetric matrix's largest eigenvalues, with its rotation as derivatives.
+"""``add_eigenspace_rotation``: vectors of the space of a symmetric matrix's largest eigenvalues, with its rotation as derivatives.
 
 With S = Σ λ vvᵀ, kept eigenvalues λ_k, left out ones λ_d, and P, Q = I - P the projections onto the spaces of either,
 
@@ -21,10 +21,12 @@ from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
 
-def turned(b: ProgramBuilder, matrix: Rows, left_out: Rows, count: int, y: Sequence[int], name: str) -> list[int]:
+def add_eigenspace_rotation(
+    b: ProgramBuilder, matrix: NodeMatrix, left_out: NodeMatrix, count: int, y: Sequence[int], name: str
+) -> list[int]:
     """Return numbers y of the kept space, with the derivatives of staying in it.
 
     Args:
@@ -43,10 +45,10 @@ def turned(b: ProgramBuilder, matrix: Rows, left_out: Rows, count: int, y: Seque
     Q = [[b.unary(Op.FROZEN, e) for e in row] for row in left_out]
     change = [[b.sub(e, held) for e, held in zip(*rows, strict=True)] for rows in zip(matrix, number, strict=True)]
     held = [b.unary(Op.FROZEN, e) for e in y]
-    p = _polynomial(b, _product(b, Q, number), count)
+    p = _characteristic_polynomial(b, _multiply_matrices(b, Q, number), count)
     value = [[p[-1] if i == j else b.constant(0.0) for j in range(m)] for i in range(m)]
     for coefficient in p[-2::-1]:
-        value = _product(b, number, value)
+        value = _multiply_matrices(b, number, value)
         for i in range(m):
             value[i][i] = b.add(value[i][i], coefficient)
     # p(S) vanishes where eigenvalues are left out
@@ -56,17 +58,17 @@ def turned(b: ProgramBuilder, matrix: Rows, left_out: Rows, count: int, y: Seque
     along = z
     for j in range(count - 1, -1, -1):
         if j < count - 1:
-            along = [b.add(b.mul(p[j + 1], e), s) for e, s in zip(z, _times(b, number, along), strict=True)]
-        both = zip(_times(b, change, along), _times(b, number, found), strict=True)
-        found = _times(b, Q, [b.add(x, s) for x, s in both])
+            along = [b.add(b.mul(p[j + 1], e), s) for e, s in zip(z, _multiply_vector(b, number, along), strict=True)]
+        both = zip(_multiply_vector(b, change, along), _multiply_vector(b, number, found), strict=True)
+        found = _multiply_vector(b, Q, [b.add(x, s) for x, s in both])
     return [b.add(x, w) for x, w in zip(held, found, strict=True)]
 
 
-def _polynomial(b: ProgramBuilder, part: Rows, count: int) -> list[int]:
+def _characteristic_polynomial(b: ProgramBuilder, part: NodeMatrix, count: int) -> list[int]:
     """Return p_0, …, p_e of the eigenvalues of Q S that are left out, by Newton's identities."""
     traces, power = [], part
     for i in range(count):
-        power = _product(b, power, part) if i else power
+        power = _multiply_matrices(b, power, part) if i else power
         traces.append(b.sum(power[j][j] for j in range(len(part))))
     p = [b.constant(1.0)]  # from the highest power
     for k in range(1, count + 1):
@@ -75,12 +77,12 @@ def _polynomial(b: ProgramBuilder, part: Rows, count: int) -> list[int]:
     return p[::-1]
 
 
-def _product(b: ProgramBuilder, left: Rows, right: Rows) -> Rows:
+def _multiply_matrices(b: ProgramBuilder, left: NodeMatrix, right: NodeMatrix) -> NodeMatrix:
     """Return the matrix product of nodes."""
     columns = list(zip(*right, strict=True))
     return [[b.dot(row, column) for column in columns] for row in left]
 
 
-def _times(b: ProgramBuilder, matrix: Rows, x: Sequence[int]) -> list[int]:
+def _multiply_vector(b: ProgramBuilder, matrix: NodeMatrix, x: Sequence[int]) -> list[int]:
     """Return matrix · x as nodes."""
     return [b.dot(row, x) for row in matrix]

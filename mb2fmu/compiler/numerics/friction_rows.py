@@ -15,14 +15,14 @@ from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
-_ADDED = 1e-7  # rows are scaled to unit length
-_REFINED = 3
+_DIAGONAL_REGULARIZATION = 1e-7  # rows are scaled to unit length
+_REFINEMENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Frictions:
+class FrictionContactRows:
     """Quantities of contacts, as nodes.
 
     Attributes:
@@ -31,12 +31,12 @@ class Frictions:
         coefficients: mu of those with friction.
     """
 
-    W: Rows
+    W: NodeMatrix
     tangents: Sequence[int]
     coefficients: Sequence[int]
 
 
-class FrictionRows:
+class FrictionForceSolver:
     """Solves for N and T of contacts.
 
     Args:
@@ -48,7 +48,12 @@ class FrictionRows:
     """
 
     def __init__(
-        self, builder: ProgramBuilder, frictions: Frictions, held: Sequence[int], senses: Sequence[int], name: str
+        self,
+        builder: ProgramBuilder,
+        frictions: FrictionContactRows,
+        held: Sequence[int],
+        senses: Sequence[int],
+        name: str,
     ) -> None:
         b, n = builder, len(held)
         zero, one = b.constant(0.0), b.constant(1.0)
@@ -71,10 +76,10 @@ class FrictionRows:
             ]
             for i in range(n)
         ]
-        self._refined = _REFINED if len(frictions.tangents) > 1 else 0
+        self._refined = _REFINEMENTS if len(frictions.tangents) > 1 else 0
         regular = [list(row) for row in self._matrix]
         for i in range(n) if self._refined else ():
-            regular[i][i] = b.select(held[i], b.constant(1.0 + _ADDED), one)
+            regular[i][i] = b.select(held[i], b.constant(1.0 + _DIAGONAL_REGULARIZATION), one)
         self._system = LinearSystem(b, regular, name)
 
     def solve(self, right: Sequence[int], given: Sequence[int] | None = None) -> list[int]:

@@ -14,8 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.numerics.coulomb_contacts import Rubbing, choose, told
-from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
+from mb2fmu.compiler.numerics.coulomb_contacts import (
+    CoulombContactProblem,
+    choose_contact_modes,
+    require_no_painleve_paradox,
+)
+from mb2fmu.compiler.numerics.friction_rows import FrictionContactRows, FrictionForceSolver
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO
@@ -23,7 +27,7 @@ from mb2fmu.model.quantity_declarations import RestitutionLaw
 
 
 @dataclass(frozen=True, slots=True)
-class RoughBlows:
+class FrictionalImpacts:
     """Quantities of contacts just before an impact, as nodes.
 
     Attributes:
@@ -38,7 +42,7 @@ class RoughBlows:
         names: Of all contacts, for messages.
     """
 
-    frictions: Frictions
+    frictions: FrictionContactRows
     rates: Sequence[int]
     resting: Sequence[int]
     sliding: Sequence[int]
@@ -50,7 +54,7 @@ class RoughBlows:
 
 
 @dataclass(slots=True)
-class _Found:
+class _ImpactSolution:
     """Result of an impact: impulses row by row, resting contacts, senses of slip."""
 
     impulses: list[int]
@@ -58,7 +62,7 @@ class _Found:
     slides: list[int]
 
 
-def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> list[int]:
+def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpacts, *, in_turn: bool) -> list[int]:
     """Return impulses row by row, then the contacts that rest after the impact, then senses of slip.
 
     Args:
@@ -67,9 +71,9 @@ def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> li
         in_turn: Each contact that approaches is struck by itself, in order; else all that are closed together.
     """
     count = len(blows.resting)
-    found = _Found([b.constant(0.0)] * len(blows.rates), [*blows.resting], [*blows.sliding])
+    found = _ImpactSolution([b.constant(0.0)] * len(blows.rates), [*blows.resting], [*blows.sliding])
     for some in [[k] for k in range(count)] if in_turn else [[*range(count)]]:
-        _strike(b, blows, some, found)
+        _apply_impact(b, blows, some, found)
     W, zero = blows.frictions.W, b.constant(0.0)
     rests = []
     for k in range(count):
@@ -85,7 +89,7 @@ def rough_impulses(b: ProgramBuilder, blows: RoughBlows, *, in_turn: bool) -> li
     return [*found.impulses, *rests, *slides]
 
 
-def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _Found) -> None:
+def _apply_impact(b: ProgramBuilder, blows: FrictionalImpacts, some: Sequence[int], found: _ImpactSolution) -> None:
     """Strike some contacts together, if one of them approaches."""
     zero, half = b.constant(0.0), b.constant(0.5)
     whole = blows.frictions
@@ -93,7 +97,7 @@ def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _F
     rows = [*some, *tangents]
     places = iter(range(len(some), len(rows)))
     first = len(blows.resting)
-    part = Frictions(
+    part = FrictionContactRows(
         [[whole.W[i][j] for j in rows] for i in rows],
         [next(places) if whole.tangents[k] >= 0 else -1 for k in some],
         [whole.coefficients[row - first] for row in tangents],
@@ -109,7 +113,7 @@ def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _F
         plastic.append(slow)
         e.append(b.select(slow, zero, blows.restitution[k]))
     present = [b.select(hit, each, zero) for each in closed]
-    law = _poisson if blows.laws[some[0]] == "poisson" else _newton
+    law = _apply_poisson_restitution if blows.laws[some[0]] == "poisson" else _apply_newton_restitution
     impulses, senses = law(b, part, v, e, present, blows.names)
     for row, impulse in zip(rows, impulses, strict=True):
         found.impulses[row] = b.add(found.impulses[row], impulse)
@@ -121,24 +125,24 @@ def _strike(b: ProgramBuilder, blows: RoughBlows, some: Sequence[int], found: _F
         found.slides[row - first] = b.select(hit, sense, found.slides[row - first])
 
 
-def _newton(
-    b: ProgramBuilder, part: Frictions, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
+def _apply_newton_restitution(
+    b: ProgramBuilder, part: FrictionContactRows, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
 ) -> tuple[list[int], list[int]]:
     """Return the impulses of one problem by Newton's law, and senses of slip after it."""
     zero = b.constant(0.0)
     back = [b.mul(each, b.binary(Op.MAX, b.neg(rate), zero)) for each, rate in zip(e, v, strict=False)]
     q = [b.sub(rate, each) for rate, each in zip(v, back, strict=False)] + [*v[len(e) :]]
-    return _solved(b, part, q, present, None, names)
+    return _solve_impact_problem(b, part, q, present, None, names)
 
 
-def _poisson(
-    b: ProgramBuilder, part: Frictions, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
+def _apply_poisson_restitution(
+    b: ProgramBuilder, part: FrictionContactRows, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
 ) -> tuple[list[int], list[int]]:
     """Return the impulses of compression and restitution by Poisson's law, and senses of slip after both."""
-    pressed, first = _solved(b, part, v, present, None, names)
+    pressed, first = _solve_impact_problem(b, part, v, present, None, names)
     between = [b.sum([rate, b.dot(row, pressed)]) for rate, row in zip(v, part.W, strict=True)]
     least = [b.mul(each, impulse) for each, impulse in zip(e, pressed, strict=False)]
-    back, senses = _solved(b, part, between, present, least, names)
+    back, senses = _solve_impact_problem(b, part, between, present, least, names)
     some = b.constant(0.0)
     for each in least:
         some = b.binary(Op.OR, some, b.binary(Op.LT, b.constant(0.0), each))
@@ -146,9 +150,9 @@ def _poisson(
     return [b.add(x, y) for x, y in zip(pressed, back, strict=True)], behind
 
 
-def _solved(
+def _solve_impact_problem(
     b: ProgramBuilder,
-    part: Frictions,
+    part: FrictionContactRows,
     q: Sequence[int],
     present: Sequence[int],
     least: Sequence[int] | None,
@@ -157,12 +161,12 @@ def _solved(
     """Return N and T of one problem, and senses."""
     half = b.constant(0.5)
     known = [b.constant(0.0)] * len(part.coefficients)
-    problem = Rubbing(part.W, q, part.tangents, part.coefficients, present, known, least=least)
-    chosen = choose(b, problem)
+    problem = CoulombContactProblem(part.W, q, part.tangents, part.coefficients, present, known, least=least)
+    chosen = choose_contact_modes(b, problem)
     some = b.constant(0.0)
     for each in present:
         some = b.binary(Op.OR, some, each)
-    pressed = told(b, chosen, names, some)
+    pressed = require_no_painleve_paradox(b, chosen, names, some)
     held = [b.binary(Op.LT, half, each) for each in (*pressed, *chosen.stuck)]
-    system = FrictionRows(b, part, held, chosen.senses, f"the impulses of {names}")
+    system = FrictionForceSolver(b, part, held, chosen.senses, f"the impulses of {names}")
     return system.solve([b.neg(each) for each in q], least), chosen.senses

@@ -15,14 +15,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
-from mb2fmu.compiler.program.program import Block, System
+from mb2fmu.compiler.program.program import Block, WrittenOutSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
-_SMALL = 3  # symmetric systems up to this size are written out
-_HALVED = 12  # the same where halves are wanted
-_SPARSE = 0.6  # larger ones if they need less than this part of the operations of a full one
+_MAX_WRITTEN_OUT_SIZE = 3  # symmetric systems up to this size are written out
+_MAX_WRITTEN_OUT_HALVED_SIZE = 12  # the same where halves are wanted
+_MAX_SPARSE_COST_RATIO = 0.6  # larger ones if they need less than this part of the operations of a full one
 
 
 class LinearSystem:
@@ -35,32 +35,34 @@ class LinearSystem:
         symmetric: The matrix is symmetric positive definite.
     """
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str, *, symmetric: bool = False) -> None:
+    def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str, *, symmetric: bool = False) -> None:
         self._builder = builder
         self._n = len(matrix)
-        self._solver: _WrittenOut | _SymmetricBlock | _Substitution
+        self._solver: _WrittenOutFactors | _SymmetricBlockFactors | _SubstitutionSolver
         if not symmetric:
-            self._solver = _Substitution(builder, matrix, name)
-        elif self._n <= _SMALL or _is_sparse(builder, matrix):
-            self._solver = _WrittenOut(builder, matrix, name)
+            self._solver = _SubstitutionSolver(builder, matrix, name)
+        elif self._n <= _MAX_WRITTEN_OUT_SIZE or _is_sparse(builder, matrix):
+            self._solver = _WrittenOutFactors(builder, matrix, name)
         else:
-            self._solver = _SymmetricBlock(builder, matrix, name)
+            self._solver = _SymmetricBlockFactors(builder, matrix, name)
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """Return the solution for one right-hand side."""
         return self._solver.solve(list(right)) if self._n else []
 
-    def solve_all(self, rights: Sequence[Sequence[int]]) -> Rows:
+    def solve_all(self, rights: Sequence[Sequence[int]]) -> NodeMatrix:
         """Return the solutions for several right-hand sides."""
         return [self.solve(right) for right in rights]
 
 
-def solve_dense(builder: ProgramBuilder, matrix: Rows, rights: Rows, *, name: str, symmetric: bool = False) -> Rows:
+def solve_dense(
+    builder: ProgramBuilder, matrix: NodeMatrix, rights: NodeMatrix, *, name: str, symmetric: bool = False
+) -> NodeMatrix:
     """Return one solution for each right side."""
     return LinearSystem(builder, matrix, name, symmetric=symmetric).solve_all(rights)
 
 
-class OrderedSystem:
+class SparselyOrderedSystem:
     """A symmetric positive definite system; its unknowns are eliminated in an order that preserves sparsity.
 
     Greedily the unknown with the fewest neighbours goes first (minimum degree; George and Liu, SIAM Review 31 (1989)
@@ -72,21 +74,21 @@ class OrderedSystem:
         name: What is solved for, for messages.
     """
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
-        self._order = _minimum_degree(_neighbours(builder, matrix))
-        self._system = LinearSystem(builder, _permuted(builder, matrix, self._order), name, symmetric=True)
+    def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
+        self._order = _order_by_minimum_degree(_adjacency(builder, matrix))
+        self._system = LinearSystem(builder, _permute_matrix(builder, matrix, self._order), name, symmetric=True)
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """Return the solution for one right-hand side."""
         found = self._system.solve([right[i] for i in self._order])
         return [node for _, node in sorted(zip(self._order, found, strict=True))]
 
-    def solve_all(self, rights: Sequence[Sequence[int]]) -> Rows:
+    def solve_all(self, rights: Sequence[Sequence[int]]) -> NodeMatrix:
         """Return the solutions for several right-hand sides."""
         return [self.solve(right) for right in rights]
 
 
-class HalvedSystem:
+class HalvedInverseProduct:
     """Products x · S⁻¹ y with a symmetric positive definite S = L D Lᵀ, by halves.
 
     Of every vector the halves L⁻¹ x and D⁻¹ L⁻¹ x are enough: x · S⁻¹ y is the product of one's left with the other's
@@ -99,17 +101,17 @@ class HalvedSystem:
         name: What is solved for, for messages.
     """
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
-        self._order = _minimum_degree(_neighbours(builder, matrix))
-        permuted = _permuted(builder, matrix, self._order)
-        self._written: _WrittenOut | None = None
-        self._block: _SymmetricBlock | None = None
-        if len(matrix) <= _HALVED or _is_sparse(builder, permuted):
-            self._written = _WrittenOut(builder, permuted, name)
+    def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
+        self._order = _order_by_minimum_degree(_adjacency(builder, matrix))
+        permuted = _permute_matrix(builder, matrix, self._order)
+        self._written: _WrittenOutFactors | None = None
+        self._block: _SymmetricBlockFactors | None = None
+        if len(matrix) <= _MAX_WRITTEN_OUT_HALVED_SIZE or _is_sparse(builder, permuted):
+            self._written = _WrittenOutFactors(builder, permuted, name)
         else:
-            self._block = _SymmetricBlock(builder, permuted, name)
+            self._block = _SymmetricBlockFactors(builder, permuted, name)
 
-    def halves(self, vector: Sequence[int]) -> tuple[list[int], list[int]]:
+    def half_products(self, vector: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return left and right half; their entries are in the order of elimination."""
         right = [vector[i] for i in self._order]
         if self._block is not None:
@@ -124,7 +126,7 @@ class HalvedSystem:
         return [node for _, node in sorted(zip(self._order, found, strict=True))]
 
 
-def _permuted(b: ProgramBuilder, matrix: Rows, order: Sequence[int]) -> Rows:
+def _permute_matrix(b: ProgramBuilder, matrix: NodeMatrix, order: Sequence[int]) -> NodeMatrix:
     """Return a symmetric matrix in another order; its lower triangle only."""
     zero = b.constant(0.0)
     return [
@@ -133,7 +135,7 @@ def _permuted(b: ProgramBuilder, matrix: Rows, order: Sequence[int]) -> Rows:
     ]
 
 
-def _neighbours(b: ProgramBuilder, matrix: Rows) -> dict[int, set[int]]:
+def _adjacency(b: ProgramBuilder, matrix: NodeMatrix) -> dict[int, set[int]]:
     """Return for each row of a symmetric matrix the other rows with which it shares an entry that is not zero."""
     near: dict[int, set[int]] = {i: set() for i in range(len(matrix))}
     for i, row in enumerate(matrix):
@@ -144,7 +146,7 @@ def _neighbours(b: ProgramBuilder, matrix: Rows) -> dict[int, set[int]]:
     return near
 
 
-def _minimum_degree(near: dict[int, set[int]]) -> list[int]:
+def _order_by_minimum_degree(near: dict[int, set[int]]) -> list[int]:
     """Return an order of elimination with little fill-in; of equal degrees the first. Empties ``near``."""
     order = []
     while near:
@@ -157,22 +159,24 @@ def _minimum_degree(near: dict[int, set[int]]) -> list[int]:
     return order
 
 
-def _is_sparse(b: ProgramBuilder, matrix: Rows) -> bool:
+def _is_sparse(b: ProgramBuilder, matrix: NodeMatrix) -> bool:
     """Return whether elimination in the given order, fill-in counted, is much cheaper than that of a full matrix."""
     n = len(matrix)
-    return _cost(_neighbours(b, matrix), range(n)) < _SPARSE * sum(k * (k + 3) // 2 for k in range(n))
+    return _count_elimination_operations(_adjacency(b, matrix), range(n)) < _MAX_SPARSE_COST_RATIO * sum(
+        k * (k + 3) // 2 for k in range(n)
+    )
 
 
-def elimination_cost(near: dict[int, set[int]]) -> int:
+def count_elimination_products(near: dict[int, set[int]]) -> int:
     """Return the number of products of an elimination in a sparse order, fill-in counted.
 
     Args:
         near: Row of a symmetric matrix → the others that it shares an entry with.
     """
-    return _cost(near, _minimum_degree({i: set(around) for i, around in near.items()}))
+    return _count_elimination_operations(near, _order_by_minimum_degree({i: set(around) for i, around in near.items()}))
 
 
-def _cost(near: dict[int, set[int]], order: Iterable[int]) -> int:
+def _count_elimination_operations(near: dict[int, set[int]], order: Iterable[int]) -> int:
     """Count the operations of an elimination in this order, fill included; `near` is the pattern off the diagonal."""
     left, cost = {i: set(around) for i, around in near.items()}, 0
     for i in order:
@@ -184,7 +188,7 @@ def _cost(near: dict[int, set[int]], order: Iterable[int]) -> int:
     return cost
 
 
-class _Factors:
+class _TriangularFactors:
     """L D Lᵀ as scalar nodes.
 
     Args:
@@ -193,7 +197,7 @@ class _Factors:
         pivots: D.
     """
 
-    def __init__(self, builder: ProgramBuilder, rows: Rows, pivots: Sequence[int]) -> None:
+    def __init__(self, builder: ProgramBuilder, rows: NodeMatrix, pivots: Sequence[int]) -> None:
         self._builder, self._rows, self._pivots = builder, rows, pivots
 
     def solve(self, right: list[int]) -> list[int]:
@@ -218,13 +222,13 @@ class _Factors:
         return x
 
 
-class _WrittenOut(_Factors):
+class _WrittenOutFactors(_TriangularFactors):
     """A matrix factored in nodes."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
+    def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
         b = builder
         pivots: list[int] = []
-        rows: Rows = []
+        rows: NodeMatrix = []
         for i in range(len(matrix)):
             row = matrix[i][: i + 1]
             for j in range(i):
@@ -240,20 +244,20 @@ class _WrittenOut(_Factors):
     def solve(self, right: list[int]) -> list[int]:
         x = super().solve(right)
         rows = tuple(entry for row in self._rows for entry in row)
-        self._builder.system(System(self._lower, tuple(right), tuple(x), rows, tuple(self._pivots)))
+        self._builder.system(WrittenOutSystem(self._lower, tuple(right), tuple(x), rows, tuple(self._pivots)))
         return x
 
 
-def solved_again(builder: ProgramBuilder, system: System, right: Sequence[int]) -> list[int]:
+def solve_written_out_system(builder: ProgramBuilder, system: WrittenOutSystem, right: Sequence[int]) -> list[int]:
     """Return the solution of a system that is written out, for another right-hand side."""
     rows = [list(system.rows[i * (i - 1) // 2 : i * (i + 1) // 2]) for i in range(len(system.right))]
-    return _Factors(builder, rows, system.pivots).solve(list(right))
+    return _TriangularFactors(builder, rows, system.pivots).solve(list(right))
 
 
-class _SymmetricBlock:
+class _SymmetricBlockFactors:
     """L D Lᵀ as a block."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
+    def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
         self._builder = builder
         lower = tuple(node for i, row in enumerate(matrix) for node in row[: i + 1])
         self._factor = builder.block(Block("ldlt_factor", len(matrix), lower, name=name))
@@ -262,10 +266,10 @@ class _SymmetricBlock:
         return self._builder.solution(self._factor, right)
 
 
-class _Substitution:
+class _SubstitutionSolver:
     """Solves rows and columns with one entry by substitution, the rest by pivoted blocks."""
 
-    def __init__(self, builder: ProgramBuilder, matrix: Rows, name: str) -> None:
+    def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, name: str) -> None:
         self._builder = b = builder
         self._matrix = matrix
         n = len(matrix)
@@ -274,7 +278,7 @@ class _Substitution:
         self._first: list[tuple[int, int]] = []  # row with one unknown: solved before the rest
         self._last: list[tuple[int, int]] = []  # unknown in one row only: solved after the rest
         while True:
-            pair = _single(entries, rows, columns)
+            pair = _find_single_entry(entries, rows, columns)
             if pair is None:
                 break
             row, column, is_row = pair
@@ -284,7 +288,7 @@ class _Substitution:
         for row, column in (*self._first, *self._last):
             b.require(matrix[row][column], name, positive=False)
         self._blocks: list[tuple[list[int], list[int], int]] = []  # rows, columns, factor
-        for part, unknowns in _triangular(entries, rows, columns):
+        for part, unknowns in _find_triangular_blocks(entries, rows, columns):
             operands = tuple(matrix[i][j] for i in part for j in unknowns)
             self._blocks.append((part, unknowns, builder.block(Block("lu_factor", len(part), operands, name=name))))
 
@@ -307,7 +311,9 @@ class _Substitution:
         return [x[j] for j in range(len(right))]
 
 
-def _triangular(entries: list[set[int]], rows: set[int], columns: set[int]) -> list[tuple[list[int], list[int]]]:
+def _find_triangular_blocks(
+    entries: list[set[int]], rows: set[int], columns: set[int]
+) -> list[tuple[list[int], list[int]]]:
     """Return blocks (rows, columns); each contains only its own columns and those of earlier blocks.
 
     A matrix that is singular by its structure is left in one piece, for its pivots to say so.
@@ -338,7 +344,7 @@ def _triangular(entries: list[set[int]], rows: set[int], columns: set[int]) -> l
     return [(sorted(order[holder[c]] for c in members[part]), [unknowns[c] for c in members[part]]) for part in done]
 
 
-def _single(entries: list[set[int]], rows: set[int], columns: set[int]) -> tuple[int, int, bool] | None:
+def _find_single_entry(entries: list[set[int]], rows: set[int], columns: set[int]) -> tuple[int, int, bool] | None:
     """Return a row with one entry in the remaining columns, else a column with one entry in the remaining rows."""
     for i in sorted(rows):
         left = entries[i] & columns

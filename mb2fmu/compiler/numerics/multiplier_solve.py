@@ -16,15 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mb2fmu.compiler.numerics.constraint_systems import RegularizedSystem, Rows, gram, least_squares, scaled
-from mb2fmu.compiler.numerics.linear_solve import elimination_cost
-from mb2fmu.compiler.numerics.saddle_point_solve import SaddleSystem
-from mb2fmu.compiler.numerics.speed_elimination import Elimination
+from mb2fmu.compiler.numerics.constraint_systems import (
+    NodeMatrix,
+    RegularizedConstraintSystem,
+    compute_row_length_regularization,
+    form_gram_matrix,
+    scale_rows,
+)
+from mb2fmu.compiler.numerics.linear_solve import count_elimination_products
+from mb2fmu.compiler.numerics.saddle_point_solve import SaddlePointSystem
+from mb2fmu.compiler.numerics.speed_elimination import SpeedElimination
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-_NO_WEIGHT = 1e-12  # part of its typical squared length that a row has which gets no weight
-_NO_ROOT = 1e-30  # added to a weight before it divides: its row may vanish
-_NO_MASS = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
+_VANISHING_ROW_RATIO = 1e-12  # part of its typical squared length that a row has which gets no weight
+_MIN_WEIGHT = 1e-30  # added to a weight before it divides: its row may vanish
+_MIN_MASS_RATIO = 1e-6  # part of the mean mass that every coordinate counts for in the weights, if it moves none
 
 
 class MultiplierSystem:
@@ -42,28 +48,28 @@ class MultiplierSystem:
     def __init__(
         self,
         builder: ProgramBuilder,
-        M: Rows,
-        A: Rows,
+        M: NodeMatrix,
+        A: NodeMatrix,
         redundant: Collection[int] = (),
         lengths: Sequence[float] = (),
     ) -> None:
         self._builder = builder
         self._whole_M, self._whole_A, self._redundant = M, A, redundant
-        reduced = None if redundant else Elimination(builder, A)
+        reduced = None if redundant else SpeedElimination(builder, A)
         if reduced is not None and reduced.columns:
             smaller = reduced.mass_matrix(M)
             if self._cost(smaller, reduced.A) > self._cost(M, A):
                 reduced = None
-        self._taken = Elimination(builder, A, none=True) if reduced is None else reduced
+        self._taken = SpeedElimination(builder, A, none=True) if reduced is None else reduced
         self._A = self._taken.A
         self._lengths = [lengths[i] for i in self._taken.rows] if lengths else ()
         mass = self._taken.mass_matrix(M)
         self._weights = self._row_weights(mass)
-        least = builder.constant(_NO_ROOT)
+        least = builder.constant(_MIN_WEIGHT)
         scales = [builder.add(weight, least) for weight in self._weights]
-        self._system = SaddleSystem(builder, self._augmented(mass), self._A, scales, redundant)
+        self._system = SaddlePointSystem(builder, self._augmented(mass), self._A, scales, redundant)
 
-    def _cost(self, M: Rows, A: Rows) -> int:
+    def _cost(self, M: NodeMatrix, A: NodeMatrix) -> int:
         """Return the operations of M̂'s factors."""
         b, n = self._builder, len(M)
         near: dict[int, set[int]] = {i: {j for j in range(i) if not b.is_zero(M[i][j])} for i in range(n)}
@@ -74,12 +80,12 @@ class MultiplierSystem:
         for i in range(n):
             for j in near[i]:
                 near[j].add(i)
-        return elimination_cost(near)
+        return count_elimination_products(near)
 
-    def _augmented(self, M: Rows) -> Rows:
+    def _augmented(self, M: NodeMatrix) -> NodeMatrix:
         """Form the lower triangle of M + Aᵀ W A, the augmented mass matrix; zeros above it."""
         b, n = self._builder, len(M)
-        weighted = scaled(b, self._weights, self._A)
+        weighted = scale_rows(b, self._weights, self._A)
         zero = b.constant(0.0)
         return [
             [
@@ -91,18 +97,20 @@ class MultiplierSystem:
             for i in range(n)
         ]
 
-    def _row_weights(self, M: Rows) -> list[int]:
+    def _row_weights(self, M: NodeMatrix) -> list[int]:
         """Return ρ of each row: the mean mass of its speeds over its squared length."""
         b, n = self._builder, len(M)
         if not n:
             return [b.constant(1.0)] * len(self._A)
         diagonal = [M[i][i] for i in range(n)]
-        light = b.mul(b.constant(_NO_MASS / n), b.sum(diagonal))
+        light = b.mul(b.constant(_MIN_MASS_RATIO / n), b.sum(diagonal))
         masses = [b.add(mass, light) for mass in diagonal]
         weights = []
         rows = [[b.mul(e, e) for e in row] for row in self._A]
         for squares, least in zip(
-            rows, least_squares(b, rows, self._redundant, self._lengths, _NO_WEIGHT), strict=True
+            rows,
+            compute_row_length_regularization(b, rows, self._redundant, self._lengths, _VANISHING_ROW_RATIO),
+            strict=True,
         ):
             length = b.sum([*squares, least])
             weights.append(b.div(b.dot(squares, masses), b.mul(length, length)))
@@ -133,5 +141,7 @@ class MultiplierSystem:
         b, A = self._builder, self._whole_A
         one = [b.constant(1.0)] * len(A)
         force = [b.dot(column, multipliers) for column in zip(*A, strict=True)]
-        system = RegularizedSystem(b, gram(b, A, A), one, "redundant constraints' multipliers", self._redundant)
+        system = RegularizedConstraintSystem(
+            b, form_gram_matrix(b, A, A), one, "redundant constraints' multipliers", self._redundant
+        )
         return system.solve([b.dot(row, force) for row in A])

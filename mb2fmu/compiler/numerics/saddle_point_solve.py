@@ -20,15 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from mb2fmu.compiler.numerics.constraint_systems import EPSILON, RegularizedSystem, Rows
-from mb2fmu.compiler.numerics.linear_solve import HalvedSystem
+from mb2fmu.compiler.numerics.constraint_systems import GRAM_REGULARIZATION, NodeMatrix, RegularizedConstraintSystem
+from mb2fmu.compiler.numerics.linear_solve import HalvedInverseProduct
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 _MASS, _ROWS = "the mass matrix with the constraints", "the constraints' multipliers"
-_SOLUTIONS = 2  # of accelerations and of speeds
+_EXPECTED_SOLVES = 2  # of accelerations and of speeds
 
 
-class SaddleSystem:
+class SaddlePointSystem:
     """Chooses the cheaper of both ways.
 
     Args:
@@ -40,38 +40,43 @@ class SaddleSystem:
     """
 
     def __init__(
-        self, builder: ProgramBuilder, M: Rows, A: Rows, weights: Sequence[int], redundant: Collection[int] = ()
+        self,
+        builder: ProgramBuilder,
+        M: NodeMatrix,
+        A: NodeMatrix,
+        weights: Sequence[int],
+        redundant: Collection[int] = (),
     ) -> None:
-        self._way: _Halves | _Sparse
-        pattern = _Pattern(builder, M, A)
+        self._way: _HalvedSolver | _SparseSolver
+        pattern = _SparsityPattern(builder, M, A)
         if redundant or pattern.cost_of_halves() <= pattern.cost_in_order():
-            self._way = _Halves(builder, M, A, weights, redundant)
+            self._way = _HalvedSolver(builder, M, A, weights, redundant)
         else:
-            self._way = _Sparse(builder, M, A, weights, pattern.order)
+            self._way = _SparseSolver(builder, M, A, weights, pattern.order)
 
     def solve(self, forces: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return (x, μ)."""
         return self._way.solve(forces, right)
 
 
-class _Halves:
+class _HalvedSolver:
     """Solves by the factors of M̂ and of S."""
 
     def __init__(
-        self, builder: ProgramBuilder, M: Rows, A: Rows, weights: Sequence[int], redundant: Collection[int]
+        self, builder: ProgramBuilder, M: NodeMatrix, A: NodeMatrix, weights: Sequence[int], redundant: Collection[int]
     ) -> None:
         self._builder = b = builder
-        self._mass = HalvedSystem(b, M, _MASS)
-        halves = [self._mass.halves(row) for row in A]
+        self._mass = HalvedInverseProduct(b, M, _MASS)
+        halves = [self._mass.half_products(row) for row in A]
         self._left, self._right = [left for left, _ in halves], [right for _, right in halves]
         m, zero = len(A), b.constant(0.0)
         S = [[b.dot(self._left[i], self._right[j]) if j <= i else zero for j in range(m)] for i in range(m)]
-        self._system = RegularizedSystem(b, S, weights, _ROWS, redundant)
+        self._system = RegularizedConstraintSystem(b, S, weights, _ROWS, redundant)
 
     def solve(self, forces: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return (x, μ)."""
         b = self._builder
-        _, load = self._mass.halves(forces)
+        _, load = self._mass.half_products(forces)
         mu = self._system.solve([b.add(b.dot(row, load), g) for row, g in zip(self._left, right, strict=True)])
         rest = [
             b.sum([value], [b.mul(row[j], x) for row, x in zip(self._right, mu, strict=True)])
@@ -80,13 +85,15 @@ class _Halves:
         return self._mass.whole(rest), mu
 
 
-class _Sparse:
+class _SparseSolver:
     """Solves as one system in a given order: unknown i < n is x_i, others are μ."""
 
-    def __init__(self, builder: ProgramBuilder, M: Rows, A: Rows, weights: Sequence[int], order: Sequence[int]) -> None:
+    def __init__(
+        self, builder: ProgramBuilder, M: NodeMatrix, A: NodeMatrix, weights: Sequence[int], order: Sequence[int]
+    ) -> None:
         self._builder = b = builder
         self._n, self._order = len(M), order
-        epsilon = b.constant(EPSILON)
+        epsilon = b.constant(GRAM_REGULARIZATION)
         self._added = [b.div(epsilon, weight) for weight in weights]
         self._pivots: list[int] = []
         self._rows: list[dict[int, int]] = []  # of L, below the diagonal, what is not zero
@@ -105,7 +112,7 @@ class _Sparse:
             self._pivots.append(pivot)
             self._rows.append(scaled)
 
-    def _entries(self, M: Rows, A: Rows, before: Iterable[int], unknown: int) -> dict[int, int]:
+    def _entries(self, M: NodeMatrix, A: NodeMatrix, before: Iterable[int], unknown: int) -> dict[int, int]:
         """Return a row of the matrix left of the diagonal."""
         b, n = self._builder, self._n
         found = {}
@@ -145,14 +152,14 @@ class _Sparse:
         return [node for _, node in sorted(zip(order, x, strict=True))]
 
 
-class _Pattern:
+class _SparsityPattern:
     """Sparsity pattern, and its fill-in.
 
     Attributes:
         order: Of all unknowns: the fewest neighbours first, a multiplier after all speeds of its row.
     """
 
-    def __init__(self, b: ProgramBuilder, M: Rows, A: Rows) -> None:
+    def __init__(self, b: ProgramBuilder, M: NodeMatrix, A: NodeMatrix) -> None:
         n = self._n = len(M)
         self._rows = [{j for j in range(n) if not b.is_zero(row[j])} for row in A]
         self._mass: dict[int, set[int]] = {i: set() for i in range(n)}
@@ -167,11 +174,11 @@ class _Pattern:
             for j in row:
                 near[j].add(n + k)
         waiting = {n + k: set(row) for k, row in enumerate(self._rows)}
-        self.order, self._filled = _ordered(near, waiting)
+        self.order, self._filled = _order_elimination(near, waiting)
 
     def cost_in_order(self) -> int:
         """Return the number of products of the factors and of the solutions with them."""
-        return _factors(self._filled) + _SOLUTIONS * 3 * 2 * sum(self._filled)
+        return _count_factor_operations(self._filled) + _EXPECTED_SOLVES * 3 * 2 * sum(self._filled)
 
     def cost_of_halves(self) -> int:
         """Return the operations of both halves, with all rows and products."""
@@ -179,7 +186,7 @@ class _Pattern:
         place = {i: k for k, i in enumerate(order)}
         lefts = [self._reach({place[j] for j in row}, parts) for row in self._rows]
         m = len(lefts)
-        cost = _factors(filled) + sum(len(parts[k]) for left in lefts for k in left)
+        cost = _count_factor_operations(filled) + sum(len(parts[k]) for left in lefts for k in left)
         S: dict[int, set[int]] = {i: set() for i in range(m)}
         for i in range(m):
             for j in range(i):
@@ -188,13 +195,17 @@ class _Pattern:
                 if shared:
                     S[i].add(j)
                     S[j].add(i)
-        own = _ordered(S, {})[1]
-        return cost + _factors(own) + _SOLUTIONS * 2 * (3 * sum(own) + sum(filled) + sum(map(len, lefts)))
+        own = _order_elimination(S, {})[1]
+        return (
+            cost
+            + _count_factor_operations(own)
+            + _EXPECTED_SOLVES * 2 * (3 * sum(own) + sum(filled) + sum(map(len, lefts)))
+        )
 
     def _factored_mass(self) -> tuple[list[int], list[int], list[set[int]]]:
         """Return the order, the entries per column of L, and the rows of L that they are in."""
         near = {i: set(around) for i, around in self._mass.items()}
-        order, filled = _ordered({i: set(around) for i, around in near.items()}, {})
+        order, filled = _order_elimination({i: set(around) for i, around in near.items()}, {})
         place = {i: k for k, i in enumerate(order)}
         parts = []
         for i in order:
@@ -215,7 +226,7 @@ class _Pattern:
         return reached
 
 
-def _ordered(near: dict[int, set[int]], waiting: dict[int, set[int]]) -> tuple[list[int], list[int]]:
+def _order_elimination(near: dict[int, set[int]], waiting: dict[int, set[int]]) -> tuple[list[int], list[int]]:
     """Return an order of elimination with little fill-in, and the entries of each column of L. Empties both.
 
     Args:
@@ -236,6 +247,6 @@ def _ordered(near: dict[int, set[int]], waiting: dict[int, set[int]]) -> tuple[l
     return order, filled
 
 
-def _factors(filled: Iterable[int]) -> int:
+def _count_factor_operations(filled: Iterable[int]) -> int:
     """Count the operations of a symmetric factorization from the entries below each pivot."""
     return sum(k * (k + 3) // 2 for k in filled)

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
-Rows = list[list[int]]
+NodeMatrix = list[list[int]]
 
-_NUMBER = 1e-6
+_ROUND_OFF_RATIO = 1e-6
 """Part of the largest number among the entries: what is smaller may be round-off that other pivots have left."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Pivot:
+class _EliminationPivot:
     """One eliminated row and speed.
 
     Attributes:
@@ -38,7 +38,7 @@ class _Pivot:
     factors: list[tuple[int, int]]
 
 
-class Elimination:
+class SpeedElimination:
     """Eliminates as many speeds as there are constant pivots.
 
     Args:
@@ -52,20 +52,20 @@ class Elimination:
         A: The rows that are left, over the speeds that are left.
     """
 
-    def __init__(self, builder: ProgramBuilder, A: Rows, *, none: bool = False) -> None:
+    def __init__(self, builder: ProgramBuilder, A: NodeMatrix, *, none: bool = False) -> None:
         self._b = builder
         self._n = len(A[0]) if A else 0
         self.rows, self.columns = list(range(len(A))), list(range(self._n))
         work = [list(row) for row in A]
         numbers = [abs(value) for row in A for e in row if (value := builder.value(e)) is not None]
-        self._least = _NUMBER * max(numbers, default=0.0)
-        self._pivots: list[_Pivot] = []
+        self._least = _ROUND_OFF_RATIO * max(numbers, default=0.0)
+        self._pivots: list[_EliminationPivot] = []
         while not none and (found := self._constant_pivot(work)) is not None:
             self._take(work, *found)
         self.A = [[work[i][j] for j in self.columns] for i in self.rows]
         self._spans = self._span()
 
-    def _constant_pivot(self, work: Rows) -> tuple[int, int] | None:
+    def _constant_pivot(self, work: NodeMatrix) -> tuple[int, int] | None:
         """Return the constant entry whose elimination fills least; the first of equal ones."""
         b = self._b
         filled = {i: [j for j in self.columns if not b.is_zero(work[i][j])] for i in self.rows}
@@ -78,7 +78,7 @@ class Elimination:
         ]
         return min(constant)[1:] if constant else None
 
-    def _take(self, work: Rows, row: int, column: int) -> None:
+    def _take(self, work: NodeMatrix, row: int, column: int) -> None:
         """Eliminate a column from all other rows by the pivot at (row, column), and record the factors."""
         b, pivot = self._b, work[row]
         self.rows.remove(row)
@@ -92,9 +92,9 @@ class Elimination:
             for j in self.columns:
                 work[i][j] = b.sum([work[i][j]], [b.mul(factor, pivot[j])])
             work[i][column] = b.constant(0.0)
-        self._pivots.append(_Pivot(row, column, list(pivot), factors))
+        self._pivots.append(_EliminationPivot(row, column, list(pivot), factors))
 
-    def _span(self) -> Rows:
+    def _span(self) -> NodeMatrix:
         """Return S without the identity rows of the remaining speeds: row by row of the pivots."""
         b = self._b
         spans: dict[int, list[int]] = {}
@@ -140,7 +140,7 @@ class Elimination:
 
     # --- dynamics ----------------------------------------------------------------------------------------------------
 
-    def mass_matrix(self, M: Rows) -> Rows:
+    def mass_matrix(self, M: NodeMatrix) -> NodeMatrix:
         """Return Sᵀ M S; only the lower triangles count."""
         b, taken = self._b, [pivot.column for pivot in self._pivots]
         zero = b.constant(0.0)
@@ -166,7 +166,7 @@ class Elimination:
                 rows[r][c] = b.sum([entry(i, j), *own, *others])
         return rows
 
-    def forces(self, M: Rows, forces: Sequence[int], gamma: Sequence[int]) -> list[int]:
+    def forces(self, M: NodeMatrix, forces: Sequence[int], gamma: Sequence[int]) -> list[int]:
         """Return Sᵀ (f − M s), with s = u' for zero accelerations of the remaining speeds."""
         b = self._b
         s = self.whole([b.constant(0.0)] * len(self.columns), gamma)

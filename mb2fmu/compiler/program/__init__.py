@@ -1,7 +1,7 @@
 """Program: one scalar graph with named entry points, and its analyses.
 
 Input: operations, one by one, into a ``ProgramBuilder``. Output: ``Program``, frozen, and answers about it: what a
-result needs (``needed``), depends on (``dependencies``) and costs (``cost``), the same graph without unused
+result needs (``needed``), depends on (``find_dependencies``) and costs (``cost``), the same graph without unused
 nodes (``prune``), a copy to add to (``copying``), a record that JSON can hold (``serialization``).
 
 Promises: equal subexpressions are one node; constants are folded with correct rounding; a program is never changed.
@@ -9,7 +9,19 @@ Promises: equal subexpressions are one node; constants are folded with correct r
 Must not: know SymPy, mechanics, FMI, or any printed language.
 """
 
-from mb2fmu.compiler.program.program_serialization import from_record, to_record
-from mb2fmu.compiler.program.result_dependencies import Dependency, Kind, dependencies, operation_count
+from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
+from mb2fmu.compiler.program.result_dependencies import (
+    DependencyKind,
+    ResultDependency,
+    count_operations,
+    find_dependencies,
+)
 
-__all__ = ["Dependency", "Kind", "dependencies", "from_record", "operation_count", "to_record"]
+__all__ = [
+    "DependencyKind",
+    "ResultDependency",
+    "count_operations",
+    "find_dependencies",
+    "program_from_record",
+    "program_to_record",
+]

@@ -4,7 +4,7 @@ A derivative is zero for all values of all variables if it is zero as a rational
 the other functions give, each taken for an unknown of its own. That is tried by computing it at random points modulo a
 prime: exactly, without round-off. An expression of degree d that is not zero vanishes at a random point with a
 probability of at most d/p (Schwartz, J. ACM 27 (1980) 701; Zippel, EUROSAM 1979, 216); here p is 2³¹ − 1, and there are
-:data:`POINTS` points, so that a dependence is missed about once in 10¹² programs, and the same program always gives the
+:data:`RANDOM_POINT_COUNT` points, so that a dependence is missed about once in 10¹² programs, and the same program always gives the
 same answer.
 
 Of the functions the following is known: sin and cos of one angle lie on the circle and are each other's derivatives;
@@ -24,21 +24,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.program import BINARY, LEAF_OPERATIONS, UNARY, Block, Op, Program
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.program import BINARY_OPERATIONS, LEAF_OPERATIONS, UNARY_OPERATIONS, Block, Op, Program
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 
 Residues = npt.NDArray[np.int64]
 """Numbers modulo P."""
 
-P = 2**31 - 1
-POINTS = 2
-LARGEST = 1_000_000
+MODULUS = 2**31 - 1
+RANDOM_POINT_COUNT = 2
+MAX_PARTIAL_DERIVATIVES = 1_000_000
 """Partial derivatives, nodes times variables, above which nothing is tried: what is that large is a chain of bodies,
 where everything moves everything."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Dual:
+class _ModularDualNumber:
     """A value and its partial derivatives by all variables, modulo P.
 
     Attributes:
@@ -50,7 +50,9 @@ class _Dual:
     partials: Residues
 
 
-def depends(program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]) -> npt.NDArray[np.bool_]:
+def find_actual_dependencies(
+    program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]
+) -> npt.NDArray[np.bool_]:
     """Return whether each result depends on each variable, shape (n_results, n_variables); True where not validated.
 
     True too where a result is zero whatever the values: what is seen of it is round-off of everything it reads.
@@ -60,23 +62,26 @@ def depends(program: Program, results: Sequence[int], variables: Sequence[tuple[
         results: Nodes.
         variables: Leaves, as operation and index.
     """
-    wanted, _ = needed(program, results)
-    if np.count_nonzero(wanted) * len(variables) > LARGEST:
+    wanted, _ = find_needed_nodes(program, results)
+    if np.count_nonzero(wanted) * len(variables) > MAX_PARTIAL_DERIVATIVES:
         return np.ones((len(results), len(variables)), dtype=bool)
     n = len(variables)
     leaves = {
-        variable: _Dual(_unknown("leaf", variable), np.tile(np.arange(n) == column, (POINTS, 1)).astype(np.int64))
+        variable: _ModularDualNumber(
+            _random_residues("leaf", variable),
+            np.tile(np.arange(n) == column, (RANDOM_POINT_COUNT, 1)).astype(np.int64),
+        )
         for column, variable in enumerate(variables)
     }
     try:
-        found = _Evaluation(program, leaves, n).of(results)
+        found = _ModularEvaluation(program, leaves, n).of(results)
     except ZeroDivisionError:  # by what is zero everywhere, or by chance at one of the points
         return np.ones((len(results), len(variables)), dtype=bool)
     rows = [found[node].partials.any(axis=0) | (not found[node].value.any()) for node in results]
     return np.array(rows, dtype=bool).reshape(len(results), n)
 
 
-class _Evaluation:
+class _ModularEvaluation:
     """Values and derivatives of the nodes of a program at random points.
 
     Args:
@@ -85,18 +90,18 @@ class _Evaluation:
         n: Number of variables.
     """
 
-    def __init__(self, program: Program, leaves: Mapping[tuple[Op, int], _Dual], n: int) -> None:
+    def __init__(self, program: Program, leaves: Mapping[tuple[Op, int], _ModularDualNumber], n: int) -> None:
         self._program = program
         self._leaves = leaves
-        self._zero = np.zeros((POINTS, n), dtype=np.int64)
-        self._found: dict[int, _Dual] = {}
-        self._solutions: dict[int, list[_Dual]] = {}
+        self._zero = np.zeros((RANDOM_POINT_COUNT, n), dtype=np.int64)
+        self._found: dict[int, _ModularDualNumber] = {}
+        self._solutions: dict[int, list[_ModularDualNumber]] = {}
         self._inverses: dict[int, Residues] = {}
 
-    def of(self, results: Iterable[int]) -> Mapping[int, _Dual]:
+    def of(self, results: Iterable[int]) -> Mapping[int, _ModularDualNumber]:
         """Return all nodes that the results need."""
         program = self._program
-        nodes, _ = needed(program, results)
+        nodes, _ = find_needed_nodes(program, results)
         for node in np.flatnonzero(nodes).tolist():
             op = Op(int(program.op[node]))
             a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
@@ -107,40 +112,42 @@ class _Evaluation:
             elif op is Op.TABLE:
                 self._found[node] = self._opaque(f"table {a} {b}", [self._found[c]])
             else:
-                operands = (a,) if op in UNARY else (a, b) if op in BINARY else (a, b, c)
+                operands = (a,) if op in UNARY_OPERATIONS else (a, b) if op in BINARY_OPERATIONS else (a, b, c)
                 self._found[node] = self._node(op, [self._found[operand] for operand in operands])
         return self._found
 
-    def _leaf(self, op: Op, index: int) -> _Dual:
+    def _leaf(self, op: Op, index: int) -> _ModularDualNumber:
         """Return the residue of a constant or variable; one that does not vary is an unknown with no partials."""
         if op is Op.CONSTANT:
-            return _Dual(np.full(POINTS, _residue(float(self._program.constants[index]))), self._zero)
+            return _ModularDualNumber(
+                np.full(RANDOM_POINT_COUNT, _residue(float(self._program.constants[index]))), self._zero
+            )
         given = self._leaves.get((op, index))
-        return given or _Dual(_unknown("leaf", (op, index)), self._zero)
+        return given or _ModularDualNumber(_random_residues("leaf", (op, index)), self._zero)
 
-    def _node(self, op: Op, x: list[_Dual]) -> _Dual:
+    def _node(self, op: Op, x: list[_ModularDualNumber]) -> _ModularDualNumber:
         """Evaluate an operation modulo P; one without rules in residues becomes an unknown that its operands name."""
-        arithmetic = _ARITHMETIC.get(op)
+        arithmetic = _ARITHMETIC_RULES.get(op)
         if arithmetic is not None:
             return arithmetic(*x)
         if op is Op.SELECT:
             first = self._opaque("select", x[:1])
-            rest = _Dual((1 - first.value) % P, -first.partials % P)
+            rest = _ModularDualNumber((1 - first.value) % MODULUS, -first.partials % MODULUS)
             return _sum(_product(first, x[1]), _product(rest, x[2]))
-        known = _function(op, x[0].value)
+        known = _evaluate_function(op, x[0].value)
         if known is None:
             return self._opaque(op.name, x)
-        return _Dual(known[0], _scaled(known[1], x[0].partials))
+        return _ModularDualNumber(known[0], _scale_partials(known[1], x[0].partials))
 
-    def _opaque(self, name: str, x: Sequence[_Dual]) -> _Dual:
+    def _opaque(self, name: str, x: Sequence[_ModularDualNumber]) -> _ModularDualNumber:
         """Return an unknown function with unknown slopes, the same for the same operands."""
         key = tuple(operand.value.tobytes() for operand in x)
         partials = self._zero
         for i, operand in enumerate(x):
-            partials = partials + _scaled(_unknown(f"{name} by {i}", key), operand.partials)
-        return _Dual(_unknown(name, key), partials % P)
+            partials = partials + _scale_partials(_random_residues(f"{name} by {i}", key), operand.partials)
+        return _ModularDualNumber(_random_residues(name, key), partials % MODULUS)
 
-    def _block(self, index: int) -> list[_Dual]:
+    def _block(self, index: int) -> list[_ModularDualNumber]:
         """Return the solution of a block, evaluated once."""
         if index not in self._solutions:
             block = self._program.blocks[index]
@@ -148,83 +155,89 @@ class _Evaluation:
             self._solutions[index] = solve(block)
         return self._solutions[index]
 
-    def _solve(self, block: Block) -> list[_Dual]:
+    def _solve(self, block: Block) -> list[_ModularDualNumber]:
         """Solve a y = b: y' = A⁻¹ (b' − A' y)."""
         factor = self._program.blocks[block.factor]
-        entries = [[self._found[node] for node in row] for row in _matrix(factor)]
+        entries = [[self._found[node] for node in row] for row in _factored_matrix_nodes(factor)]
         if factor.kind == "least_norm_factor":
             every = [*(entry for row in entries for entry in row), *(self._found[node] for node in block.operands)]
             return [self._opaque(f"least norm {i}", every) for i in range(block.size)]
         if block.factor not in self._inverses:
-            self._inverses[block.factor] = _inverted(np.array([[e.value for e in row] for row in entries]))
+            self._inverses[block.factor] = _invert_matrix(np.array([[e.value for e in row] for row in entries]))
         inverse = self._inverses[block.factor]
         right = [self._found[node] for node in block.operands]
-        y = _times(inverse, np.array([b.value for b in right])[..., None])[..., 0]
+        y = _multiply_residues(inverse, np.array([b.value for b in right])[..., None])[..., 0]
         rest = []
         for row, b in zip(entries, right, strict=True):
             partials = b.partials
             for entry, value in zip(row, y, strict=True):
                 if entry.partials.any():
-                    partials = (partials - _scaled(value, entry.partials)) % P
+                    partials = (partials - _scale_partials(value, entry.partials)) % MODULUS
             rest.append(partials)
-        slopes = _times(inverse, np.array(rest))
-        return [_Dual(value, slope) for value, slope in zip(y, slopes, strict=True)]
+        slopes = _multiply_residues(inverse, np.array(rest))
+        return [_ModularDualNumber(value, slope) for value, slope in zip(y, slopes, strict=True)]
 
-    def _newton(self, block: Block) -> list[_Dual]:
+    def _newton(self, block: Block) -> list[_ModularDualNumber]:
         """Solve F(y, θ) = 0: y' = −F_y⁻¹ F_θ θ', with y an unknown of its own."""
         n, body = block.size, self._program.bodies[block.body]
         theta = [self._found[node] for node in block.operands[:-n]]
         key = tuple(each.value.tobytes() for each in theta)
-        y = [_unknown(f"newton {block.body} {i}", key) for i in range(n)]
+        y = [_random_residues(f"newton {block.body} {i}", key) for i in range(n)]
         eye = np.eye(n + len(theta), dtype=np.int64)
-        leaves = {(Op.STATE, i): _Dual(value, np.tile(eye[i], (POINTS, 1))) for i, value in enumerate(y)}
+        leaves = {
+            (Op.STATE, i): _ModularDualNumber(value, np.tile(eye[i], (RANDOM_POINT_COUNT, 1)))
+            for i, value in enumerate(y)
+        }
         leaves |= {
-            (Op.PARAMETER, i): _Dual(each.value, np.tile(eye[n + i], (POINTS, 1))) for i, each in enumerate(theta)
+            (Op.PARAMETER, i): _ModularDualNumber(each.value, np.tile(eye[n + i], (RANDOM_POINT_COUNT, 1)))
+            for i, each in enumerate(theta)
         }
         residual = body.entries["residual"].results
-        inside = _Evaluation(body, leaves, len(eye)).of(residual)
+        inside = _ModularEvaluation(body, leaves, len(eye)).of(residual)
         slopes = np.array([inside[node].partials for node in residual])
         right = []
         for row in slopes:
             partials = self._zero
             for i, each in enumerate(theta):
                 if row[:, n + i].any():
-                    partials = (partials - _scaled(row[:, n + i], each.partials)) % P
+                    partials = (partials - _scale_partials(row[:, n + i], each.partials)) % MODULUS
             right.append(partials)
-        found = _times(_inverted(slopes[:, :, :n].transpose(0, 2, 1)), np.array(right))
-        return [_Dual(value, slope) for value, slope in zip(y, found, strict=True)]
+        found = _multiply_residues(_invert_matrix(slopes[:, :, :n].transpose(0, 2, 1)), np.array(right))
+        return [_ModularDualNumber(value, slope) for value, slope in zip(y, found, strict=True)]
 
 
-def _function(op: Op, x: Residues) -> tuple[Residues, Residues] | None:
+def _evaluate_function(op: Op, x: Residues) -> tuple[Residues, Residues] | None:
     """Return value and slope of a function at a point; None if neither is known."""
-    half = x > P // 2  # odd and even parts: f(-x) is told by f(x)
+    half = x > MODULUS // 2  # odd and even parts: f(-x) is told by f(x)
     sign = np.where(half, -1, 1)
-    key = (np.where(half, P - x, x).tobytes(),)
+    key = (np.where(half, MODULUS - x, x).tobytes(),)
     if op in (Op.SIN, Op.COS, Op.TAN):
-        t = _unknown("circle", key)
-        scale = _inverse((1 + t * t) % P)
-        sine, cosine = sign * (2 * t % P * scale % P) % P, (1 - t * t) % P * scale % P
+        t = _random_residues("circle", key)
+        scale = _modular_inverse((1 + t * t) % MODULUS)
+        sine, cosine = sign * (2 * t % MODULUS * scale % MODULUS) % MODULUS, (1 - t * t) % MODULUS * scale % MODULUS
         if op is Op.TAN:
-            tangent = sine * _inverse(cosine) % P
-            return tangent, (1 + tangent * tangent) % P
-        return (sine, cosine) if op is Op.SIN else (cosine, -sine % P)
+            tangent = sine * _modular_inverse(cosine) % MODULUS
+            return tangent, (1 + tangent * tangent) % MODULUS
+        return (sine, cosine) if op is Op.SIN else (cosine, -sine % MODULUS)
     if op is Op.EXP:
-        value = _unknown("exp", key)
-        value = np.where(half, _inverse(value), value)
+        value = _random_residues("exp", key)
+        value = np.where(half, _modular_inverse(value), value)
         return value, value
     if op is Op.SQRT:
-        value = _unknown("sqrt", (x.tobytes(),))
-        return value, _inverse(2 * value % P)
+        value = _random_residues("sqrt", (x.tobytes(),))
+        return value, _modular_inverse(2 * value % MODULUS)
     if op is Op.ABS:
-        slope = _unknown("sign of", (x.tobytes(),))
-        return slope * x % P, slope
+        slope = _random_residues("sign of", (x.tobytes(),))
+        return slope * x % MODULUS, slope
     return None
 
 
-def _unknown(name: str, key: object) -> Residues:
+def _random_residues(name: str, key: object) -> Residues:
     """Return random numbers ≥ 1, the same for the same key."""
     seed = hashlib.blake2b(repr((name, key)).encode()).digest()
-    return np.array([int.from_bytes(seed[8 * i : 8 * i + 8], "little") % (P - 1) + 1 for i in range(POINTS)])
+    return np.array(
+        [int.from_bytes(seed[8 * i : 8 * i + 8], "little") % (MODULUS - 1) + 1 for i in range(RANDOM_POINT_COUNT)]
+    )
 
 
 def _residue(number: float) -> int:
@@ -232,68 +245,70 @@ def _residue(number: float) -> int:
     if not np.isfinite(number):
         raise ZeroDivisionError
     numerator, denominator = number.as_integer_ratio()
-    return numerator * pow(denominator, -1, P) % P
+    return numerator * pow(denominator, -1, MODULUS) % MODULUS
 
 
-def _inverse(x: Residues) -> Residues:
+def _modular_inverse(x: Residues) -> Residues:
     """Return 1/x modulo P, elementwise; raise where an element is zero."""
     if not x.all():
         raise ZeroDivisionError
-    return np.array([pow(value, -1, P) for value in x.tolist()])
+    return np.array([pow(value, -1, MODULUS) for value in x.tolist()])
 
 
-def _scaled(factor: Residues, partials: Residues) -> Residues:
+def _scale_partials(factor: Residues, partials: Residues) -> Residues:
     """Return the partial derivatives times a factor at each point, modulo P."""
-    return np.asarray(factor[:, None] * partials % P)
+    return np.asarray(factor[:, None] * partials % MODULUS)
 
 
-def _product(x: _Dual, y: _Dual) -> _Dual:
+def _product(x: _ModularDualNumber, y: _ModularDualNumber) -> _ModularDualNumber:
     """Return x·y with its partial derivatives; skip the half of the product rule that is zero."""
-    value = x.value * y.value % P
+    value = x.value * y.value % MODULUS
     if not y.partials.any():  # a number, or a parameter that does not vary
-        return _Dual(value, _scaled(y.value, x.partials))
+        return _ModularDualNumber(value, _scale_partials(y.value, x.partials))
     if not x.partials.any():
-        return _Dual(value, _scaled(x.value, y.partials))
-    return _Dual(value, (_scaled(x.value, y.partials) + _scaled(y.value, x.partials)) % P)
+        return _ModularDualNumber(value, _scale_partials(x.value, y.partials))
+    return _ModularDualNumber(
+        value, (_scale_partials(x.value, y.partials) + _scale_partials(y.value, x.partials)) % MODULUS
+    )
 
 
-def _sum(x: _Dual, y: _Dual) -> _Dual:
+def _sum(x: _ModularDualNumber, y: _ModularDualNumber) -> _ModularDualNumber:
     """Return x + y with its partial derivatives, modulo P."""
-    return _Dual((x.value + y.value) % P, (x.partials + y.partials) % P)
+    return _ModularDualNumber((x.value + y.value) % MODULUS, (x.partials + y.partials) % MODULUS)
 
 
-def _negative(x: _Dual) -> _Dual:
+def _negative(x: _ModularDualNumber) -> _ModularDualNumber:
     """Return −x with its partial derivatives, modulo P."""
-    return _Dual(-x.value % P, -x.partials % P)
+    return _ModularDualNumber(-x.value % MODULUS, -x.partials % MODULUS)
 
 
-def _difference(x: _Dual, y: _Dual) -> _Dual:
+def _difference(x: _ModularDualNumber, y: _ModularDualNumber) -> _ModularDualNumber:
     """Return x − y with its partial derivatives, modulo P."""
-    return _Dual((x.value - y.value) % P, (x.partials - y.partials) % P)
+    return _ModularDualNumber((x.value - y.value) % MODULUS, (x.partials - y.partials) % MODULUS)
 
 
-def _quotient(x: _Dual, y: _Dual) -> _Dual:
+def _quotient(x: _ModularDualNumber, y: _ModularDualNumber) -> _ModularDualNumber:
     """Return x/y with its partial derivatives, modulo P; raise where y is zero."""
-    inverse = _inverse(y.value)
-    return _product(x, _Dual(inverse, _scaled(-inverse * inverse % P, y.partials)))
+    inverse = _modular_inverse(y.value)
+    return _product(x, _ModularDualNumber(inverse, _scale_partials(-inverse * inverse % MODULUS, y.partials)))
 
 
-def _same(x: _Dual) -> _Dual:
+def _identity(x: _ModularDualNumber) -> _ModularDualNumber:
     """Return x: for operations that change nothing."""
     return x
 
 
-_ARITHMETIC: dict[Op, Callable[..., _Dual]] = {
+_ARITHMETIC_RULES: dict[Op, Callable[..., _ModularDualNumber]] = {
     Op.ADD: _sum,
     Op.SUB: _difference,
     Op.MUL: _product,
     Op.DIV: _quotient,
     Op.NEG: _negative,
-    Op.FROZEN: _same,
+    Op.FROZEN: _identity,
 }
 
 
-def _matrix(factor: Block) -> list[list[int]]:
+def _factored_matrix_nodes(factor: Block) -> list[list[int]]:
     """Return the nodes of the matrix that a block factors."""
     n, nodes = factor.size, factor.operands
     if factor.kind == "lu_factor":
@@ -301,26 +316,28 @@ def _matrix(factor: Block) -> list[list[int]]:
     return [[nodes[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
 
 
-def _times(matrix: Residues, columns: Residues) -> Residues:
+def _multiply_residues(matrix: Residues, columns: Residues) -> Residues:
     """Return shapes (n, n, POINTS) and (n, POINTS, k)."""
     result = np.zeros_like(columns)
     for k in range(len(columns)):
-        result = (result + matrix[:, k, :, None] * columns[k]) % P
+        result = (result + matrix[:, k, :, None] * columns[k]) % MODULUS
     return result
 
 
-def _inverted(matrix: Residues) -> Residues:
+def _invert_matrix(matrix: Residues) -> Residues:
     """Return the inverse by Gauss-Jordan elimination, shape (n, n, POINTS); exact, so any pivot order will do."""
     n = len(matrix)
-    whole = np.concatenate([matrix, np.repeat(np.eye(n, dtype=np.int64)[:, :, None], POINTS, axis=2)], axis=1)
+    whole = np.concatenate(
+        [matrix, np.repeat(np.eye(n, dtype=np.int64)[:, :, None], RANDOM_POINT_COUNT, axis=2)], axis=1
+    )
     for k in range(n):
-        for point in range(POINTS):
+        for point in range(RANDOM_POINT_COUNT):
             rows = np.flatnonzero(whole[k:, k, point])
             if not len(rows):
                 raise ZeroDivisionError
             swap = k + int(rows[0])
             whole[[k, swap], :, point] = whole[[swap, k], :, point]
-        whole[k] = whole[k] * _inverse(whole[k, k]) % P
+        whole[k] = whole[k] * _modular_inverse(whole[k, k]) % MODULUS
         others = np.arange(n) != k
-        whole[others] = (whole[others] - whole[others, k][:, None] * whole[k]) % P
+        whole[others] = (whole[others] - whole[others, k][:, None] * whole[k]) % MODULUS
     return whole[:, n:]

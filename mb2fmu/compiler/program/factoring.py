@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-_LONGEST_SUM = 4_096  # the search is quadratic in the worst case: longer sums are added as they are
+_MAX_SUM_LENGTH = 4_096  # the search is quadratic in the worst case: longer sums are added as they are
 
 
-class Arithmetic(Protocol):
+class ArithmeticBuilder(Protocol):
     """Protocol: the methods of a builder that factoring uses."""
 
     def mul(self, a: int, b: int) -> int:
@@ -49,7 +49,7 @@ class Arithmetic(Protocol):
         ...
 
 
-class _Term(NamedTuple):
+class _FactoredTerm(NamedTuple):
     """``sign`` · the product of ``factors``, which is ``node`` if that is known."""
 
     sign: int
@@ -57,7 +57,7 @@ class _Term(NamedTuple):
     node: int | None = None
 
 
-def factored_sum(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) -> int:
+def factor_sum(b: ArithmeticBuilder, plus: Sequence[int], minus: Sequence[int]) -> int:
     """Return the sum of nodes less the sum of others, common factors taken out.
 
     Args:
@@ -65,14 +65,14 @@ def factored_sum(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) -> in
         plus: Nodes that are no negations.
         minus: Likewise.
     """
-    if not 2 <= len(plus) + len(minus) <= _LONGEST_SUM:
+    if not 2 <= len(plus) + len(minus) <= _MAX_SUM_LENGTH:
         return b.plain_sum(plus, minus)
-    plus, minus = _over_one_divisor(b, plus, minus)
+    plus, minus = _join_quotients(b, plus, minus)
     signed = [*((1, node) for node in plus), *((-1, node) for node in minus)]
-    return _collect(b, [_Term(sign, b.factors(node), node) for sign, node in signed])
+    return _factor_terms(b, [_FactoredTerm(sign, b.factors(node), node) for sign, node in signed])
 
 
-def _over_one_divisor(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) -> tuple[list[int], list[int]]:
+def _join_quotients(b: ArithmeticBuilder, plus: Sequence[int], minus: Sequence[int]) -> tuple[list[int], list[int]]:
     """Join quotients with the same divisor: x/d + y/d → (x + y)/d."""
     quotients: dict[int, list[tuple[int, int, int]]] = {}  # by divisor: side, node, and what is divided
     rest: tuple[list[int], list[int]] = ([], [])
@@ -95,26 +95,26 @@ def _over_one_divisor(b: Arithmetic, plus: Sequence[int], minus: Sequence[int]) 
     return rest
 
 
-def _collect(b: Arithmetic, terms: list[_Term]) -> int:
+def _factor_terms(b: ArithmeticBuilder, terms: list[_FactoredTerm]) -> int:
     """Return the sum of terms, taking out the most frequent common factors first, recursively."""
     plus: list[int] = []
     minus: list[int] = []
-    counts = _shared_factors(b, terms)
-    while (shared := _most_frequent(b, counts)) is not None:
+    counts = _count_shared_factors(b, terms)
+    while (shared := _most_frequent_factor(b, counts)) is not None:
         inside = [term for term in terms if shared in term.factors]
         terms = [term for term in terms if shared not in term.factors]
         for term in inside:
             for factor in set(term.factors) & counts.keys():
                 counts[factor] -= 1
-        common = _common(inside)
-        plus.append(b.mul(b.product(common), _collect(b, [_without(term, common) for term in inside])))
+        common = _common_factors(inside)
+        plus.append(b.mul(b.product(common), _factor_terms(b, [_divide_term(term, common) for term in inside])))
     for term in terms:
         node = b.product(term.factors) if term.node is None else term.node
         (plus if term.sign > 0 else minus).append(node)
     return b.plain_sum(plus, minus)
 
 
-def _shared_factors(b: Arithmetic, terms: Sequence[_Term]) -> dict[int, int]:
+def _count_shared_factors(b: ArithmeticBuilder, terms: Sequence[_FactoredTerm]) -> dict[int, int]:
     """Count the terms that have each factor, for factors of more than one term; numbers do not count."""
     counts: dict[int, int] = {}
     for term in terms:
@@ -123,13 +123,13 @@ def _shared_factors(b: Arithmetic, terms: Sequence[_Term]) -> dict[int, int]:
     return {factor: count for factor, count in counts.items() if count > 1 and b.rank(factor) > 0}
 
 
-def _most_frequent(b: Arithmetic, counts: Mapping[int, int]) -> int | None:
+def _most_frequent_factor(b: ArithmeticBuilder, counts: Mapping[int, int]) -> int | None:
     """Return the factor in most terms; of several the most variable one, so that the rest may be constant."""
     most = max(counts.values(), default=0)
     return max((b.rank(node), node) for node, count in counts.items() if count == most)[1] if most > 1 else None
 
 
-def _common(terms: Sequence[_Term]) -> list[int]:
+def _common_factors(terms: Sequence[_FactoredTerm]) -> list[int]:
     """Return the factors that all terms have; as one product, its constant part becomes one number."""
     common = Counter(terms[0].factors)
     for term in terms[1:]:
@@ -137,9 +137,9 @@ def _common(terms: Sequence[_Term]) -> list[int]:
     return list(common.elements())
 
 
-def _without(term: _Term, taken: Sequence[int]) -> _Term:
+def _divide_term(term: _FactoredTerm, taken: Sequence[int]) -> _FactoredTerm:
     """Return a term with the given factors removed; its node is unknown afterwards."""
     factors = list(term.factors)
     for factor in taken:
         factors.remove(factor)
-    return _Term(term.sign, factors)
+    return _FactoredTerm(term.sign, factors)

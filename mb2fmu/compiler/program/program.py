@@ -17,17 +17,28 @@ import numpy.typing as npt
 from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
 
 __all__ = [
-    "BINARY", "LEAF_OPERATIONS", "TERNARY", "UNARY", "Block", "Entry", "Layout", "Op", "Program", "System", "Table",
-    "constants_of", "first_memory",
+    "BINARY_OPERATIONS",
+    "LEAF_OPERATIONS",
+    "TERNARY_OPERATIONS",
+    "UNARY_OPERATIONS",
+    "Block",
+    "Entry",
+    "Layout",
+    "Op",
+    "Program",
+    "Table",
+    "WrittenOutSystem",
+    "read_constant_results",
+    "read_initial_memory",
 ]  # fmt: skip
 
 
-UNARY = select_operations(lambda row: row.arity == 1)
-BINARY = select_operations(lambda row: row.arity == 2)
-TERNARY = select_operations(lambda row: row.arity == 3)
+UNARY_OPERATIONS = select_operations(lambda row: row.arity == 1)
+BINARY_OPERATIONS = select_operations(lambda row: row.arity == 2)
+TERNARY_OPERATIONS = select_operations(lambda row: row.arity == 3)
 
 _ARITY_TABLE, _ARITY_BLOCK = 4, 5
-_ARITY = np.array(
+_OPERATION_ARITY = np.array(
     [
         OPERATIONS[op].arity if op in OPERATIONS else {Op.TABLE: _ARITY_TABLE, Op.BLOCK: _ARITY_BLOCK}.get(op, 0)
         for op in Op
@@ -101,7 +112,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class WrittenOutSystem:
     """A symmetric linear system A x = b that is written out in nodes, for whoever differentiates its solution.
 
     Attributes:
@@ -123,10 +134,10 @@ class System:
         """Every node of the system."""
         return (*self.matrix, *self.right, *self.solution, *self.rows, *self.pivots)
 
-    def renumbered(self, node: Sequence[int] | npt.NDArray[np.int32]) -> System:
+    def renumber_nodes(self, node: Sequence[int] | npt.NDArray[np.int32]) -> WrittenOutSystem:
         """Return the system with other node numbers."""
         groups = (self.matrix, self.right, self.solution, self.rows, self.pivots)
-        return System(*(tuple(int(node[i]) for i in group) for group in groups))
+        return WrittenOutSystem(*(tuple(int(node[i]) for i in group) for group in groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +211,13 @@ class Program:
     tables: tuple[Table, ...]
     entries: Mapping[str, Entry]
     bodies: tuple[Program, ...] = ()
-    systems: tuple[System, ...] = ()
+    systems: tuple[WrittenOutSystem, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_arrays(self)
-        _check_bodies(self)
+        _check_node_arrays(self)
+        _check_newton_bodies(self)
         _check_leaves(self)
-        _check_order(self)
+        _check_operand_order(self)
         for name, entry in self.entries.items():
             assert name == entry.name, f"entry {entry.name} stored as {name}"
             assert all(0 <= result < len(self.op) for result in entry.results), f"{name} names a node that is not there"
@@ -218,9 +229,9 @@ class Program:
         """Return the nodes that a node reads; for a block's result those that the block and its factors read."""
         op = Op(self.op[node])
         a, b, c = int(self.a[node]), int(self.b[node]), int(self.c[node])
-        if op in BINARY:
+        if op in BINARY_OPERATIONS:
             return a, b
-        if op in UNARY:
+        if op in UNARY_OPERATIONS:
             return (a,)
         if op is Op.TABLE:
             return (c,)
@@ -233,7 +244,7 @@ class Program:
     def all_operands(self, stop: int | None = None) -> list[tuple[int, ...]]:
         """Return the operands of every node (before ``stop``) at once, much faster than one by one."""
         blocks = [self.block_operands(i) for i in range(len(self.blocks))]
-        arity = _ARITY[self.op[:stop]]
+        arity = _OPERATION_ARITY[self.op[:stop]]
         result: list[tuple[int, ...]] = list(zip(self.a[:stop].tolist(), self.b[:stop].tolist(), strict=True))
         others = np.flatnonzero(arity != 2)
         columns = (arity, self.a, self.b, self.c)
@@ -255,7 +266,7 @@ class Program:
             The first operands, the second ones; -1 where there is none, so that what stands behind the last node is
             read; and all operands of the nodes that have others (selections, results of blocks), by node.
         """
-        arity = _ARITY[self.op[:stop]]
+        arity = _OPERATION_ARITY[self.op[:stop]]
         first = np.where((arity == 1) | (arity == 2), self.a[:stop], -1)
         is_table = arity == _ARITY_TABLE
         first[is_table] = self.c[:stop][is_table]
@@ -271,18 +282,18 @@ class Program:
         return (*self.blocks[block.factor].operands, *block.operands)
 
 
-def first_memory(program: Program) -> tuple[float, ...]:
+def read_initial_memory(program: Program) -> tuple[float, ...]:
     """Return the initial discrete memory; empty where there is none."""
-    return constants_of(program, "first_memory")
+    return read_constant_results(program, "first_memory")
 
 
-def constants_of(program: Program, name: str) -> tuple[float, ...]:
+def read_constant_results(program: Program, name: str) -> tuple[float, ...]:
     """Return the results of an entry point that are numbers all; empty where there is no such entry point."""
     entry = program.entries.get(name)
     return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()
 
 
-def _check_arrays(program: Program) -> None:
+def _check_node_arrays(program: Program) -> None:
     """Make the node arrays read-only and check that they have one length and known operations."""
     n = len(program.op)
     for array in (program.op, program.a, program.b, program.c, program.constants):
@@ -291,7 +302,7 @@ def _check_arrays(program: Program) -> None:
     assert n == 0 or program.op.max() <= max(Op), "unknown operation"
 
 
-def _check_bodies(program: Program) -> None:
+def _check_newton_bodies(program: Program) -> None:
     """Check that every Newton block has a body of its size, which reads no outer node."""
     for block in program.blocks:
         if block.kind == "newton":
@@ -325,13 +336,13 @@ def _check_leaves(program: Program) -> None:
         assert not len(index) or (index.min() >= 0 and index.max() < size), f"{op.name} reads what is not there"
 
 
-def _check_order(program: Program) -> None:
+def _check_operand_order(program: Program) -> None:
     """Check that operands come before the nodes that read them."""
     op, ids = program.op, np.arange(len(program.op))
     reads = {
-        "a": UNARY | BINARY | TERNARY,
-        "b": BINARY | TERNARY,
-        "c": TERNARY | {Op.TABLE},
+        "a": UNARY_OPERATIONS | BINARY_OPERATIONS | TERNARY_OPERATIONS,
+        "b": BINARY_OPERATIONS | TERNARY_OPERATIONS,
+        "c": TERNARY_OPERATIONS | {Op.TABLE},
     }
     for name, ops in reads.items():
         mask = np.isin(op, [int(o) for o in ops])

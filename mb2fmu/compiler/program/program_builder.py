@@ -24,20 +24,23 @@ import mpmath
 import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_runtime import IEEE
-from mb2fmu.compiler.program.factoring import factored_sum
-from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
-from mb2fmu.compiler.program.scalar_graph import MarkedNodes
+from mb2fmu.compiler.program.factoring import factor_sum
+from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table, WrittenOutSystem
+from mb2fmu.compiler.program.scalar_graph import ScalarGraphWithSwitches
 from mb2fmu.model.scalar_operations import OPERATIONS, select_operations
 
-_ODD, _EVEN = select_operations(lambda row: row.parity == "odd"), select_operations(lambda row: row.parity == "even")
-_COMMUTATIVE = select_operations(lambda row: row.symmetric)
+_ODD_FUNCTIONS, _EVEN_FUNCTIONS = (
+    select_operations(lambda row: row.parity == "odd"),
+    select_operations(lambda row: row.parity == "even"),
+)
+_COMMUTATIVE_OPERATIONS = select_operations(lambda row: row.symmetric)
 # members of an enumeration are slow to look up, and these are asked for at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
-_MOST_FACTORS = 16  # a product of products unfolds without end
-_LARGEST_PRODUCT = 64  # higher powers are left to pow()
+_MAX_FACTORS = 16  # a product of products unfolds without end
+_MAX_PRODUCT_SIZE = 64  # higher powers are left to pow()
 
 
-class ProgramBuilder(MarkedNodes):
+class ProgramBuilder(ScalarGraphWithSwitches):
     """Builds one Program.
 
     Args:
@@ -50,7 +53,7 @@ class ProgramBuilder(MarkedNodes):
         self._blocks: list[Block] = []
         self._block_index: dict[Block, int] = {}
         self._bodies: list[Program] = []
-        self._systems: dict[System, None] = {}
+        self._systems: dict[WrittenOutSystem, None] = {}
         self._tables: list[Table] = []
         self._table_index: dict[Table, int] = {}
         self._entries: dict[str, Entry] = {}
@@ -169,7 +172,7 @@ class ProgramBuilder(MarkedNodes):
         """a / b."""
         x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
-            return self.constant(evaluate(Op.DIV, x, y))
+            return self.constant(evaluate_operation(Op.DIV, x, y))
         if x == 0.0:
             return a
         if a == b:
@@ -192,7 +195,7 @@ class ProgramBuilder(MarkedNodes):
     def power(self, a: int, b: int) -> int:
         """a to the power b; numbers that are multiples of ½ become products, square roots and quotients."""
         exponent = self._value[b]
-        if exponent is None or not (abs(exponent) <= _LARGEST_PRODUCT and 2 * exponent == int(2 * exponent)):
+        if exponent is None or not (abs(exponent) <= _MAX_PRODUCT_SIZE and 2 * exponent == int(2 * exponent)):
             if self._value[a] == 1.0:
                 return a
             return self._folded(Op.POW, a, b)
@@ -220,7 +223,7 @@ class ProgramBuilder(MarkedNodes):
         count = len(plus) + len(minus)
         if count < 2 or (count == 2 and not self._share_factor(*plus, *minus)):  # most sums
             return self._added(plus, minus)
-        return factored_sum(self, plus, minus)
+        return factor_sum(self, plus, minus)
 
     def _share_factor(self, a: int, b: int) -> bool:
         """Return whether a + b can be factored: equal terms, a common factor, or a common divisor."""
@@ -276,7 +279,7 @@ class ProgramBuilder(MarkedNodes):
                 stack += [self._a[last], self._b[last]]
             else:
                 found.append(last)
-            if len(found) + len(stack) > _MOST_FACTORS:
+            if len(found) + len(stack) > _MAX_FACTORS:
                 return [node]
         return found
 
@@ -302,11 +305,11 @@ class ProgramBuilder(MarkedNodes):
         if op is Op.NEG:
             return self.neg(a)
         if value is not None:
-            return self.constant(evaluate(op, value))
+            return self.constant(evaluate_operation(op, value))
         inner = self._op[a]
-        if inner == _NEG and op in _ODD:
+        if inner == _NEG and op in _ODD_FUNCTIONS:
             return self.neg(self.unary(op, self._a[a]))
-        if inner == _NEG and op in _EVEN:
+        if inner == _NEG and op in _EVEN_FUNCTIONS:
             return self.unary(op, self._a[a])
         if inner == op and op in {Op.ABS, Op.NOT, Op.FLOOR, Op.CEIL}:
             return self._a[a] if op is Op.NOT else a
@@ -321,8 +324,8 @@ class ProgramBuilder(MarkedNodes):
         """Return a binary node, folded where constants or equal operands decide it; commutative operands are sorted."""
         x, y = self._value[a], self._value[b]
         if x is not None and y is not None:
-            return self.constant(evaluate(op, x, y))
-        if op in _COMMUTATIVE and a > b:
+            return self.constant(evaluate_operation(op, x, y))
+        if op in _COMMUTATIVE_OPERATIONS and a > b:
             a, b, x, y = b, a, y, x
         if a == b and op in {Op.MIN, Op.MAX, Op.AND, Op.OR}:
             return a
@@ -385,7 +388,7 @@ class ProgramBuilder(MarkedNodes):
         if not (self.value(node) or 0.0) > 0.0:
             self._divisors["domains"].setdefault(node, clause)
 
-    def sign_that_sticks(self, argument: int, limit: int) -> int:
+    def sticking_sign_node(self, argument: int, limit: int) -> int:
         """Return the sign of an argument; while the argument is held at zero, it may be any value up to ± ``limit``.
 
         Signs of one argument with different limits are different ones: they look at 2, 4, … times the argument.
@@ -397,7 +400,7 @@ class ProgramBuilder(MarkedNodes):
                 return self.switch(sign)
             argument = self.mul(self.constant(2.0), argument)
 
-    def system(self, system: System) -> None:
+    def system(self, system: WrittenOutSystem) -> None:
         """Record that some nodes are the solution of a linear system."""
         self._systems[system] = None
 
@@ -431,7 +434,7 @@ class ProgramBuilder(MarkedNodes):
         """Remove an entry point."""
         del self._entries[name]
 
-    def adopt(self, program: Program) -> None:
+    def adopt_program(self, program: Program) -> None:
         """Take over the nodes of a program with their numbers: they are folded already.
 
         Args:
@@ -475,7 +478,7 @@ _B = ProgramBuilder
 _ARITHMETIC = {_ADD: _B.add, _SUB: _B.sub, _MUL: _B.mul, _DIV: _B.div, int(Op.POW): _B.power}
 
 
-def evaluate(op: Op, *values: float) -> float:
+def evaluate_operation(op: Op, *values: float) -> float:
     """Return the operation on numbers: inf and NaN as in IEEE 754, all else rounded to the nearest double."""
     row = OPERATIONS[op]
     with np.errstate(all="ignore"):

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from mb2fmu.compiler.program.program import Block, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 
-LEAF_GROUP: dict[Op, Group] = {
+LEAF_GROUPS: dict[Op, VariableGroup] = {
     Op.TIME: "time",
     Op.STATE: "states",
     Op.INPUT: "inputs",
@@ -20,7 +20,7 @@ LEAF_GROUP: dict[Op, Group] = {
 }
 
 
-_ARITHMETIC = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member of Op takes long to look up
+_ARITHMETIC_OPERATIONS = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member of Op takes long to look up
 
 
 class ProgramCopy:
@@ -48,10 +48,10 @@ class ProgramCopy:
         if program.blocks or len(builder):
             self._copy_nodes()
         else:
-            builder.adopt(program)
+            builder.adopt_program(program)
             self.node += range(len(program))
         for system in program.systems:
-            builder.system(system.renumbered(self.node))
+            builder.system(system.renumber_nodes(self.node))
         for name in program.entries if entries is None else entries:
             entry = program.entries[name]
             builder.entry(name, entry.labels, [self.node[result] for result in entry.results])
@@ -67,12 +67,12 @@ class ProgramCopy:
         """Build the copy of one node from the copies of its operands; the builder folds and shares it again."""
         program, b = self.program, self.builder
         op, operands = self._op[node], self._operands[node]
-        if op in _ARITHMETIC:  # nearly all of them
+        if op in _ARITHMETIC_OPERATIONS:  # nearly all of them
             return b.binary(op, self.node[operands[0]], self.node[operands[1]])
         op, index = Op(op), int(program.a[node])
         if op is Op.CONSTANT:
             return b.constant(float(program.constants[index]))
-        if op in LEAF_GROUP:
+        if op in LEAF_GROUPS:
             return self._leaf(op, index)
         if op is Op.BLOCK:
             return self._solved(index)[int(program.b[node])]
@@ -115,7 +115,7 @@ class ProgramCopy:
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
 
 
-def place(factor: Block, position: int) -> tuple[int, int]:
+def factor_entry_position(factor: Block, position: int) -> tuple[int, int]:
     """Return row and column of an operand of a factor block."""
     if factor.kind == "lu_factor":
         return divmod(position, factor.size)

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, System, Table
+from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table, WrittenOutSystem
 
-VERSION = 1
+PROGRAM_RECORD_VERSION = 1
 
 
-def to_record(program: Program) -> dict[str, Any]:
+def program_to_record(program: Program) -> dict[str, Any]:
     """Return the program by its fields; operations by their names, so that their numbers may change."""
     record = {
-        "version": VERSION,
+        "version": PROGRAM_RECORD_VERSION,
         "layout": {field.name: list(getattr(program.layout, field.name)) for field in fields(Layout)},
         "operations": [op.name for op in Op],
         "op": program.op.tolist(),
@@ -24,24 +24,24 @@ def to_record(program: Program) -> dict[str, Any]:
         "b": program.b.tolist(),
         "c": program.c.tolist(),
         "constants": [float(value).hex() for value in program.constants],
-        "blocks": [_plain(block) for block in program.blocks],
-        "systems": [_plain(system) for system in program.systems],
-        "tables": [_plain(table) for table in program.tables],
+        "blocks": [_record_fields(block) for block in program.blocks],
+        "systems": [_record_fields(system) for system in program.systems],
+        "tables": [_record_fields(table) for table in program.tables],
         "entries": {name: [list(entry.labels), list(entry.results)] for name, entry in program.entries.items()},
     }
     if program.bodies:
-        record["bodies"] = [to_record(body) for body in program.bodies]
+        record["bodies"] = [program_to_record(body) for body in program.bodies]
     return record
 
 
-def from_record(record: Mapping[str, Any]) -> Program:
-    """Return the program of :func:`to_record`.
+def program_from_record(record: Mapping[str, Any]) -> Program:
+    """Return the program of :func:`program_to_record`.
 
     Raises:
         ValueError: If the record is of another version, or breaks a law of programs.
     """
-    if record.get("version") != VERSION:
-        raise ValueError(f"a program of version {record.get('version')}, not {VERSION}")
+    if record.get("version") != PROGRAM_RECORD_VERSION:
+        raise ValueError(f"a program of version {record.get('version')}, not {PROGRAM_RECORD_VERSION}")
     try:
         known = np.array([int(Op[name]) for name in record["operations"]], dtype=np.uint8)
         return Program(
@@ -51,34 +51,34 @@ def from_record(record: Mapping[str, Any]) -> Program:
             b=np.array(record["b"], dtype=np.int32),
             c=np.array(record["c"], dtype=np.int32),
             constants=np.array([float.fromhex(text) for text in record["constants"]], dtype=np.float64),
-            blocks=tuple(Block(**_frozen(block)) for block in record["blocks"]),
-            systems=tuple(System(**_frozen(system)) for system in record.get("systems", ())),
-            tables=tuple(Table(**_frozen(table)) for table in record["tables"]),
+            blocks=tuple(Block(**_restore_tuples(block)) for block in record["blocks"]),
+            systems=tuple(WrittenOutSystem(**_restore_tuples(system)) for system in record.get("systems", ())),
+            tables=tuple(Table(**_restore_tuples(table)) for table in record["tables"]),
             entries={
                 name: Entry(name, tuple(labels), tuple(results))
                 for name, (labels, results) in record["entries"].items()
             },
-            bodies=tuple(from_record(body) for body in record.get("bodies", ())),
+            bodies=tuple(program_from_record(body) for body in record.get("bodies", ())),
         )
     except (KeyError, TypeError, IndexError, AssertionError, OverflowError) as error:
         raise ValueError(f"no program: {type(error).__name__} {error}") from error
 
 
-def _plain(record: Any) -> dict[str, Any]:
+def _record_fields(record: Any) -> dict[str, Any]:
     """Return a record's fields as lists and numbers that JSON can hold."""
-    return {field.name: _listed(getattr(record, field.name)) for field in fields(record)}
+    return {field.name: _tuples_to_lists(getattr(record, field.name)) for field in fields(record)}
 
 
-def _listed(value: Any) -> Any:
+def _tuples_to_lists(value: Any) -> Any:
     """Turn tuples into lists, at every depth; leave anything else."""
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+    return [_tuples_to_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _frozen(record: Mapping[str, Any]) -> dict[str, Any]:
+def _restore_tuples(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a record read from JSON, with lists as tuples again."""
-    return {name: _tupled(value) for name, value in record.items()}
+    return {name: _lists_to_tuples(value) for name, value in record.items()}
 
 
-def _tupled(value: Any) -> Any:
+def _lists_to_tuples(value: Any) -> Any:
     """Turn lists into tuples, at every depth; leave anything else."""
-    return tuple(_tupled(item) for item in value) if isinstance(value, list) else value
+    return tuple(_lists_to_tuples(item) for item in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""``needed``: find the nodes and blocks that have to be evaluated for some results."""
+"""``find_needed_nodes``: find the nodes and blocks that have to be evaluated for some results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.program import Op, Program
 
 
-def needed(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def find_needed_nodes(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return masks over the nodes and over the blocks of a program.
 
     Args:

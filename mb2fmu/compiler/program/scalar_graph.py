@@ -13,7 +13,7 @@ _CONSTANT = int(Op.CONSTANT)  # members of an enumeration are slow to look up
 _PARAMETER = int(Op.PARAMETER)
 
 
-class Nodes:
+class ScalarGraph:
     """Numbers nodes, finds equal ones again, and knows their rank: number, parameters only, anything."""
 
     def __init__(self) -> None:
@@ -170,10 +170,10 @@ class Nodes:
             value = self._values[self._a[node]]
             self._value[node] = value
             self._constants[value] = node
-        self._rank = _ranks(program)
+        self._rank = _node_ranks(program)
 
 
-def _ranks(program: Program) -> list[int]:
+def _node_ranks(program: Program) -> list[int]:
     """Return the rank of each node, see ``Nodes.rank``."""
     own = np.where(program.op <= Op.SEED, 2, 0)
     own[program.op == _CONSTANT] = 0
@@ -188,11 +188,11 @@ def _ranks(program: Program) -> list[int]:
     return ranks[:-1]
 
 
-SWITCHING = frozenset(map(int, (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.LT, Op.LE)))
+SWITCHING_OPERATIONS = frozenset(map(int, (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.MIN, Op.MAX, Op.LT, Op.LE)))
 """Operations that jump or have a kink on a surface; equality does at single points, and is no event."""
 
 
-class MarkedNodes(Nodes):
+class ScalarGraphWithSwitches(ScalarGraph):
     """Nodes, and which of them switch."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class MarkedNodes(Nodes):
         while self._op[inner] in {Op.NEG, Op.NOT}:
             inner = self._a[inner]
         positive = self._op[inner] == Op.ABS and self._op[self._a[inner]] in {Op.SQRT, Op.EXP}
-        if self._op[inner] in SWITCHING and self._rank[inner] > 1 and not positive:
+        if self._op[inner] in SWITCHING_OPERATIONS and self._rank[inner] > 1 and not positive:
             self._switches.setdefault(inner, "")
         return node
 
@@ -225,7 +225,7 @@ class MarkedNodes(Nodes):
         if inner in known:  # of a <= b the mode is that of b < a
             known[inner] = known[inner] or (otherwise if negated != (self._op[inner] == Op.LE) else holds)
 
-    def without_events(self, node: int) -> int:
+    def unmark_switches(self, node: int) -> int:
         """Remove the marks of :meth:`switch` from all nodes that a node needs. Returns the node."""
         stack, seen = [node], {node}
         while stack:

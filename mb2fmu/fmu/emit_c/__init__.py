@@ -11,41 +11,47 @@ bounded size; equal input gives equal bytes; warnings of compilers are errors he
 variables, and must not change the equations.
 """
 
-from mb2fmu.fmu.emit_c.batch_printing import PROBE, emit_batch, emit_ensemble, emit_probe, unit_runs
-from mb2fmu.fmu.emit_c.component_module import WORLD, component_manifest, emit_component
-from mb2fmu.fmu.emit_c.fmu_sources import (
-    NAMES,
-    Motion,
-    emit,
-    emit_derivatives,
-    emit_motion,
-    is_derived,
-    is_motion,
-    is_seldom,
-    translation_units,
+from mb2fmu.fmu.emit_c.batch_printing import (
+    PROCESSOR_PROBE,
+    emit_batch_function,
+    emit_batch_integrator,
+    emit_processor_probe,
+    read_batch_fmu_sources,
 )
-from mb2fmu.fmu.emit_c.standalone_program import HeldInputs, emit_standalone
-from mb2fmu.fmu.emit_c.web_module import emit_web
+from mb2fmu.fmu.emit_c.component_module import WIT_WORLD, emit_component, emit_component_manifest
+from mb2fmu.fmu.emit_c.fmu_sources import (
+    FUNCTION_NAMES_HEADER,
+    MotionSources,
+    emit_derivative_sources,
+    emit_fmu_sources,
+    emit_motion_sources,
+    has_derivatives,
+    has_motion_equations,
+    is_seldom_evaluated,
+    list_translation_units,
+)
+from mb2fmu.fmu.emit_c.standalone_program import ExperimentInputs, emit_standalone
+from mb2fmu.fmu.emit_c.web_module import emit_web_module
 
 __all__ = [
-    "NAMES",
-    "PROBE",
-    "WORLD",
-    "HeldInputs",
-    "Motion",
-    "component_manifest",
-    "emit",
-    "emit_batch",
+    "FUNCTION_NAMES_HEADER",
+    "PROCESSOR_PROBE",
+    "WIT_WORLD",
+    "ExperimentInputs",
+    "MotionSources",
+    "emit_batch_function",
+    "emit_batch_integrator",
     "emit_component",
-    "emit_derivatives",
-    "emit_ensemble",
-    "emit_motion",
-    "emit_probe",
+    "emit_component_manifest",
+    "emit_derivative_sources",
+    "emit_fmu_sources",
+    "emit_motion_sources",
+    "emit_processor_probe",
     "emit_standalone",
-    "emit_web",
-    "is_derived",
-    "is_motion",
-    "is_seldom",
-    "translation_units",
-    "unit_runs",
+    "emit_web_module",
+    "has_derivatives",
+    "has_motion_equations",
+    "is_seldom_evaluated",
+    "list_translation_units",
+    "read_batch_fmu_sources",
 ]

@@ -1,4 +1,4 @@
-"""``emit_batch``: print an entry point of a Program for many instances at once, as a library of its own.
+"""``emit_batch_function``: print an entry point of a Program for many instances at once, as a library of its own.
 
 Every value is a vector with one lane per instance (``runtime/batch.h``), so all the ways in which functions are printed
 (parts, loops) serve here too, and each lane has the bits that the FMU's code has for that instance. Linear solves
@@ -10,54 +10,76 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Op, Program
-from mb2fmu.fmu.emit_c.equations_source import hoisted_places, print_bodies, printed_tables, required_nodes
-from mb2fmu.fmu.emit_c.fmu_sources import packaged, packaged_operations, render
-from mb2fmu.fmu.emit_c.function_signatures import Names, Signature
-from mb2fmu.fmu.emit_c.operation_code import lane_functions, operation_files
-from mb2fmu.fmu.emit_c.rolled_loop_printing import print_rolled
-from mb2fmu.fmu.emit_c.statement_schedule import Graph
+from mb2fmu.fmu.emit_c.equations_source import (
+    find_required_nodes,
+    place_hoisted_nodes,
+    print_lookup_tables,
+    print_newton_bodies,
+)
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, read_packaged_file, render_c_template
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
+from mb2fmu.fmu.emit_c.operation_code import list_lane_functions, list_operation_files
+from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
+from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.file_tree import FileTree
 
-_RUNTIME = (
+_RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),
     *("elementary_exponential.c", "linear_algebra.h", "lookup.h", "lookup.c", "batch.h", "batch_algebra.h"),
     "portability.h",
 )
 
-_MOST_IN_TWO_REGISTERS = 300
+_MAX_TWO_REGISTER_OPERATIONS = 300
 """Operations up to which motions have two registers to a value. With AVX2 a double pendulum (66 of them) is 1.3 times
 as fast so, a four-bar (540) as fast, a chain of seven links (2,000) half as fast: values in use leave the registers."""
 
-_STEPPING = ("batch_course.h", "batch_step_loop.h", "batch_dopri5.h", "dopri5.h", "batch_rosenbrock.h", "rodasp.h")
-Sparsity = tuple[Sequence[int], Sequence[int], Sequence[int]]
+_INTEGRATOR_FILES = (
+    "batch_course.h",
+    "batch_step_loop.h",
+    "batch_dopri5.h",
+    "dopri5.h",
+    "batch_rosenbrock.h",
+    "rodasp.h",
+)
+JacobianSparsity = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """Rows and columns of the entries of ∂x'/∂x that are not zero; rows of those of ∂x'/∂t."""
-Stored = Mapping[str, Sequence[tuple[int, int]]]
+StoredResults = Mapping[str, Sequence[tuple[int, int]]]
 """Name in C → place in ``y`` and node of each result."""
 
-_OWN = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")
-_LEAVES = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
+_WORK_PARAMETERS = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")
+_LEAF_ARRAYS = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
 
-PROBE = "mb2fmu_probe"
-"""A function of the library that :func:`emit_probe` prints: 2 where the processor has AVX-512, 1 where AVX2."""
+PROCESSOR_PROBE = "mb2fmu_probe"
+"""A function of the library that :func:`emit_processor_probe` prints: 2 where the processor has AVX-512, 1 where AVX2."""
 
 
-def emit_probe() -> FileTree:
+def emit_processor_probe() -> FileTree:
     """Print a library that tells the features of the processor."""
-    runtime = {name: packaged("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in ("processor.h", "portability.h")}
-    return FileTree({**runtime, "unit.c": render("probe.c.jinja", name=PROBE)}).under("sources")
+    runtime = {
+        name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in ("processor.h", "portability.h")
+    }
+    return FileTree({**runtime, "unit.c": render_c_template("probe.c.jinja", name=PROCESSOR_PROBE)}).move_under(
+        "sources"
+    )
 
 
-def emit_batch(program: Program, entry: str) -> FileTree:
+def emit_batch_function(program: Program, entry: str) -> FileTree:
     """Print a library with one function, ``mb2fmu_batch`` (``templates/batch.c.jinja``).
 
     Args:
         program: Any.
         entry: Name of an entry point.
     """
-    arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*_LEAVES.values(), "w")), *_OWN, "mb2fmu_reals y[]")
-    printed = _print(program, {"evaluate": _in_order(program, entry)}, arrays, {Op.TIME: "t", **_LEAVES})
+    arrays = (
+        *(f"const mb2fmu_reals {name}[]" for name in (*_LEAF_ARRAYS.values(), "w")),
+        *_WORK_PARAMETERS,
+        "mb2fmu_reals y[]",
+    )
+    printed = _print_entries(
+        program, {"evaluate": _results_in_order(program, entry)}, arrays, {Op.TIME: "t", **_LEAF_ARRAYS}
+    )
     layout = program.layout
     sizes = {
         "states": len(layout.states),
@@ -68,11 +90,13 @@ def emit_batch(program: Program, entry: str) -> FileTree:
         "results": len(program.entries[entry].results),
         "prepared": printed.prepared,
     }
-    text = render("batch.c.jinja", **printed.facts, vectors=1 + sum(sizes.values()) + printed.work, **sizes)
-    return _tree(program, text, _RUNTIME)
+    text = render_c_template("batch.c.jinja", **printed.facts, vectors=1 + sum(sizes.values()) + printed.work, **sizes)
+    return _library_sources(program, text, _RUNTIME_FILES)
 
 
-def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: int | None = None) -> FileTree:
+def emit_batch_integrator(
+    program: Program, jacobian: JacobianSparsity | None = None, judged: int | None = None
+) -> FileTree:
     """Print a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
 
     Args:
@@ -81,13 +105,17 @@ def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: in
         judged: So many states, the first ones, choose the step sizes; None: all.
     """
     names = ("rhs", "outputs", "project")
-    stores = {name: _in_order(program, name) for name in names if name in program.entries}
+    stores = {name: _results_in_order(program, name) for name in names if name in program.entries}
     layout = program.layout
     if jacobian is not None:
-        stores["jacobian"] = _placed(program, jacobian, len(layout.states) if judged is None else judged)
+        stores["jacobian"] = _jacobian_entries(program, jacobian, len(layout.states) if judged is None else judged)
     leaves: dict[Op, str] = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
-    arrays = (*(f"const mb2fmu_reals {name}[]" for name in (*leaves.values(), "w")), *_OWN, "mb2fmu_reals y[]")
-    printed = _print(program, stores, arrays, {Op.TIME: "t", **leaves})
+    arrays = (
+        *(f"const mb2fmu_reals {name}[]" for name in (*leaves.values(), "w")),
+        *_WORK_PARAMETERS,
+        "mb2fmu_reals y[]",
+    )
+    printed = _print_entries(program, stores, arrays, {Op.TIME: "t", **leaves})
 
     def count(entry: str) -> int:
         return len(program.entries[entry].results) if entry in program.entries else 0
@@ -103,27 +131,30 @@ def emit_ensemble(program: Program, jacobian: Sparsity | None = None, judged: in
         "work": printed.work,
         "implicit": int(jacobian is not None),
     }
-    operations = sum(operation_count(program, name).total() for name in stores if name not in {"outputs", "project"})
-    registers = 2 if operations <= _MOST_IN_TWO_REGISTERS else 1
-    text = render("ensemble.c.jinja", **printed.facts, sizes=sizes, registers=registers)
-    return _tree(program, text, (*_RUNTIME, *_STEPPING))
+    operations = sum(count_operations(program, name).total() for name in stores if name not in {"outputs", "project"})
+    registers = 2 if operations <= _MAX_TWO_REGISTER_OPERATIONS else 1
+    text = render_c_template("ensemble.c.jinja", **printed.facts, sizes=sizes, registers=registers)
+    return _library_sources(program, text, (*_RUNTIME_FILES, *_INTEGRATOR_FILES))
 
 
-def unit_runs() -> dict[str, bytes]:
+def read_batch_fmu_sources() -> dict[str, bytes]:
     """Return the code of a library that runs an FMU of FMI 2 repeatedly, ``mb2fmu_unit_runs``: file name → content."""
     headers = ("fmi2FunctionTypes.h", "fmi2TypesPlatform.h")
     return {
-        **{name: packaged("mb2fmu.fmu.emit_c", f"fmi_headers/{name}") for name in headers},
-        **{name: packaged("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in ("batch_course.h", "batch_unit.c")},
+        **{name: read_packaged_file("mb2fmu.fmu.emit_c", f"fmi_headers/{name}") for name in headers},
+        **{
+            name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}")
+            for name in ("batch_course.h", "batch_unit.c")
+        },
     }
 
 
-def _in_order(program: Program, entry: str) -> list[tuple[int, int]]:
+def _results_in_order(program: Program, entry: str) -> list[tuple[int, int]]:
     """Return place in ``y`` and node of each result."""
     return list(enumerate(program.entries[entry].results))
 
 
-def _placed(program: Program, jacobian: Sparsity, n: int) -> list[tuple[int, int]]:
+def _jacobian_entries(program: Program, jacobian: JacobianSparsity, n: int) -> list[tuple[int, int]]:
     """Return the non-zero entries of ∂x'/∂x row by row, by the n first states, then ∂x'/∂t."""
     behind = n * len(program.layout.states)
     by_state, by_time = (program.entries[name].results for name in ("jacobian", "jacobian_time"))
@@ -135,7 +166,7 @@ def _placed(program: Program, jacobian: Sparsity, n: int) -> list[tuple[int, int
 
 
 @dataclass(frozen=True, slots=True)
-class _Printed:
+class _PrintedEntries:
     """Entry points as C.
 
     Attributes:
@@ -149,40 +180,42 @@ class _Printed:
     work: int
 
 
-def _print(program: Program, stored: Stored, arrays: Sequence[str], leaves: dict[Op, str]) -> _Printed:
+def _print_entries(
+    program: Program, stored: StoredResults, arrays: Sequence[str], leaves: dict[Op, str]
+) -> _PrintedEntries:
     """Print ``batch_prepare`` and the functions ``batch_…``, which share its results."""
     results = [node for stores in stored.values() for _, node in stores]
-    graph = Graph(program)
-    hoisted = graph.of_parameters & ~graph.is_leaf
-    names = Names(
-        prepared=hoisted_places(graph, results, hoisted),
-        pivots=required_nodes(program, "pivots"),
-        divisors=required_nodes(program, "divisors"),
-        domains=required_nodes(program, "domains"),
+    graph = ScheduledGraph(program)
+    hoisted = graph.parameter_only_mask & ~graph.is_leaf
+    names = SharedCNames(
+        prepared=place_hoisted_nodes(graph, results, hoisted),
+        pivots=find_required_nodes(program, "pivots"),
+        divisors=find_required_nodes(program, "divisors"),
+        domains=find_required_nodes(program, "domains"),
     )
-    bodies, inner = print_bodies(program, names, batch=True)
-    prepare = Signature(
+    bodies, inner = print_newton_bodies(program, names, batch=True)
+    prepare = FunctionSignature(
         "batch_prepare",
-        ("const mb2fmu_reals p[]", "mb2fmu_reals w[]", *_OWN),
+        ("const mb2fmu_reals p[]", "mb2fmu_reals w[]", *_WORK_PARAMETERS),
         {Op.PARAMETER: "p"},
         batch=True,
     )
     places = [(f"w[{place}]", node) for node, place in names.prepared.items()]
-    functions = [print_rolled(graph, prepare, places, names)]
+    functions = [print_function_with_loops(graph, prepare, places, names)]
     for name, places_of_results in stored.items():
-        signature = Signature(f"batch_{name}", ("mb2fmu_reals t", *arrays), leaves, batch=True)
+        signature = FunctionSignature(f"batch_{name}", ("mb2fmu_reals t", *arrays), leaves, batch=True)
         stores = [(f"y[{i}]", node) for i, node in places_of_results]
-        functions.append(print_rolled(graph, signature, stores, names, given=hoisted))
+        functions.append(print_function_with_loops(graph, signature, stores, names, given=hoisted))
     facts: dict[str, object] = {
         "functions": (*bodies, *functions),
-        "files": operation_files(program),
-        "lanes": lane_functions(program),
-        "tables": printed_tables(program, names, inner),
+        "files": list_operation_files(program),
+        "lanes": list_lane_functions(program),
+        "tables": print_lookup_tables(program, names, inner),
     }
-    return _Printed(facts, len(places), max(function.work for function in functions))
+    return _PrintedEntries(facts, len(places), max(function.work for function in functions))
 
 
-def _tree(program: Program, text: bytes, names: Sequence[str]) -> FileTree:
+def _library_sources(program: Program, text: bytes, names: Sequence[str]) -> FileTree:
     """Return the sources of a library."""
-    runtime = {name: packaged("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in names}
-    return FileTree({**runtime, **packaged_operations(program), "unit.c": text}).under("sources")
+    runtime = {name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in names}
+    return FileTree({**runtime, **read_operation_files(program), "unit.c": text}).move_under("sources")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from mb2fmu.fmu.emit_c.fmu_sources import packaged, render, translation_units
+from mb2fmu.fmu.emit_c.fmu_sources import list_translation_units, read_packaged_file, render_c_template
 from mb2fmu.fmu.file_tree import FileTree
 
-NAME = "org.modelica.fmi-ls-wasm"
+LAYERED_STANDARD_NAME = "org.modelica.fmi-ls-wasm"
 """Of the layered standard: of its folder below ``extra/``, too (FMI 3.0.2, section 2.5.3)."""
-DRAFT = "0.1.0"
+LAYERED_STANDARD_DRAFT = "0.1.0"
 """Its version: the working draft of 2026-07-08. It says itself that everything in it may change."""
-WORLD = "unit"
+WIT_WORLD = "unit"
 """What ``unit.wit`` calls the union of the draft's two worlds that an FMU serves."""
 
-_FIXED = MappingProxyType(
+_FIXED_FILES = MappingProxyType(
     {name: f"component/{name}" for name in ("component.c", "component_exports.h", "component_methods.h")}
 )
 
@@ -33,12 +33,12 @@ def emit_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
         Files of one folder, with ``wit/unit.wit``, and the names of those that a compiler is given.
     """
     files = {path.removeprefix("sources/"): sources[path] for path in sources if path.endswith((".c", ".h"))}
-    files |= {name: packaged("mb2fmu.fmu.emit_c", path) for name, path in _FIXED.items()}
-    files["wit/unit.wit"] = render("unit.wit.jinja")
-    return FileTree(files), ("component.c", *translation_units(sources))
+    files |= {name: read_packaged_file("mb2fmu.fmu.emit_c", path) for name, path in _FIXED_FILES.items()}
+    files["wit/unit.wit"] = render_c_template("unit.wit.jinja")
+    return FileTree(files), ("component.c", *list_translation_units(sources))
 
 
-def component_manifest() -> FileTree:
+def emit_component_manifest() -> FileTree:
     """Return ``extra/org.modelica.fmi-ls-wasm/manifest.xml``, which announces an FMU's component."""
-    text = render("component_manifest.xml.jinja", name=NAME, version=DRAFT)
-    return FileTree({f"extra/{NAME}/manifest.xml": text})
+    text = render_c_template("component_manifest.xml.jinja", name=LAYERED_STANDARD_NAME, version=LAYERED_STANDARD_DRAFT)
+    return FileTree({f"extra/{LAYERED_STANDARD_NAME}/manifest.xml": text})

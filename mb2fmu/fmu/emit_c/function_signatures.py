@@ -9,7 +9,7 @@ from mb2fmu.compiler.program.program import Op
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class FunctionSignature:
     """Name and arguments of a function to print.
 
     Attributes:
@@ -19,7 +19,7 @@ class Signature:
         zeros: Lvalues that are set to zero.
         batch: Values are vectors, one lane per instance (runtime/batch.h); ``mb2fmu_words lost[]`` is one of the
             parameters.
-        seldom: It is evaluated so seldom that it is compiled quickly, apart: other translation units know it.
+        compiled_quickly: It is evaluated so seldom that it is compiled quickly, apart: other translation units know it.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Signature:
     leaves: dict[Op, str]
     zeros: tuple[str, ...] = ()
     batch: bool = False
-    seldom: bool = False
+    compiled_quickly: bool = False
 
     @property
     def stem(self) -> str:
@@ -37,12 +37,12 @@ class Signature:
     @property
     def function(self) -> str:
         """Name of the function in C."""
-        return f"MB2FMU_UNIT(any_{self.stem})" if self.seldom else self.name
+        return f"MB2FMU_UNIT(any_{self.stem})" if self.compiled_quickly else self.name
 
     @property
     def linkage(self) -> str:
         """Beginning of the function's definition."""
-        return "int" if self.seldom else "static int"
+        return "int" if self.compiled_quickly else "static int"
 
     @property
     def real(self) -> str:
@@ -56,7 +56,7 @@ class Signature:
 
 
 @dataclass(slots=True)
-class Names:
+class SharedCNames:
     """Names shared by the functions of one unit.
 
     Attributes:
@@ -85,43 +85,45 @@ class Names:
 
     def singular(self, name: str) -> int:
         """Return the failure number of this linear solve."""
-        return self.clause(f"the matrix of {name} is singular")
+        return self.domain_failure(f"the matrix of {name} is singular")
 
-    def no_solution(self, name: str) -> int:
+    def no_solution_failure(self, name: str) -> int:
         """Return the failure number of a Newton solve without a solution."""
-        return self.clause(f"no solution is found for {name}")
+        return self.domain_failure(f"no solution is found for {name}")
 
-    def other_branch(self, name: str) -> int:
+    def other_branch_failure(self, name: str) -> int:
         """Return the failure number of a Newton solve that ends on another branch."""
         head, colon, rest = name.partition(":")
-        return self.clause(f"a solution is found for {head} on another branch of the assembly only{colon}{rest}")
+        return self.domain_failure(
+            f"a solution is found for {head} on another branch of the assembly only{colon}{rest}"
+        )
 
     def contradiction(self, name: str, rows: Sequence[str]) -> int:
         """Return the failure number of contradicting equations; ``work`` then holds the residual of each row.
 
         Lines behind the clause are the names of the rows.
         """
-        return self.clause(
+        return self.domain_failure(
             "\n".join([f"no solution is found for {name}: they contradict each other and stay open", *rows])
         )
 
-    def clause(self, wrong: str) -> int:
+    def domain_failure(self, wrong: str) -> int:
         """Return the failure number of a violated clause."""
         return self.failures.setdefault(wrong, len(self.failures) + 1)
 
 
-def body_name(index: int) -> str:
+def newton_body_name(index: int) -> str:
     """Return the name of the function of a Newton block's body."""
     return f"model_body_{index}"
 
 
-def factor_size(kind: str, n: int) -> int:
+def factor_storage_size(kind: str, n: int) -> int:
     """Return the number of doubles in the factors of an n × n matrix (runtime/linear_algebra.h)."""
     sizes = {"ldlt_factor": n * (n + 1) // 2, "least_norm_factor": 2 * n * n + n}
     return sizes.get(kind, n * (n + 1))
 
 
-def newton_work(n: int) -> int:
+def newton_work_size(n: int) -> int:
     """Return the number of doubles in Newton's work for n unknowns: MB2FMU_NEWTON_WORK of runtime/linear_algebra.h."""
     return (11 + 2 * n) * n
 

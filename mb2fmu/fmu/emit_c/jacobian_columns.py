@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.fmu.emit_c.c_literals import listed
-from mb2fmu.fmu.emit_c.function_signatures import Signature
-from mb2fmu.fmu.emit_c.straight_line_printing import head
+from mb2fmu.fmu.emit_c.c_literals import format_array_elements
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature
+from mb2fmu.fmu.emit_c.straight_line_printing import format_function_head
 
 
-def jacobian_by_columns(
+def print_coloured_jacobian(
     *,
-    signature: Signature,
+    signature: FunctionSignature,
     tangent: str,
     memory: int,
     seeds: int,
@@ -35,14 +35,14 @@ def jacobian_by_columns(
         columns: Of each of these.
     """
     n = len(colours)
-    runs = _runs(rows, columns)
+    runs = _consecutive_runs(rows, columns)
     order = sorted(range(n), key=lambda column: (colours[column], column))
     ends = [bisect_right(order, colour, key=colours.__getitem__) for colour in range(max(colours, default=0) + 1)]
-    return f"""{_table("jacobian_colour", colours)}
-{_table("jacobian_order", order)}
-{_table("jacobian_end", ends)}
-{_table("jacobian_runs", [number for run in runs for number in run])}
-{head(signature.linkage, signature.function, signature.parameters)}
+    return f"""{_print_integer_table("jacobian_colour", colours)}
+{_print_integer_table("jacobian_order", order)}
+{_print_integer_table("jacobian_end", ends)}
+{_print_integer_table("jacobian_runs", [number for run in runs for number in run])}
+{format_function_head(signature.linkage, signature.function, signature.parameters)}
 {{
     double *const s = work + {memory};
     double *const out = s + {seeds};
@@ -75,7 +75,7 @@ def jacobian_by_columns(
 """
 
 
-def _runs(rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> list[tuple[int, int, int]]:
+def _consecutive_runs(rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> list[tuple[int, int, int]]:
     """Return runs of neighbours in a row: (row, first column, column behind the last one)."""
     first = np.ones(len(rows), dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1] + 1)
@@ -83,6 +83,6 @@ def _runs(rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> list[tup
     return list(zip(rows[first].tolist(), columns[first].tolist(), (columns[last] + 1).tolist(), strict=True))
 
 
-def _table(name: str, values: Sequence[int]) -> str:
+def _print_integer_table(name: str, values: Sequence[int]) -> str:
     """Return the C definition of a constant table of integers."""
-    return f"static const int {name}[{len(values)}] = {{\n{listed(values)}\n}};"
+    return f"static const int {name}[{len(values)}] = {{\n{format_array_elements(values)}\n}};"

@@ -18,31 +18,31 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op
-from mb2fmu.fmu.emit_c.statement_schedule import Angles, Graph, Statements
+from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph, SineCosineStatement, StatementSequence
 
-Address = tuple[str, int]
+ValueAddress = tuple[str, int]
 """What kind of array, and which element."""
 
 VALUE, SINE, COSINE, PREPARED = "value", "sine", "cosine", "prepared"
-_KINDS = (*(op.name for op in Op), VALUE, SINE, COSINE, PREPARED)
-_SHIFT = 38
+_ADDRESS_KINDS = (*(op.name for op in Op), VALUE, SINE, COSINE, PREPARED)
+_ADDRESS_KIND_SHIFT = 38
 """An address as a number: element + 2^38 × kind. What has no address has a kind of its own behind all others."""
 
-_WINDOW = 16
-_MOST_PERIODS = 8
-_LEAST_TURNS = 4
-_LOOKED_AT_TOGETHER = 1_000
-_LEAST_SAVED = 150
+_WINDOW_LENGTH = 16
+_MAX_TRIED_PERIODS = 8
+_MIN_ITERATIONS = 4
+_SEARCH_CHUNK = 1_000
+_MIN_SAVED_STATEMENTS = 150
 """Statements that a loop must spare: below, straight code is as small and faster."""
 
-LEAST_SAVED_ONCE = 24
+MIN_SAVED_STATEMENTS_QUICK = 24
 """The same where quick compiling is worth more."""
 
-Integers = npt.NDArray[np.int64]
+IntegerArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class StatementLoop:
     """A repeating run of statements.
 
     Attributes:
@@ -68,17 +68,17 @@ class Loop:
         """Number of statements that need not be printed."""
         return self.period * (self.turns - 1)
 
-    def widened(self, count: int) -> Loop:
+    def join_iterations(self, count: int) -> StatementLoop:
         """Return the loop with several turns joined into one; left-over turns are dropped."""
         steps = tuple(tuple(count * step for step in row) for row in self.steps) * count
-        return Loop(self.first, self.period * count, self.turns // count, steps)
+        return StatementLoop(self.first, self.period * count, self.turns // count, steps)
 
-    def piece(self, begin: int, turns: int) -> Loop:
+    def piece(self, begin: int, turns: int) -> StatementLoop:
         """Return some turns of the loop."""
-        return Loop(self.first + begin * self.period, self.period, turns, self.steps)
+        return StatementLoop(self.first + begin * self.period, self.period, turns, self.steps)
 
 
-class Addresses:
+class ValueAddresses:
     """Addresses of the values that statements read.
 
     Args:
@@ -93,49 +93,51 @@ class Addresses:
 
     def __init__(
         self,
-        graph: Graph,
-        statements: Statements,
+        graph: ScheduledGraph,
+        statements: StatementSequence,
         prepared: Mapping[int, int],
         marks: Mapping[int, int] | None = None,
     ) -> None:
         program = graph.program
         self.marks = marks or {}
-        self.codes = (np.arange(len(program), dtype=np.int64) + len(_KINDS)) << _SHIFT
+        self.codes = (np.arange(len(program), dtype=np.int64) + len(_ADDRESS_KINDS)) << _ADDRESS_KIND_SHIFT
         for op in LEAF_OPERATIONS - {Op.CONSTANT}:
             nodes = np.flatnonzero(program.op == op)
-            self.codes[nodes] = _first(op.name) + program.a[nodes].astype(np.int64)
+            self.codes[nodes] = _first_element_address(op.name) + program.a[nodes].astype(np.int64)
         for node in self.marks:
-            self.codes[node] = (node + len(_KINDS)) << _SHIFT
+            self.codes[node] = (node + len(_ADDRESS_KINDS)) << _ADDRESS_KIND_SHIFT
         for node, index in prepared.items():
-            self.codes[node] = _first(PREPARED) + index
+            self.codes[node] = _first_element_address(PREPARED) + index
         places = np.flatnonzero(statements.nodes >= 0)
-        self.codes[statements.nodes[places]] = _first(VALUE) + places
+        self.codes[statements.nodes[places]] = _first_element_address(VALUE) + places
         angles = 0
         for statement in statements.others.values():
-            if isinstance(statement, Angles):
+            if isinstance(statement, SineCosineStatement):
                 for sine, cosine in zip(statement.sines, statement.cosines, strict=True):
                     for node, kind in ((sine, SINE), (cosine, COSINE)):
                         if node >= 0:
-                            self.codes[node] = _first(kind) + angles
+                            self.codes[node] = _first_element_address(kind) + angles
                     angles += 1
 
     def places(self, nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """Return the places of the statements that compute some nodes; -1 where none of these does."""
-        codes = self.codes[nodes] - _first(VALUE)
-        return np.where((codes >= 0) & (codes < 1 << _SHIFT), codes, -1)
+        codes = self.codes[nodes] - _first_element_address(VALUE)
+        return np.where((codes >= 0) & (codes < 1 << _ADDRESS_KIND_SHIFT), codes, -1)
 
-    def of(self, node: int) -> Address | None:
+    def of(self, node: int) -> ValueAddress | None:
         """Return the address of a node, None if it has none: numbers, and results of linear solves."""
-        kind, element = divmod(int(self.codes[node]), 1 << _SHIFT)
-        return (_KINDS[kind], element) if kind < len(_KINDS) else None
+        kind, element = divmod(int(self.codes[node]), 1 << _ADDRESS_KIND_SHIFT)
+        return (_ADDRESS_KINDS[kind], element) if kind < len(_ADDRESS_KINDS) else None
 
 
-def _first(kind: str) -> int:
+def _first_element_address(kind: str) -> int:
     """Return the address of the first element of an array, as a number."""
-    return _KINDS.index(kind) << _SHIFT
+    return _ADDRESS_KINDS.index(kind) << _ADDRESS_KIND_SHIFT
 
 
-def find_loops(graph: Graph, statements: Statements, addresses: Addresses, least: int | None = None) -> list[Loop]:
+def find_loops(
+    graph: ScheduledGraph, statements: StatementSequence, addresses: ValueAddresses, least: int | None = None
+) -> list[StatementLoop]:
     """Find loops that do not overlap, in order.
 
     Args:
@@ -144,35 +146,37 @@ def find_loops(graph: Graph, statements: Statements, addresses: Addresses, least
         addresses: Of what they read.
         least: How many statements each of them must spare; None: as many as pay where code is evaluated all the time.
     """
-    if len(statements) <= _WINDOW:
+    if len(statements) <= _WINDOW_LENGTH:
         return []
-    return _Search(graph, statements, addresses, _LEAST_SAVED if least is None else least).loops()
+    return _LoopSearch(graph, statements, addresses, _MIN_SAVED_STATEMENTS if least is None else least).loops()
 
 
-class _Search:
+class _LoopSearch:
     """Searches for loops.
 
     At each place the periods in question are the distances to the next places where the same kinds of statements begin.
     All of them are looked at together; the few that four turns in a row speak for are followed to their ends.
     """
 
-    def __init__(self, graph: Graph, statements: Statements, addresses: Addresses, least: int) -> None:
-        self._kinds = _kinds(graph, statements, addresses.marks)
+    def __init__(
+        self, graph: ScheduledGraph, statements: StatementSequence, addresses: ValueAddresses, least: int
+    ) -> None:
+        self._kinds = _statement_keys(graph, statements, addresses.marks)
         operands = graph.matrix[statements.nodes]
         self._arity = np.where(statements.nodes >= 0, np.count_nonzero(operands >= 0, axis=1), 0)
         used = (operands >= 0) & (statements.nodes >= 0)[:, None]
         self._codes = np.where(used, addresses.codes[operands], 0)
         self._least = least
-        self._windows = _windows(self._kinds)
-        self._next = _next_windows(self._windows)
+        self._windows = _hash_windows(self._kinds)
+        self._next = _find_next_windows(self._windows)
         self._broken: dict[int, int] = {}  # period → place up to which runs of it are too short
 
-    def loops(self) -> list[Loop]:
+    def loops(self) -> list[StatementLoop]:
         """Return loops that do not overlap, in order."""
-        found: list[Loop] = []
+        found: list[StatementLoop] = []
         begin = 0
         while begin < len(self._kinds):
-            end = min(begin + _LOOKED_AT_TOGETHER, len(self._kinds))
+            end = min(begin + _SEARCH_CHUNK, len(self._kinds))
             periods = self._likely_periods(begin, end)
             for place in (begin + np.flatnonzero(periods.any(axis=0))).tolist():
                 loop = self._best(place, periods[:, place - begin].tolist())
@@ -183,9 +187,9 @@ class _Search:
             begin = end
         return found
 
-    def _best(self, place: int, periods: Sequence[int]) -> Loop | None:
+    def _best(self, place: int, periods: Sequence[int]) -> StatementLoop | None:
         """Return the longest loop that begins at a place, of the shortest period; None if nothing repeats."""
-        best: Loop | None = None
+        best: StatementLoop | None = None
         for period in periods:
             if period == 0 or (best is not None and period % best.period == 0):
                 continue  # the same loop, several turns at once
@@ -194,19 +198,19 @@ class _Search:
                 best = loop
         return best
 
-    def _run(self, first: int, period: int) -> Loop | None:
+    def _run(self, first: int, period: int) -> StatementLoop | None:
         """Return the longest loop of that period that begins there."""
         if first <= self._broken.get(period, -1):
             return None
         place, broken = self._end(first, period)
         turns = (place - first) // period + 1
-        if turns < _LEAST_TURNS or period * (turns - 1) < self._least:
+        if turns < _MIN_ITERATIONS or period * (turns - 1) < self._least:
             self._broken[period] = broken
             return None
         steps = self._codes[first + period : first + 2 * period] - self._codes[first : first + period]
         arity = self._arity[first : first + period].tolist()
         rows = zip(steps.tolist(), arity, strict=True)
-        return Loop(first, period, turns, tuple(tuple(row[:count]) for row, count in rows))
+        return StatementLoop(first, period, turns, tuple(tuple(row[:count]) for row, count in rows))
 
     def _end(self, first: int, period: int) -> tuple[int, int]:
         """Return the first place that breaks the repetition, and the place up to which no new search is useful."""
@@ -216,7 +220,7 @@ class _Search:
             stop = min(place + size, end)
             later, now = slice(place + period, stop + period), slice(place, stop)
             steps = codes[later] - codes[now]
-            moves = (kinds[later] == kinds[now]) & (kinds[now] >= 0) & _are_steps(steps)
+            moves = (kinds[later] == kinds[now]) & (kinds[now] >= 0) & _have_constant_steps(steps)
             goes_on = moves.copy()
             begin = max(place, first + period)
             if begin < stop:
@@ -231,29 +235,29 @@ class _Search:
     def _likely_periods(self, begin: int, end: int) -> npt.NDArray[np.intp]:
         """Return likely periods of loops that begin at the places of a range, 0: none; shape (8, n)."""
         n, codes, windows = len(self._kinds), self._codes, self._windows
-        likely = np.zeros((_MOST_PERIODS, end - begin), dtype=np.intp)
+        likely = np.zeros((_MAX_TRIED_PERIODS, end - begin), dtype=np.intp)
         places = other = begin + np.flatnonzero(self._kinds[begin:end] >= 0)
         for row in likely:
             other = self._next[other]
             places, other = places[other >= 0], other[other >= 0]
             period = other - places
-            inside = places + (_LEAST_TURNS - 1) * period < n
+            inside = places + (_MIN_ITERATIONS - 1) * period < n
             at, p = places[inside], period[inside]
-            for turn in range(2, _LEAST_TURNS):
+            for turn in range(2, _MIN_ITERATIONS):
                 same = windows[at + turn * p] == windows[at]
                 at, p = at[same], p[same]
             steps = codes[at + p] - codes[at]
-            good = _are_steps(steps) & (codes[at + 2 * p] - codes[at + p] == steps).all(axis=1)
+            good = _have_constant_steps(steps) & (codes[at + 2 * p] - codes[at + p] == steps).all(axis=1)
             row[at[good] - begin] = p[good]
         return likely
 
 
-def _are_steps(differences: Integers) -> npt.NDArray[np.bool_]:
+def _have_constant_steps(differences: IntegerArray) -> npt.NDArray[np.bool_]:
     """Return whether the addresses of three operands form regular sequences; shape (n, 3) → (n,)."""
-    return np.asarray((np.abs(differences) < 1 << (_SHIFT - 1)).all(axis=1))
+    return np.asarray((np.abs(differences) < 1 << (_ADDRESS_KIND_SHIFT - 1)).all(axis=1))
 
 
-def _kinds(graph: Graph, statements: Statements, marks: Mapping[int, int]) -> Integers:
+def _statement_keys(graph: ScheduledGraph, statements: StatementSequence, marks: Mapping[int, int]) -> IntegerArray:
     """Return keys that the same statement has in all turns of a loop; -1: it belongs in no loop."""
     program, nodes = graph.program, statements.nodes
     marked = np.zeros(len(program), dtype=np.int64)
@@ -264,17 +268,17 @@ def _kinds(graph: Graph, statements: Statements, marks: Mapping[int, int]) -> In
     return np.where(nodes >= 0, kinds, -1)
 
 
-def _windows(kinds: Integers) -> npt.NDArray[np.uint64]:
+def _hash_windows(kinds: IntegerArray) -> npt.NDArray[np.uint64]:
     """Return a number for each place, equal where the same kinds of statements begin (collisions are rare)."""
     n = len(kinds)
-    padded = np.concatenate([kinds + 2, np.zeros(_WINDOW, dtype=np.int64)]).astype(np.uint64)
+    padded = np.concatenate([kinds + 2, np.zeros(_WINDOW_LENGTH, dtype=np.int64)]).astype(np.uint64)
     hashes = np.zeros(n, dtype=np.uint64)
-    for i in range(_WINDOW):
+    for i in range(_WINDOW_LENGTH):
         hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + padded[i : i + n]
     return hashes
 
 
-def _next_windows(windows: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+def _find_next_windows(windows: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
     """Return for each place the next one with the same number; -1 if there is none."""
     following = np.full(len(windows), -1, dtype=np.intp)
     order = np.argsort(windows, kind="stable")

@@ -8,19 +8,23 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.model.scalar_operations import OPERATIONS, Op, Operation
 
 
-def _used(program: Program) -> list[Operation]:
+def _list_used_operations(program: Program) -> list[Operation]:
     """Return the rows of the operations in a program and in the bodies of its Newton blocks, by number."""
     numbers = np.unique(np.concatenate([each.op for each in (program, *program.bodies)]))
     return [OPERATIONS[Op(int(number))] for number in numbers if Op(int(number)) in OPERATIONS]
 
 
-def operation_files(program: Program) -> tuple[str, ...]:
+def list_operation_files(program: Program) -> tuple[str, ...]:
     """Return the names of the files of ``operations/`` that the program's code includes."""
-    return tuple(sorted({row.c_file for row in _used(program) if row.c_file}))
+    return tuple(sorted({row.c_file for row in _list_used_operations(program) if row.c_file}))
 
 
-def lane_functions(program: Program) -> list[str]:
+def list_lane_functions(program: Program) -> list[str]:
     """Return the macro calls that define ``mb2fmu_each_…`` (``runtime/batch.h``), computed lane by lane."""
-    lanes = [row for row in _used(program) if not (row.of_lanes or row.infix or row.op in {Op.NEG, Op.FROZEN})]
+    lanes = [
+        row
+        for row in _list_used_operations(program)
+        if not (row.of_lanes or row.infix or row.op in {Op.NEG, Op.FROZEN})
+    ]
     values = ("x.lane[i]", "y.lane[i]")
     return [f"MB2FMU_EACH_{row.arity}({row.op.name.lower()}, {row.c.format(*values)})" for row in lanes]

@@ -16,58 +16,64 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.fmu.emit_c.function_signatures import Names, PrintedFunction, Signature
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
 from mb2fmu.fmu.emit_c.loop_detection import (
     COSINE,
-    LEAST_SAVED_ONCE,
+    MIN_SAVED_STATEMENTS_QUICK,
     PREPARED,
     SINE,
     VALUE,
-    Addresses,
-    Loop,
+    StatementLoop,
+    ValueAddresses,
     find_loops,
 )
-from mb2fmu.fmu.emit_c.split_functions import PART, Parts, cut
-from mb2fmu.fmu.emit_c.statement_schedule import Angles, Graph, Operation, Statement, Statements
-from mb2fmu.fmu.emit_c.straight_line_printing import Body
+from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, SplitFunction, group_statements
+from mb2fmu.fmu.emit_c.statement_schedule import (
+    OperationStatement,
+    ScheduledGraph,
+    SineCosineStatement,
+    Statement,
+    StatementSequence,
+)
+from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter
 
 
-def print_rolled(
-    graph: Graph,
-    signature: Signature,
+def print_function_with_loops(
+    graph: ScheduledGraph,
+    signature: FunctionSignature,
     outputs: Sequence[tuple[str, int]],
-    names: Names,
+    names: SharedCNames,
     *,
     given: npt.NDArray[np.bool_] | None = None,
-    part: int = PART,
+    part: int = MAX_VALUES_PER_PART,
 ) -> PrintedFunction:
     """Return a function that stores nodes, with loops where statements repeat themselves.
 
     The arguments are those of ``parts.print_function``, and so are the bits of the results.
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
-    statements = graph.schedule([node for _, node in outputs], known)
+    statements = graph.schedule_statements([node for _, node in outputs], known)
     marks = {**dict.fromkeys(names.divisors, 1), **dict.fromkeys(names.pivots, 2), **dict.fromkeys(names.domains, 3)}
-    addresses = Addresses(graph, statements, names.prepared, marks)
-    least = LEAST_SAVED_ONCE if signature.seldom else None
-    memory = _arranged(statements, find_loops(graph, statements, addresses, least), addresses, outputs)
+    addresses = ValueAddresses(graph, statements, names.prepared, marks)
+    least = MIN_SAVED_STATEMENTS_QUICK if signature.compiled_quickly else None
+    memory = _arrange_storage(statements, find_loops(graph, statements, addresses, least), addresses, outputs)
     if not memory.loops:
-        return Parts(graph, signature, cut(statements, part), outputs, names).printed()
-    return _Rolled(graph, signature, memory, outputs, names, part).printed()
+        return SplitFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
+    return _FunctionWithLoops(graph, signature, memory, outputs, names, part).printed()
 
 
-_LEAST_COPIED = 4
+_MIN_COPIED_RESULTS = 4
 """Results that are worth a loop of their own."""
 
-_LEAST_WIDE = 4
+_MIN_JOINED_ITERATIONS = 4
 """Turns that a loop must have of which several were put together, or that is a piece of another one."""
 
-_WIDEST = 12
+_MAX_JOINED_ITERATIONS = 12
 """Turns that become one."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _OperandAddress:
     """Place of an operand: ``array[first + step * turn]``."""
 
     array: str
@@ -76,7 +82,7 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _LoopArray:
     """The array of a loop.
 
     Attributes:
@@ -87,7 +93,7 @@ class _Rows:
         base: Place of the array in ``work``.
     """
 
-    loop: Loop
+    loop: StatementLoop
     columns: dict[int, int] = field(default_factory=dict)
     first: int = 0
     last: int = 0
@@ -111,7 +117,7 @@ class _Rows:
         return (self.last - self.first + 1) * len(self.columns)
 
 
-class _Memory:
+class _LoopStorage:
     """Places of the values of a function with loops.
 
     Args:
@@ -127,20 +133,22 @@ class _Memory:
         angles: Places of the sines and of the cosines of each statement.
     """
 
-    def __init__(self, statements: Statements, loops: Sequence[Loop], addresses: Addresses) -> None:
+    def __init__(
+        self, statements: StatementSequence, loops: Sequence[StatementLoop], addresses: ValueAddresses
+    ) -> None:
         self.statements = statements
         self.loops = tuple(loops)
         self.addresses = addresses
         self.fixed: dict[int, tuple[int, ...]] = {}
-        self.operands: dict[int, list[list[_Place | None]]] = {}
+        self.operands: dict[int, list[list[_OperandAddress | None]]] = {}
         self.size = 0
-        self.angles: dict[Angles, tuple[int, int]] = {}
+        self.angles: dict[SineCosineStatement, tuple[int, int]] = {}
         self._sines = self._cosines = 0
         self._loop_at = np.full(len(statements), -1, dtype=np.intp)
         for i, loop in enumerate(loops):
             self._loop_at[loop.first : loop.end] = i
         self._loop_of: list[int] = self._loop_at.tolist()
-        self._rows = [_Rows(loop, last=loop.turns - 1) for loop in loops]
+        self._rows = [_LoopArray(loop, last=loop.turns - 1) for loop in loops]
         self._extra: dict[int, set[int]] = {}  # straight statement → places
         self._read: set[int] = set()  # nodes that something reads which does not move on
 
@@ -154,10 +162,10 @@ class _Memory:
         inside = (places >= 0) & (places < len(self._loop_at))
         return np.where(inside, self._loop_at[np.where(inside, places, 0)], -1)
 
-    def arrange(self, outputs: Iterable[tuple[str, int]]) -> list[Loop] | None:
+    def arrange(self, outputs: Iterable[tuple[str, int]]) -> list[StatementLoop] | None:
         """Give every value its place; return fewer loops instead if operands of some have no regular place."""
         requests = []
-        better: list[Loop] = []
+        better: list[StatementLoop] = []
         for loop in self.loops:
             found = self._requests(loop)
             if isinstance(found, tuple):
@@ -177,7 +185,7 @@ class _Memory:
         self._fix()
         return None
 
-    def _requests(self, loop: Loop) -> dict[tuple[int, int], int] | tuple[int, int]:
+    def _requests(self, loop: StatementLoop) -> dict[tuple[int, int], int] | tuple[int, int]:
         """Return for each (place, step) of a moving operand the loop in whose array it is, or -1: an array of its own.
 
         Or the first of them that has no regular place.
@@ -198,7 +206,7 @@ class _Memory:
                     found[place, step] = owner
         return found
 
-    def _regular(self, loop: Loop, place: int, step: int) -> list[Loop]:
+    def _regular(self, loop: StatementLoop, place: int, step: int) -> list[StatementLoop]:
         """Return the part of a loop that remains if this operand must be in one array, row after row.
 
         Where it moves on by a part of the turn of the loop that computes it, several turns become one; where it comes
@@ -208,13 +216,21 @@ class _Memory:
         if len(set(owners) - {-1}) == 1:
             period = self.loops[max(owners)].period
             wider = period // gcd(period, step)
-            return [loop.widened(wider)] if wider * _LEAST_WIDE <= loop.turns and wider <= _WIDEST else []
+            return (
+                [loop.join_iterations(wider)]
+                if wider * _MIN_JOINED_ITERATIONS <= loop.turns and wider <= _MAX_JOINED_ITERATIONS
+                else []
+            )
         pieces, begin = [], 0
         for _, turns in groupby(owners):
             count = len(list(turns))
             pieces.append(loop.piece(begin, count))
             begin += count
-        return [piece for piece in pieces if piece.turns >= _LEAST_WIDE and piece.saved >= LEAST_SAVED_ONCE]
+        return [
+            piece
+            for piece in pieces
+            if piece.turns >= _MIN_JOINED_ITERATIONS and piece.saved >= MIN_SAVED_STATEMENTS_QUICK
+        ]
 
     def _owner(self, place: int, step: int, turns: int) -> int | None:
         """Return the loop whose rows hold the values at places that grow by a step; −1 if all are straight."""
@@ -249,11 +265,11 @@ class _Memory:
     def _place_angles(self) -> None:
         """Reserve `work` for the sines and the cosines of all angles, two blocks one after the other."""
         others = self.statements.others.values()
-        count = sum(len(statement.reads) for statement in others if isinstance(statement, Angles))
+        count = sum(len(statement.reads) for statement in others if isinstance(statement, SineCosineStatement))
         self._sines, self._cosines = self.size, self.size + count
         self.size += 2 * count
 
-    def _resolve(self, index: int, loop: Loop, requests: dict[tuple[int, int], int]) -> None:
+    def _resolve(self, index: int, loop: StatementLoop, requests: dict[tuple[int, int], int]) -> None:
         """Give each operand of a loop its array: rows of a loop, or a new one to which values are copied."""
         arrays: dict[tuple[int, int], int] = {}
         for (place, step), owner in requests.items():
@@ -280,7 +296,7 @@ class _Memory:
         arrays: dict[tuple[int, int], int],
         node: int,
         step: int,
-    ) -> _Place | None:
+    ) -> _OperandAddress | None:
         """Return where a moving operand is read, with its step per turn; None if it stays where it is."""
         if step == 0:
             return None
@@ -290,14 +306,14 @@ class _Memory:
         if kind != VALUE:
             arrays_of = {SINE: ("work", self._sines), COSINE: ("work", self._cosines), PREPARED: ("w", 0)}
             array, first = arrays_of.get(kind, (kind, 0))
-            return _Place(array, first + place, step)
+            return _OperandAddress(array, first + place, step)
         owner = requests.get((place, step))
         if owner is None:
             return None
         if owner < 0:
-            return _Place("work", arrays[place, step], 1)
+            return _OperandAddress("work", arrays[place, step], 1)
         rows = self._rows[owner]
-        return _Place("work", rows.place(place), step // rows.loop.period * len(rows.columns))
+        return _OperandAddress("work", rows.place(place), step // rows.loop.period * len(rows.columns))
 
     def _fix(self) -> None:
         """Set the places in `work` of all values that loops and angles keep."""
@@ -309,7 +325,7 @@ class _Memory:
         for place, extra in self._extra.items():
             self.fixed[int(self.statements.nodes[place])] = tuple(sorted(extra))
         for statement in self.statements.others.values():
-            if isinstance(statement, Angles):
+            if isinstance(statement, SineCosineStatement):
                 self.angles[statement] = (self._sines + angle, self._cosines + angle)
                 for sine, cosine in zip(statement.sines, statement.cosines, strict=True):
                     self.fixed[sine] = (self._sines + angle,)
@@ -321,34 +337,37 @@ class _Memory:
         """Return the column of the array of a loop that a place in ``work`` is in."""
         return (place - self._rows[index].base) % len(self._rows[index].columns)
 
-    def kept(self, index: int) -> list[tuple[int, _Place]]:
+    def kept(self, index: int) -> list[tuple[int, _OperandAddress]]:
         """Return the stores of one turn of a loop: (statement of the turn, place)."""
         rows = self._rows[index]
         width = len(rows.columns)
-        return [(j, _Place("work", rows.place(rows.loop.first + j), width)) for j in sorted(rows.columns)]
+        return [(j, _OperandAddress("work", rows.place(rows.loop.first + j), width)) for j in sorted(rows.columns)]
 
 
-def _arranged(
-    statements: Statements, loops: Sequence[Loop], addresses: Addresses, outputs: Sequence[tuple[str, int]]
-) -> _Memory:
+def _arrange_storage(
+    statements: StatementSequence,
+    loops: Sequence[StatementLoop],
+    addresses: ValueAddresses,
+    outputs: Sequence[tuple[str, int]],
+) -> _LoopStorage:
     """Return memory for as many of the loops as can have one."""
-    better: list[Loop] | None = list(loops)
+    better: list[StatementLoop] | None = list(loops)
     while better is not None:
-        memory = _Memory(statements, better, addresses)
+        memory = _LoopStorage(statements, better, addresses)
         better = memory.arrange(outputs)
     return memory
 
 
-class _Rolled(Parts):
+class _FunctionWithLoops(SplitFunction):
     """Straight parts and loops, one after the other."""
 
     def __init__(
         self,
-        graph: Graph,
-        signature: Signature,
-        memory: _Memory,
+        graph: ScheduledGraph,
+        signature: FunctionSignature,
+        memory: _LoopStorage,
         outputs: Sequence[tuple[str, int]],
-        names: Names,
+        names: SharedCNames,
         part: int,
     ) -> None:
         parts: list[Sequence[Statement]] = []
@@ -356,11 +375,11 @@ class _Rolled(Parts):
         place = 0
         for index, loop in enumerate(memory.loops):
             if place < loop.first:
-                parts += cut(memory.statements[place : loop.first], part)
+                parts += group_statements(memory.statements[place : loop.first], part)
             self._loops[len(parts)] = index
             parts.append(memory.statements[loop.first : loop.first + loop.period])  # the other turns are like this one
             place = loop.end
-        parts += cut(memory.statements[place:], part)
+        parts += group_statements(memory.statements[place:], part)
         super().__init__(graph, signature, parts, outputs, names)
         self._home = {node: i for node, i in self._home.items() if i not in self._loops}  # others are in rows of loops
         self._memory = memory
@@ -368,11 +387,11 @@ class _Rolled(Parts):
         self._size = memory.size
         self._angles = memory.angles
 
-    def _body(self, i: int, places: dict[int, int]) -> Body:
+    def _body(self, i: int, places: dict[int, int]) -> FunctionBodyPrinter:
         """Return the body of a part: a loop's own, or straight code."""
         if i in self._loops:
             loop = self._loops[i]
-            return LoopBody(self._graph, self._signature, self._names, places, self._memory, loop)
+            return LoopBodyPrinter(self._graph, self._signature, self._names, places, self._memory, loop)
         return super()._body(i, places)
 
     def _weight(self, i: int) -> int:
@@ -391,7 +410,7 @@ class _Rolled(Parts):
         loop = self._memory.loop_at(address[1])
         return loop if loop >= 0 else None
 
-    def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
+    def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Store results of a loop in a loop, where they would take as many lines as turns."""
         columns: dict[tuple[int, int, str], list[tuple[int, int, int]]] = {}
         for target, node in outputs:
@@ -403,8 +422,8 @@ class _Rolled(Parts):
             at = self._fixed[node][0]
             columns.setdefault((loop, self._memory.column(loop, at), array), []).append((at, int(written), node))
         for (_, _, array), moved in columns.items():
-            for run in _even(sorted(moved)):
-                if len(run) < _LEAST_COPIED:
+            for run in _find_even_runs(sorted(moved)):
+                if len(run) < _MIN_COPIED_RESULTS:
                     for _, index, node in run:
                         body.store(f"{array}[{index}]", node)
                 else:
@@ -412,7 +431,7 @@ class _Rolled(Parts):
                     body.copy((array, index, following - index), ("work", first, second - first), len(run))
 
 
-def _even(places: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:
+def _find_even_runs(places: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:
     """Return runs in which the first two numbers grow by constant steps."""
     runs: list[list[tuple[int, int, int]]] = []
     for place in places:
@@ -424,7 +443,7 @@ def _even(places: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, i
     return runs
 
 
-class LoopBody(Body):
+class LoopBodyPrinter(FunctionBodyPrinter):
     """The lines of a part that is a loop.
 
     Args:
@@ -438,17 +457,17 @@ class LoopBody(Body):
 
     def __init__(
         self,
-        graph: Graph,
-        signature: Signature,
-        names: Names,
+        graph: ScheduledGraph,
+        signature: FunctionSignature,
+        names: SharedCNames,
         places: dict[int, int],
-        memory: _Memory,
+        memory: _LoopStorage,
         index: int,
     ) -> None:
         super().__init__(graph, signature, names, places)
         self._loop = memory.loops[index]
         self._statements = memory.statements
-        self._loaded: dict[_Place, str] = {}
+        self._loaded: dict[_OperandAddress, str] = {}
         self._turn: list[str] = []
         for j in range(self._loop.period):
             self._add_turn(j, memory.operands[index][j])
@@ -462,10 +481,10 @@ class LoopBody(Body):
         """Return the node that statement j computes in a turn."""
         return int(self._statements.nodes[self._loop.first + turn * self._loop.period + j])
 
-    def _add_turn(self, j: int, places: Sequence[_Place | None]) -> None:
+    def _add_turn(self, j: int, places: Sequence[_OperandAddress | None]) -> None:
         """Print statement j for turn k; `places` says which operands move with k."""
         statement = self._statements[self._loop.first + j]
-        assert isinstance(statement, Operation), "loops have operations only"
+        assert isinstance(statement, OperationStatement), "loops have operations only"
         operands = [
             self._operand(node) if place is None else self._moving(place)
             for node, place in zip(statement.reads, places, strict=True)
@@ -474,7 +493,7 @@ class LoopBody(Body):
         self._turn.append(f"{self._declared(statement.node, text)};")
         self._require_each(j)
 
-    def _moving(self, place: _Place) -> str:
+    def _moving(self, place: _OperandAddress) -> str:
         """Return the local variable of an operand that moves, loaded once per turn."""
         name = self._loaded.get(place)
         if name is None:
@@ -482,7 +501,7 @@ class LoopBody(Body):
             self._turn.append(f"const {self._signature.real} {name} = {self._at(place)};")
         return name
 
-    def _at(self, place: _Place) -> str:
+    def _at(self, place: _OperandAddress) -> str:
         """Return the C text of an operand's element in turn k."""
         leaves = {op.name: array for op, array in self._signature.leaves.items()}
         array = leaves.get(place.array, place.array)

@@ -13,18 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import Op, Program
-from mb2fmu.compiler.program.reachable_nodes import needed
-from mb2fmu.fmu.emit_c.function_signatures import Names, PrintedFunction, Signature
-from mb2fmu.fmu.emit_c.split_functions import Parts
-from mb2fmu.fmu.emit_c.statement_schedule import Factor, Graph, Statement
-from mb2fmu.fmu.emit_c.straight_line_printing import Body, head
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
+from mb2fmu.fmu.emit_c.split_functions import SplitFunction
+from mb2fmu.fmu.emit_c.statement_schedule import FactorizationStatement, ScheduledGraph, Statement
+from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_head
 
-STAGE = "stage"
+STAGE_ARGUMENT = "stage"
 """The last argument: the last stage that is wanted."""
 
 
-def print_shared(
-    graph: Graph, name: str, entries: Mapping[str, Signature], names: Names, given: npt.NDArray[np.bool_]
+def print_shared_function(
+    graph: ScheduledGraph,
+    name: str,
+    entries: Mapping[str, FunctionSignature],
+    names: SharedCNames,
+    given: npt.NDArray[np.bool_],
 ) -> tuple[PrintedFunction, dict[str, PrintedFunction]]:
     """Return a function for several entry points, and one for each that calls it.
 
@@ -36,45 +40,49 @@ def print_shared(
         given: Mask of nodes that are read from ``names.prepared``.
     """
     first = next(iter(entries.values()))
-    parameters = (*first.parameters[:-1], "double out[]", f"int {STAGE}")
-    signature = Signature(f"equations_{name}", parameters, first.leaves)
+    parameters = (*first.parameters[:-1], "double out[]", f"int {STAGE_ARGUMENT}")
+    signature = FunctionSignature(f"equations_{name}", parameters, first.leaves)
     stages, outputs, at = [], [], 0
     factored: set[int] = set()
-    known, later = given, _results_of_blocks(graph.program, entries)
+    known, later = given, _find_block_results(graph.program, entries)
     for entry in entries:
         results = graph.program.entries[entry].results
-        wanted = [*results, *_siblings(graph.program, results, later)]
-        scheduled = graph.schedule(wanted, known)
+        wanted = [*results, *_find_sibling_results(graph.program, results, later)]
+        scheduled = graph.schedule_statements(wanted, known)
         # A stage runs behind those before it: what they factored is there, though no node tells so.
-        stages.append([each for each in scheduled if not (isinstance(each, Factor) and each.block in factored)])
-        factored.update(each.block for each in stages[-1] if isinstance(each, Factor))
+        stages.append(
+            [each for each in scheduled if not (isinstance(each, FactorizationStatement) and each.block in factored)]
+        )
+        factored.update(each.block for each in stages[-1] if isinstance(each, FactorizationStatement))
         outputs.append([(f"out[{at + i}]", node) for i, node in enumerate(results)])
         at += len(results)
         computed = [node for statement in stages[-1] for node in statement.defines]
         known = known.copy()
         known[computed] = True
-    shared = _Staged(graph, signature, stages, outputs, names).printed()
+    shared = _StagedFunction(graph, signature, stages, outputs, names).printed()
     callers, begin = {}, 0
     for number, (entry, own) in enumerate(entries.items()):
         count = len(graph.program.entries[entry].results)
-        callers[entry] = _caller(own, shared, (begin, count), number, at)
+        callers[entry] = _print_calling_function(own, shared, (begin, count), number, at)
         begin += count
     return shared, callers
 
 
-def _results_of_blocks(program: Program, entries: Mapping[str, Signature]) -> npt.NDArray[np.intp]:
+def _find_block_results(program: Program, entries: Mapping[str, FunctionSignature]) -> npt.NDArray[np.intp]:
     """Return the nodes of all results of blocks that any of the entry points needs."""
-    nodes, _ = needed(program, [node for entry in entries for node in program.entries[entry].results])
+    nodes, _ = find_needed_nodes(program, [node for entry in entries for node in program.entries[entry].results])
     return np.flatnonzero(nodes & (program.op == Op.BLOCK))
 
 
-def _siblings(program: Program, results: Sequence[int], later: npt.NDArray[np.intp]) -> list[int]:
+def _find_sibling_results(program: Program, results: Sequence[int], later: npt.NDArray[np.intp]) -> list[int]:
     """Return results that later stages need of blocks that this one evaluates: a block is evaluated once."""
-    _, blocks = needed(program, results)
+    _, blocks = find_needed_nodes(program, results)
     return [int(node) for node in later if blocks[program.a[node]]]
 
 
-def _caller(own: Signature, shared: PrintedFunction, place: tuple[int, int], stage: int, size: int) -> PrintedFunction:
+def _print_calling_function(
+    own: FunctionSignature, shared: PrintedFunction, place: tuple[int, int], stage: int, size: int
+) -> PrintedFunction:
     """Return the function of an entry point: it calls the shared one, and copies its own results.
 
     Args:
@@ -87,7 +95,7 @@ def _caller(own: Signature, shared: PrintedFunction, place: tuple[int, int], sta
     begin, count = place
     arguments = ", ".join(own.arguments[:-1])
     lines = [
-        head(own.linkage, own.function, own.parameters),
+        format_function_head(own.linkage, own.function, own.parameters),
         "{",
         f"    const int failed = {shared.name}({arguments}, work + {shared.work}, {stage});",
         f"    for (int i = 0; i < {count}; i++) {{",
@@ -100,12 +108,12 @@ def _caller(own: Signature, shared: PrintedFunction, place: tuple[int, int], sta
     return PrintedFunction(own.name, "\n".join(lines), count, work=shared.work + size)
 
 
-class _Staged(Parts):
+class _StagedFunction(SplitFunction):
     """One part, in stages.
 
     Args:
         graph: Of the program.
-        signature: Of the function; its last argument is :data:`STAGE`.
+        signature: Of the function; its last argument is :data:`STAGE_ARGUMENT`.
         stages: Statements of each.
         outputs: (lvalue, node) of each value that a stage stores.
         names: Of the unit.
@@ -113,28 +121,28 @@ class _Staged(Parts):
 
     def __init__(
         self,
-        graph: Graph,
-        signature: Signature,
+        graph: ScheduledGraph,
+        signature: FunctionSignature,
         stages: Sequence[Sequence[Statement]],
         outputs: Sequence[Sequence[tuple[str, int]]],
-        names: Names,
+        names: SharedCNames,
     ) -> None:
         every = [statement for stage in stages for statement in stage]
         super().__init__(graph, signature, [every], [each for stage in outputs for each in stage], names)
         self._stages = stages
         self._stored = outputs
 
-    def _body(self, i: int, places: dict[int, int]) -> Body:
+    def _body(self, i: int, places: dict[int, int]) -> FunctionBodyPrinter:
         """Return the statements, each stage with what it stores and a way out behind it."""
         assert i == 0, "there is one part"
-        body = Body(self._graph, self._signature, self._names, places, self._angles)
+        body = FunctionBodyPrinter(self._graph, self._signature, self._names, places, self._angles)
         for number, (statements, outputs) in enumerate(zip(self._stages, self._stored, strict=True)):
             for statement in statements:
                 body.add(statement)
             for target, node in outputs:
                 body.store(target, node)
-            body.leave(STAGE, number)
+            body.leave(STAGE_ARGUMENT, number)
         return body
 
-    def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
+    def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Store nothing behind the stages: each has stored its own."""

@@ -12,34 +12,45 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.fmu.emit_c.function_signatures import (
-    Names,
+    FunctionSignature,
     PrintedFunction,
     PrintedPart,
-    Signature,
-    factor_size,
-    newton_work,
+    SharedCNames,
+    factor_storage_size,
+    newton_work_size,
 )
-from mb2fmu.fmu.emit_c.statement_schedule import Angles, Factor, Graph, Iterate, Statement
-from mb2fmu.fmu.emit_c.straight_line_printing import Body, declaration, definition, head
+from mb2fmu.fmu.emit_c.statement_schedule import (
+    FactorizationStatement,
+    NewtonStatement,
+    ScheduledGraph,
+    SineCosineStatement,
+    Statement,
+)
+from mb2fmu.fmu.emit_c.straight_line_printing import (
+    FunctionBodyPrinter,
+    format_function_declaration,
+    format_function_definition,
+    format_function_head,
+)
 
-PART = 3_000
+MAX_VALUES_PER_PART = 3_000
 """Largest number of values that one part computes; compilers need more than linear time for longer ones."""
 
-_TOGETHER = 500
+_MAX_VALUES_OF_JOINED_PARTS = 500
 """Values that parts of what is seldom evaluated may compute together in one C function: many small ones cost more."""
 
-_LARGEST_LOCAL = 128
+_MAX_STACK_DOUBLES = 128
 """Doubles of an array that may lie on the stack."""
 
 
-def print_function(
-    graph: Graph,
-    signature: Signature,
+def print_c_function(
+    graph: ScheduledGraph,
+    signature: FunctionSignature,
     outputs: Sequence[tuple[str, int]],
-    names: Names,
+    names: SharedCNames,
     *,
     given: npt.NDArray[np.bool_] | None = None,
-    part: int = PART,
+    part: int = MAX_VALUES_PER_PART,
 ) -> PrintedFunction:
     """Return a function that stores nodes.
 
@@ -52,12 +63,12 @@ def print_function(
         part: Largest number of values that one part computes.
     """
     known = np.zeros(len(graph.op), dtype=bool) if given is None else given
-    statements = graph.schedule([node for _, node in outputs], known)
-    return Parts(graph, signature, cut(statements, part), outputs, names).printed()
+    statements = graph.schedule_statements([node for _, node in outputs], known)
+    return SplitFunction(graph, signature, group_statements(statements, part), outputs, names).printed()
 
 
-def print_forwarding(
-    signature: Signature,
+def print_forwarding_function(
+    signature: FunctionSignature,
     source: PrintedFunction,
     arguments: Sequence[str],
     outputs: Sequence[tuple[str, int]],
@@ -73,7 +84,7 @@ def print_forwarding(
         size: How many results the other one has.
     """
     lines = [
-        head(signature.linkage, signature.function, signature.parameters),
+        format_function_head(signature.linkage, signature.function, signature.parameters),
         "{",
         f"    double *const results = work + {source.work};",
         f"    const int failed = {source.name}({', '.join(arguments)}, results);",
@@ -85,12 +96,12 @@ def print_forwarding(
     return PrintedFunction(signature.name, "\n".join(lines), len(outputs), work=source.work + size)
 
 
-def cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
+def group_statements(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
     """Group statements so that each group computes at most so many values."""
     parts: list[list[Statement]] = [[]]
     weight = 0
     for statement in statements:
-        added = _weight([statement])
+        added = _count_values([statement])
         if parts[-1] and weight + added > size:
             parts.append([])
             weight = 0
@@ -99,12 +110,12 @@ def cut(statements: Sequence[Statement], size: int) -> list[list[Statement]]:
     return parts
 
 
-def _weight(statements: Sequence[Statement]) -> int:
+def _count_values(statements: Sequence[Statement]) -> int:
     """Count the values that statements define; a statement without any counts as one."""
     return sum(max(1, len(statement.defines)) for statement in statements)
 
 
-def _together(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
+def _join_ranges(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
     """Return ranges of neighbours that together weigh at most that much, or of one each."""
     ranges = [(0, 1)]
     for i, weight in enumerate(weights[1:], start=1):
@@ -116,7 +127,7 @@ def _together(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
     return ranges
 
 
-class Parts:
+class SplitFunction:
     """A function in one or several parts, which pass values in ``work``.
 
     Args:
@@ -129,11 +140,11 @@ class Parts:
 
     def __init__(
         self,
-        graph: Graph,
-        signature: Signature,
+        graph: ScheduledGraph,
+        signature: FunctionSignature,
         parts: Sequence[Sequence[Statement]],
         outputs: Sequence[tuple[str, int]],
-        names: Names,
+        names: SharedCNames,
     ) -> None:
         self._graph = graph
         self._signature = signature
@@ -144,7 +155,7 @@ class Parts:
         self._size = 0
         self._free: list[int] = []
         self._fixed: dict[int, tuple[int, ...]] = {}  # places of values that are kept until the end
-        self._angles: dict[Angles, tuple[int, int]] = {}  # places of sines and cosines, likewise
+        self._angles: dict[SineCosineStatement, tuple[int, int]] = {}  # places of sines and cosines, likewise
 
     def printed(self) -> PrintedFunction:
         """Return the function, and the parts that it calls one after the other if there are several."""
@@ -152,18 +163,20 @@ class Parts:
         signature = self._signature
         name, parameters = signature.function, signature.parameters
         weights = [self._weight(i) for i in range(len(self._parts))]
-        prototype = declaration(name, parameters) if signature.seldom else ""
+        prototype = format_function_declaration(name, parameters) if signature.compiled_quickly else ""
         if len(bodies) == 1:
-            text = definition(signature.linkage, name, parameters, bodies)
+            text = format_function_definition(signature.linkage, name, parameters, bodies)
             return PrintedFunction(name, text, weights[0], work=self._size, prototype=prototype)
         parts = []
-        for i, (first, end) in enumerate(_together(weights, _TOGETHER if signature.seldom else 0)):
-            text = definition("int", self._part(i), parameters, bodies[first:end])
-            known = declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
+        for i, (first, end) in enumerate(
+            _join_ranges(weights, _MAX_VALUES_OF_JOINED_PARTS if signature.compiled_quickly else 0)
+        ):
+            text = format_function_definition("int", self._part(i), parameters, bodies[first:end])
+            known = format_function_declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
             parts.append(PrintedPart(known, text, sum(weights[first:end])))
         return PrintedFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
 
-    def _bodies(self) -> list[Body]:
+    def _bodies(self) -> list[FunctionBodyPrinter]:
         """Print the parts; values that later parts read live in `work`, in places free again after the last read."""
         last = {node: end for node, end in self._last_reads().items() if node not in self._fixed}
         places = self._place_factors() | {node: each[0] for node, each in self._fixed.items()}
@@ -188,12 +201,12 @@ class Parts:
             bodies.append(body)
         return bodies
 
-    def _body(self, i: int, places: dict[int, int]) -> Body:
+    def _body(self, i: int, places: dict[int, int]) -> FunctionBodyPrinter:
         """Return the statements of a part, without what it stores for others."""
-        body = Body(self._graph, self._signature, self._names, places, self._angles)
+        body = FunctionBodyPrinter(self._graph, self._signature, self._names, places, self._angles)
         for statement in self._parts[i]:
             body.add(statement)
-            if isinstance(statement, Angles) and statement in self._angles:
+            if isinstance(statement, SineCosineStatement) and statement in self._angles:
                 continue
             for node in statement.defines:
                 for place in self._fixed.get(node, ()):
@@ -202,9 +215,9 @@ class Parts:
 
     def _weight(self, i: int) -> int:
         """Return the weight of a part, by which parts are made of equal size."""
-        return _weight(self._parts[i])
+        return _count_values(self._parts[i])
 
-    def _store_outputs(self, body: Body, outputs: Sequence[tuple[str, int]]) -> None:
+    def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Print the stores of a part's outputs."""
         for target, node in outputs:
             body.store(target, node)
@@ -228,14 +241,14 @@ class Parts:
         places = {}
         for part in self._parts:
             for statement in part:
-                if isinstance(statement, Iterate):
+                if isinstance(statement, NewtonStatement):
                     block = self._graph.program.blocks[statement.block]
                     places[~statement.block] = self._size
-                    self._size += newton_work(block.size) + self._names.body_work[block.body]
-                if isinstance(statement, Factor):
+                    self._size += newton_work_size(block.size) + self._names.body_work[block.body]
+                if isinstance(statement, FactorizationStatement):
                     block = self._graph.program.blocks[statement.block]
-                    size = factor_size(block.kind, block.size)
-                    if len(self._parts) > 1 or size > _LARGEST_LOCAL:
+                    size = factor_storage_size(block.kind, block.size)
+                    if len(self._parts) > 1 or size > _MAX_STACK_DOUBLES:
                         places[~statement.block] = self._size
                         self._size += size
         return places
@@ -255,7 +268,7 @@ class Parts:
         """Print the function that calls the parts in order and stops at the first failure."""
         arguments = ", ".join(self._signature.arguments)
         lines = [
-            head(self._signature.linkage, self._signature.function, self._signature.parameters),
+            format_function_head(self._signature.linkage, self._signature.function, self._signature.parameters),
             "{",
             f"    int failed = {self._part(0)}({arguments});",
         ]

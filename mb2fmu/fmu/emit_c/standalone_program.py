@@ -10,19 +10,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.derivatives import NativeProgram
-from mb2fmu.fmu.emit_c.fmu_sources import emit_derivatives, emit_motion, packaged, render
+from mb2fmu.compiler.derivatives import ProgramWithDerivatives
+from mb2fmu.fmu.emit_c.fmu_sources import (
+    emit_derivative_sources,
+    emit_motion_sources,
+    read_packaged_file,
+    render_c_template,
+)
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
-_SHELL = re.compile(
+_FMI_ONLY_FILES = re.compile(
     r"fmi|protocol|shell|instance|handles|values|state|start|communication|log\.c|floating_point|derivatives|batch"
 )
 """Files of the runtime that serve FMI alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class HeldInputs:
+class ExperimentInputs:
     """Inputs of the experiment in ``main``, held over each step.
 
     Attributes:
@@ -41,7 +46,7 @@ class HeldInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _StandaloneVariable:
     """One number of x, r, p or y: its name, unit, start value, and an output's source."""
 
     name: str
@@ -51,7 +56,7 @@ class _Item:
     index: int = 0
 
 
-def emit_standalone(native: NativeProgram, interface: FmuInterface, experiment: HeldInputs) -> FileTree:
+def emit_standalone(native: ProgramWithDerivatives, interface: FmuInterface, experiment: ExperimentInputs) -> FileTree:
     """Print the code.
 
     Args:
@@ -65,17 +70,17 @@ def emit_standalone(native: NativeProgram, interface: FmuInterface, experiment: 
     Raises:
         EmitError: If an entry point is missing.
     """
-    motion = emit_motion(native.program, interface, adjoint="adjoint" in native.program.entries)
-    derived = emit_derivatives(native, interface, motion)
+    motion = emit_motion_sources(native.program, interface, adjoint="adjoint" in native.program.entries)
+    derived = emit_derivative_sources(native, interface, motion)
     printed = {name.removeprefix("sources/"): text for name, text in motion.sources.joined(derived).files.items()}
     name = interface.model_identifier
     facts: dict[str, object] = {
         "name": name,
         "title": interface.model_name,
-        "states": items(interface, "state"),
-        "inputs": items(interface, "input"),
-        "parameters": items(interface, "parameter"),
-        "outputs": outputs(interface),
+        "states": list_variables_of_source(interface, "state"),
+        "inputs": list_variables_of_source(interface, "input"),
+        "parameters": list_variables_of_source(interface, "parameter"),
+        "outputs": list_model_outputs(interface),
         "start": interface.experiment.start,
         "step": experiment.step,
         "steps": experiment.steps,
@@ -86,27 +91,29 @@ def emit_standalone(native: NativeProgram, interface: FmuInterface, experiment: 
     runtime = {
         file: text
         for file, text in printed.items()
-        if file.endswith((".c", ".h")) and file not in (*files, "unit.c") and not _SHELL.search(file)
+        if file.endswith((".c", ".h")) and file not in (*files, "unit.c") and not _FMI_ONLY_FILES.search(file)
     }
-    runtime |= {file: packaged("mb2fmu.fmu.emit_c", f"standalone/{file}") for file in ("standalone.c", "main.c")}
+    runtime |= {
+        file: read_packaged_file("mb2fmu.fmu.emit_c", f"standalone/{file}") for file in ("standalone.c", "main.c")
+    }
     files |= {
-        f"{name}.h": render("standalone.h.jinja", **facts),
-        f"{name}.c": render("standalone.c.jinja", **facts),
-        f"{name}_main.c": render("standalone_main.c.jinja", **facts),
+        f"{name}.h": render_c_template("standalone.h.jinja", **facts),
+        f"{name}.c": render_c_template("standalone.c.jinja", **facts),
+        f"{name}_main.c": render_c_template("standalone_main.c.jinja", **facts),
     }
-    return FileTree(files).joined(FileTree(runtime).under("runtime"))
+    return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
 
 
-def items(interface: FmuInterface, source: str) -> Sequence[_Item]:
+def list_variables_of_source(interface: FmuInterface, source: str) -> Sequence[_StandaloneVariable]:
     """Return the variables of one source, in the order of their indices."""
     found = sorted((v for v in interface.variables if v.source == source), key=lambda variable: variable.index)
-    return [_Item(v.name, v.unit, float(v.start or 0.0)) for v in found]
+    return [_StandaloneVariable(v.name, v.unit, float(v.start or 0.0)) for v in found]
 
 
-def outputs(interface: FmuInterface) -> Sequence[_Item]:
+def list_model_outputs(interface: FmuInterface) -> Sequence[_StandaloneVariable]:
     """Return the model's outputs in declared order, each with the level that computes it; states are left out."""
     return [
-        _Item(v.name, v.unit, source=str(v.source).upper(), index=v.index)
+        _StandaloneVariable(v.name, v.unit, source=str(v.source).upper(), index=v.index)
         for v in interface.variables
         if v.causality == "output" and v.source in ("position", "velocity", "acceleration")
     ]

@@ -17,16 +17,23 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from mb2fmu.compiler.program.program import BINARY, LEAF_OPERATIONS, TERNARY, UNARY, Op, Program
+from mb2fmu.compiler.program.program import (
+    BINARY_OPERATIONS,
+    LEAF_OPERATIONS,
+    TERNARY_OPERATIONS,
+    UNARY_OPERATIONS,
+    Op,
+    Program,
+)
 
-_TRIGONOMETRIC = (Op.SIN, Op.COS)
+_TRIGONOMETRIC_OPERATIONS = (Op.SIN, Op.COS)
 
-Mask = npt.NDArray[np.bool_]
-Nodes = npt.NDArray[np.intp]
+NodeMask = npt.NDArray[np.bool_]
+NodeArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class OperationStatement:
     """Computes ``node`` from its operands."""
 
     node: int
@@ -39,7 +46,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Angles:
+class SineCosineStatement:
     """Sines and cosines of angles; -1 where one of the two is not needed."""
 
     reads: tuple[int, ...]
@@ -53,7 +60,7 @@ class Angles:
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class FactorizationStatement:
     """The factors of block ``block``."""
 
     block: int
@@ -62,7 +69,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Solve:
+class SolveStatement:
     """The solution of block ``block``; ``nodes[i]`` is the node of its result ``results[i]``."""
 
     block: int
@@ -77,7 +84,7 @@ class Solve:
 
 
 @dataclass(frozen=True, slots=True)
-class Iterate:
+class NewtonStatement:
     """The solution of block ``block`` by Newton's method; ``nodes[i]`` is the node of its result ``results[i]``."""
 
     block: int
@@ -91,10 +98,10 @@ class Iterate:
         return self.nodes
 
 
-Statement = Operation | Angles | Factor | Solve | Iterate
+Statement = OperationStatement | SineCosineStatement | FactorizationStatement | SolveStatement | NewtonStatement
 
 
-class Statements(Sequence[Statement]):
+class StatementSequence(Sequence[Statement]):
     """Statements in order, stored as arrays: long programs look at few of them one by one.
 
     Args:
@@ -103,7 +110,7 @@ class Statements(Sequence[Statement]):
         others: The other ones by their places.
     """
 
-    def __init__(self, graph: Graph, nodes: Nodes, others: Mapping[int, Statement]) -> None:
+    def __init__(self, graph: ScheduledGraph, nodes: NodeArray, others: Mapping[int, Statement]) -> None:
         self._graph = graph
         self.nodes = nodes
         self.others = others
@@ -128,7 +135,7 @@ class Statements(Sequence[Statement]):
         """Yield the statements in order."""
         return iter(self._between(0, len(self)))
 
-    def operands_of(self, places: Nodes) -> Nodes:
+    def operands_of(self, places: NodeArray) -> NodeArray:
         """Return the nodes that the statements at some places read, each once, in their order."""
         nodes = self.nodes[places]
         read = self._graph.matrix[nodes[nodes >= 0]]
@@ -140,13 +147,13 @@ class Statements(Sequence[Statement]):
         nodes = self.nodes[begin:end:step]
         rows = zip(range(begin, end, step), nodes.tolist(), self._graph.matrix[nodes].tolist(), strict=True)
         return [
-            Operation(node, tuple([read for read in reads if read >= 0])) if node >= 0 else self.others[place]
+            OperationStatement(node, tuple([read for read in reads if read >= 0])) if node >= 0 else self.others[place]
             for place, node, reads in rows
         ]
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class _ReducedGraph:
     """A graph in which the values of some nodes are given.
 
     Attributes:
@@ -156,13 +163,13 @@ class _View:
         depth: Of each node.
     """
 
-    known: Mask
+    known: NodeMask
     reads: sparse.csr_matrix
     used_by: sparse.csr_matrix
-    depth: Nodes
+    depth: NodeArray
 
 
-class Graph:
+class ScheduledGraph:
     """A program with the analyses that all functions printed from it share.
 
     Args:
@@ -172,19 +179,19 @@ class Graph:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.op: list[int] = program.op.tolist()
-        self.is_leaf: Mask = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
-        self.matrix = _operand_matrix(program)
-        self._edges = _edges(program, self.matrix)
-        self._views: dict[bytes, _View] = {}
-        self._masks: dict[tuple[bytes, tuple[int, ...]], Mask] = {}
+        self.is_leaf: NodeMask = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
+        self.matrix = _form_operand_matrix(program)
+        self._edges = _list_edges(program, self.matrix)
+        self._views: dict[bytes, _ReducedGraph] = {}
+        self._masks: dict[tuple[bytes, tuple[int, ...]], NodeMask] = {}
 
     @property
-    def of_parameters(self) -> Mask:
+    def parameter_only_mask(self) -> NodeMask:
         """Mask of the nodes that depend on parameters only (numbers included)."""
         others = self.is_leaf & ~np.isin(self.program.op, [Op.CONSTANT, Op.PARAMETER])
-        return ~_reached(self._view(np.zeros_like(others)).used_by, np.flatnonzero(others).tolist())
+        return ~_find_reachable(self._view(np.zeros_like(others)).used_by, np.flatnonzero(others).tolist())
 
-    def schedule(self, results: Iterable[int], given: Mask) -> Statements:
+    def schedule_statements(self, results: Iterable[int], given: NodeMask) -> StatementSequence:
         """Return the statements that compute ``results``.
 
         Args:
@@ -195,28 +202,28 @@ class Graph:
         wanted = np.flatnonzero(self._needed(results, given) & ~view.known)
         order = wanted[np.argsort(view.depth[wanted], kind="stable")]
         kinds = self.program.op[order]
-        special = np.isin(kinds, [int(op) for op in (*_TRIGONOMETRIC, Op.BLOCK)])
+        special = np.isin(kinds, [int(op) for op in (*_TRIGONOMETRIC_OPERATIONS, Op.BLOCK)])
         places = np.flatnonzero(special)
         found = self._others(order[places].tolist(), view.depth)
         counts = np.ones(len(order), dtype=np.intp)
         counts[places] = [len(each) for each in found]
         nodes = np.repeat(np.where(special, -1, order), counts)
         others = (statement for each in found for statement in each)
-        return Statements(self, nodes, dict(zip(np.flatnonzero(nodes < 0).tolist(), others, strict=True)))
+        return StatementSequence(self, nodes, dict(zip(np.flatnonzero(nodes < 0).tolist(), others, strict=True)))
 
-    def boundary(self, results: Iterable[int], given: Mask) -> set[int]:
+    def boundary_nodes(self, results: Iterable[int], given: NodeMask) -> set[int]:
         """Return given nodes that the computation of ``results`` reads, or that are results; without leaves."""
         reached = self._needed(results, given)
         return set(np.flatnonzero(reached & given & ~self.is_leaf).tolist())
 
-    def _needed(self, results: Iterable[int], given: Mask) -> Mask:
+    def _needed(self, results: Iterable[int], given: NodeMask) -> NodeMask:
         """Return the mask of the results and of all nodes computed or read for them."""
         key = (given.tobytes(), tuple(results))
         if key not in self._masks:
-            self._masks[key] = _reached(self._view(given).reads, key[1])
+            self._masks[key] = _find_reachable(self._view(given).reads, key[1])
         return self._masks[key]
 
-    def _view(self, given: Mask) -> _View:
+    def _view(self, given: NodeMask) -> _ReducedGraph:
         """Return the graph without edges into given nodes; cached by the set of given nodes."""
         key = given.tobytes()
         if key not in self._views:
@@ -225,21 +232,21 @@ class Graph:
             shape = (len(known) + 1, len(known) + 1)  # the last one stands for what is asked for
             reads = sparse.csr_matrix((np.ones(len(users)), (users, operands)), shape=shape)
             used_by = reads.T.tocsr()
-            self._views[key] = _View(known, reads, used_by, self._depth(known, used_by))
+            self._views[key] = _ReducedGraph(known, reads, used_by, self._depth(known, used_by))
         return self._views[key]
 
-    def _depth(self, known: Mask, used_by: sparse.csr_matrix) -> Nodes:
+    def _depth(self, known: NodeMask, used_by: sparse.csr_matrix) -> NodeArray:
         """Count the sines and cosines nested in each node's value."""
         depth = np.zeros(len(known), dtype=np.intp)
-        trigonometric = np.flatnonzero(np.isin(self.program.op, [int(op) for op in _TRIGONOMETRIC]) & ~known)
+        trigonometric = np.flatnonzero(np.isin(self.program.op, [int(op) for op in _TRIGONOMETRIC_OPERATIONS]) & ~known)
         deeper = trigonometric
         while len(deeper):
-            reached = _reached(used_by, deeper.tolist())
+            reached = _find_reachable(used_by, deeper.tolist())
             depth += reached
             deeper = trigonometric[reached[self.matrix[trigonometric, 0]]]
         return depth
 
-    def _others(self, nodes: Sequence[int], depth: Nodes) -> list[list[Statement]]:
+    def _others(self, nodes: Sequence[int], depth: NodeArray) -> list[list[Statement]]:
         """Return for each sine, cosine and result of a block the statements that replace it."""
         angles: dict[int, list[int]] = {}
         siblings: dict[int, list[int]] = {}
@@ -259,14 +266,16 @@ class Graph:
                 found.append([self._angles(group)] if group else [])
         return found
 
-    def _angles(self, group: Sequence[int]) -> Angles:
+    def _angles(self, group: Sequence[int]) -> SineCosineStatement:
         """Group sines and cosines by angle, so that each angle is evaluated once; −1 where one is not wanted."""
         sines: dict[int, int] = {}
         cosines: dict[int, int] = {}
         for node in group:
             (sines if self.op[node] == Op.SIN else cosines)[int(self.matrix[node, 0])] = node
         reads = tuple(dict.fromkeys(int(self.matrix[node, 0]) for node in group))
-        return Angles(reads, tuple(sines.get(a, -1) for a in reads), tuple(cosines.get(a, -1) for a in reads))
+        return SineCosineStatement(
+            reads, tuple(sines.get(a, -1) for a in reads), tuple(cosines.get(a, -1) for a in reads)
+        )
 
     def _block(self, index: int, siblings: Mapping[int, list[int]], done: set[int]) -> list[Statement]:
         """Return the statements of a block: its factorization, unless already done, and its solve or iteration."""
@@ -277,19 +286,19 @@ class Graph:
         results = tuple(int(self.program.b[node]) for node in nodes)
         done.add(index)
         if block.kind == "newton":
-            return [Iterate(index, block.operands, nodes, results)]
-        solve = Solve(index, block.operands, nodes, results)
+            return [NewtonStatement(index, block.operands, nodes, results)]
+        solve = SolveStatement(index, block.operands, nodes, results)
         if block.factor in done:
             return [solve]
         done.add(block.factor)
-        return [Factor(block.factor, self.program.blocks[block.factor].operands), solve]
+        return [FactorizationStatement(block.factor, self.program.blocks[block.factor].operands), solve]
 
 
-def _operand_matrix(program: Program) -> Nodes:
+def _form_operand_matrix(program: Program) -> NodeArray:
     """Return the operands of each operation, shape (n, 3), -1 where there is none; those of blocks are not in it."""
     columns = [program.a, program.b, program.c]
     matrix = np.full((len(program), 3), -1, dtype=np.intp)
-    for count, ops in ((1, UNARY), (2, BINARY), (3, TERNARY)):
+    for count, ops in ((1, UNARY_OPERATIONS), (2, BINARY_OPERATIONS), (3, TERNARY_OPERATIONS)):
         nodes = np.flatnonzero(np.isin(program.op, [int(op) for op in ops]))
         for i in range(count):
             matrix[nodes, i] = columns[i][nodes]
@@ -298,7 +307,7 @@ def _operand_matrix(program: Program) -> Nodes:
     return matrix
 
 
-def _edges(program: Program, matrix: Nodes) -> tuple[Nodes, Nodes]:
+def _list_edges(program: Program, matrix: NodeArray) -> tuple[NodeArray, NodeArray]:
     """Return each node and each of its operands."""
     nodes, columns = np.nonzero(matrix >= 0)
     users, operands = [nodes], [matrix[nodes, columns]]
@@ -309,7 +318,7 @@ def _edges(program: Program, matrix: Nodes) -> tuple[Nodes, Nodes]:
     return np.concatenate(users), np.concatenate(operands)
 
 
-def _reached(edges: sparse.csr_matrix, starts: Iterable[int]) -> Mask:
+def _find_reachable(edges: sparse.csr_matrix, starts: Iterable[int]) -> NodeMask:
     """Return the mask of the nodes that can be reached, the starting ones included."""
     first = np.unique(np.fromiter(starts, dtype=edges.indices.dtype))
     n = edges.shape[0] - 1

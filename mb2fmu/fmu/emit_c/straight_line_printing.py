@@ -9,28 +9,42 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mb2fmu.compiler.program.program import Op
-from mb2fmu.fmu.emit_c.c_literals import comment, number
-from mb2fmu.fmu.emit_c.function_signatures import Names, Signature, body_name, factor_size
-from mb2fmu.fmu.emit_c.statement_schedule import Angles, Factor, Graph, Iterate, Operation, Solve, Statement
+from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames, factor_storage_size, newton_body_name
+from mb2fmu.fmu.emit_c.statement_schedule import (
+    FactorizationStatement,
+    NewtonStatement,
+    OperationStatement,
+    ScheduledGraph,
+    SineCosineStatement,
+    SolveStatement,
+    Statement,
+)
 from mb2fmu.model.scalar_operations import OPERATIONS
 
 
-def definition(prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[Body]) -> str:
+def format_function_definition(
+    prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[FunctionBodyPrinter]
+) -> str:
     """Return a function with the lines of one or several bodies; it ends with return 0."""
     lines = bodies[0].lines
     if len(bodies) > 1:
         lines = [line for body in bodies for line in ("    {", *(f"    {each}" for each in body.lines), "    }")]
-    unused = [set(body.unused()) for body in bodies]
-    silenced = [f"    (void){argument};" for argument in bodies[0].unused() if all(argument in each for each in unused)]
-    return "\n".join([head(prefix, name, parameters), "{", *lines, *silenced, "    return 0;", "}", ""])
+    unused = [set(body.unused_arguments()) for body in bodies]
+    silenced = [
+        f"    (void){argument};"
+        for argument in bodies[0].unused_arguments()
+        if all(argument in each for each in unused)
+    ]
+    return "\n".join([format_function_head(prefix, name, parameters), "{", *lines, *silenced, "    return 0;", "}", ""])
 
 
-def declaration(name: str, parameters: Sequence[str], more: str = "") -> str:
+def format_function_declaration(name: str, parameters: Sequence[str], more: str = "") -> str:
     """Return the declaration of a function that is visible in the FMU's other translation units only."""
-    return head(f"MB2FMU_HIDDEN {more} int" if more else "MB2FMU_HIDDEN int", name, parameters) + ";"
+    return format_function_head(f"MB2FMU_HIDDEN {more} int" if more else "MB2FMU_HIDDEN int", name, parameters) + ";"
 
 
-def head(prefix: str, name: str, parameters: Sequence[str]) -> str:
+def format_function_head(prefix: str, name: str, parameters: Sequence[str]) -> str:
     """Return the head of a function that returns int."""
     lines, line = [], f"{prefix} {name}("
     indent = " " * len(line)
@@ -43,7 +57,7 @@ def head(prefix: str, name: str, parameters: Sequence[str]) -> str:
     return "\n".join([*lines, line.rstrip()])
 
 
-class Body:
+class FunctionBodyPrinter:
     """The lines of one function.
 
     Args:
@@ -56,11 +70,11 @@ class Body:
 
     def __init__(
         self,
-        graph: Graph,
-        signature: Signature,
-        names: Names,
+        graph: ScheduledGraph,
+        signature: FunctionSignature,
+        names: SharedCNames,
         places: dict[int, int] | None = None,
-        angles: Mapping[Angles, tuple[int, int]] | None = None,
+        angles: Mapping[SineCosineStatement, tuple[int, int]] | None = None,
     ) -> None:
         self.lines: list[str] = []
         self._graph = graph
@@ -76,24 +90,24 @@ class Body:
         self._angles = 0
         self._used: set[str] = set()
 
-    def unused(self) -> list[str]:
+    def unused_arguments(self) -> list[str]:
         """Return arguments that no statement reads or writes."""
         return [argument for argument in self._signature.arguments if argument not in self._used]
 
     def add(self, statement: Statement) -> None:
         """Print a statement after its operands."""
         match statement:
-            case Operation():
+            case OperationStatement():
                 operands = [self._operand(read) for read in statement.reads]
                 self._define(statement.node, self._expression(statement.node, operands))
                 self._require(statement.node)
-            case Angles():
+            case SineCosineStatement():
                 self._add_angles(statement)
-            case Factor():
+            case FactorizationStatement():
                 self._add_factor(statement)
-            case Solve():
+            case SolveStatement():
                 self._add_solve(statement)
-            case Iterate():
+            case NewtonStatement():
                 self._add_iterate(statement)
 
     def store(self, target: str, node: int) -> None:
@@ -157,7 +171,7 @@ class Body:
 
     def _number(self, value: float) -> str:
         """Return a number in C; in a batch, the same in all lanes."""
-        return f"mb2fmu_all({number(value)})" if self._signature.batch else number(value)
+        return f"mb2fmu_all({format_c_double(value)})" if self._signature.batch else format_c_double(value)
 
     def _load(self, node: int) -> None:
         """Print the load of a leaf from its argument, with the variable's name as a comment."""
@@ -166,7 +180,7 @@ class Body:
         self._used.add(array)
         layout = self._program.layout
         known = {Op.STATE: layout.states, Op.INPUT: layout.inputs, Op.PARAMETER: layout.parameters}
-        remark = f" {comment(known[op][index])}" if op in known else ""
+        remark = f" {format_c_comment(known[op][index])}" if op in known else ""
         self._define(node, array if op is Op.TIME else f"{array}[{index}]", remark)
         self._require(node)
 
@@ -182,7 +196,7 @@ class Body:
             return f"mb2fmu_each_{op.name.lower()}({', '.join(operands)})"
         return row.c.format(*operands)
 
-    def _add_angles(self, statement: Angles) -> None:
+    def _add_angles(self, statement: SineCosineStatement) -> None:
         """Print sines and cosines: one call for one angle, one for several, one per angle in a batch."""
         if statement in self._angle_places:
             self._keep_angles(statement)
@@ -205,7 +219,7 @@ class Body:
                 if nodes[i] >= 0:
                     self._define(nodes[i], f"{function}{k}[{i}]")
 
-    def _keep_angles(self, statement: Angles) -> None:
+    def _keep_angles(self, statement: SineCosineStatement) -> None:
         """Print sines and cosines that stay in ``work``; angles stored as a row already are read from there."""
         sines, cosines = self._angle_places[statement]
         n, first = len(statement.reads), statement.reads[0]
@@ -257,7 +271,7 @@ class Body:
             self._refuse(f"!(fabs({value}) > 0.0 && fabs({value}) < MB2FMU_INFINITY)", names.divisors[node])
         if node in names.domains:
             clause = names.domains[node]
-            self._give_up(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", clause, names.clause(clause))
+            self._give_up(f"!({value} > 0.0 && {value} < MB2FMU_INFINITY)", clause, names.domain_failure(clause))
 
     def _refuse(self, condition: str, name: str) -> None:
         """Print the return of "singular system" where a condition holds."""
@@ -265,7 +279,11 @@ class Body:
 
     def _give_up(self, condition: str, name: str, number_of_failure: int) -> None:
         """Print the return of a failure number where a condition holds."""
-        self.lines += [f"    if ({condition}) {{", f"        return {number_of_failure}; {comment(name)}", "    }"]
+        self.lines += [
+            f"    if ({condition}) {{",
+            f"        return {number_of_failure}; {format_c_comment(name)}",
+            "    }",
+        ]
 
     def _lost(self) -> str:
         """Return the argument in which a batch marks lanes where something failed."""
@@ -296,7 +314,7 @@ class Body:
             self.lines.append(f"    {self._signature.real} *const {name} = work + {self._places[~index]};")
         return self._factors[index]
 
-    def _add_factor(self, statement: Factor) -> None:
+    def _add_factor(self, statement: FactorizationStatement) -> None:
         """Print the factorization of a block, with its failure number where it is singular."""
         block = self._program.blocks[statement.block]
         entries = [self._operand(node) for node in statement.reads]
@@ -304,12 +322,12 @@ class Body:
             name = self._factor(statement.block)
         else:
             name = self._factors[statement.block] = f"f{len(self._factors)}"
-            self.lines.append(f"    {self._signature.real} {name}[{factor_size(block.kind, block.size)}];")
+            self.lines.append(f"    {self._signature.real} {name}[{factor_storage_size(block.kind, block.size)}];")
         self.lines += [f"    {name}[{i}] = {entry};" for i, entry in enumerate(entries)]
         sizes = (str(block.size), *((str(block.rank),) if block.rank >= 0 else ()))
         self._check(block.kind, ", ".join((*sizes, name, *self._marks())), block.name)
 
-    def _add_solve(self, statement: Solve) -> None:
+    def _add_solve(self, statement: SolveStatement) -> None:
         """Print a solve with factors that exist; the right side becomes the solution in place."""
         block = self._program.blocks[statement.block]
         kind = self._program.blocks[block.factor].kind.replace("factor", "solve")
@@ -322,7 +340,7 @@ class Body:
         for node, result in zip(statement.nodes, statement.results, strict=True):
             self._define(node, f"{name}[{result}]")
 
-    def _add_iterate(self, statement: Iterate) -> None:
+    def _add_iterate(self, statement: NewtonStatement) -> None:
         """Print Newton's iteration of a block; it fails with no solution, another branch, or contradicting rows."""
         block = self._program.blocks[statement.block]
         operands = [self._operand(node) for node in statement.reads]
@@ -335,7 +353,7 @@ class Body:
         self.lines.append(f"    {real} s{k}[{n}] = {{{', '.join(guess)}}};")
         closing = f"theta{k} + {len(theta) - 2 * n}" if block.rows else "NULL"
         arguments = (
-            *(str(n), body_name(block.body), f"theta{k}", closing, f"s{k}"),
+            *(str(n), newton_body_name(block.body), f"theta{k}", closing, f"s{k}"),
             *self._marks(),
             self._factor(statement.block),
         )
@@ -343,7 +361,7 @@ class Body:
         if self._signature.batch:
             self.lines.append(f"    {call};")
         else:
-            none, other = self._names.no_solution(block.name), self._names.other_branch(block.name)
+            none, other = self._names.no_solution_failure(block.name), self._names.other_branch_failure(block.name)
             self.lines.append(f"    const int n{k} = {call};")
             self._give_up(f"n{k} == 1", block.name, none)
             self._give_up(f"n{k} == 2", block.name, other)
@@ -353,7 +371,7 @@ class Body:
                     f"        for (int i = 0; i < {n}; i++) {{",
                     f"            work[i] = s{k}[i];",
                     "        }",
-                    f"        return {self._names.contradiction(block.name, block.rows)}; {comment(block.name)}",
+                    f"        return {self._names.contradiction(block.name, block.rows)}; {format_c_comment(block.name)}",
                     "    }",
                 ]
         for node, result in zip(statement.nodes, statement.results, strict=True):

@@ -1,4 +1,4 @@
-"""``emit_web``: print an FMU for a page: the same equations, elementary functions and solver, without imports.
+"""``emit_web_module``: print an FMU for a page: the same equations, elementary functions and solver, without imports.
 
 It is compiled for WebAssembly. What nothing in a page calls is left out: directional and adjoint derivatives, the
 Jacobian unless the FMU's solver is implicit, u' and dependent speeds as values of their own, solvers that the FMU
@@ -13,20 +13,25 @@ import re
 from pathlib import PurePosixPath as Path
 
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu.emit_c.fmu_sources import emit_small_motion, is_motion, packaged, render
-from mb2fmu.fmu.emit_c.standalone_program import items, outputs
+from mb2fmu.fmu.emit_c.fmu_sources import (
+    emit_compact_motion,
+    has_motion_equations,
+    read_packaged_file,
+    render_c_template,
+)
+from mb2fmu.fmu.emit_c.standalone_program import list_model_outputs, list_variables_of_source
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
-MAIN = "web.c"
+MAIN_FILE = "web.c"
 """The translation FMU that holds all but the equations."""
 
-_HEADERS = ("math.h", "stdio.h", "stdlib.h", "string.h")
-_TABLES = {
+_STANDARD_HEADERS = ("math.h", "stdio.h", "stdlib.h", "string.h")
+_TABLE_BEGINNINGS = {
     "equations.c": "const mb2fmu_equations MB2FMU_VARIANT(equations) = {",
     "derived.c": "const mb2fmu_derivatives MB2FMU_VARIANT(derivatives) = {",
 }
-_UNUSED = (
+_UNUSED_ENTRIES = (
     "tangent",
     "adjoint",
     "initialize_tangent",
@@ -37,7 +42,7 @@ _UNUSED = (
 )
 
 
-def emit_web(sources: FileTree, program: Program, interface: FmuInterface) -> FileTree:
+def emit_web_module(sources: FileTree, program: Program, interface: FmuInterface) -> FileTree:
     """Print the code.
 
     Args:
@@ -46,110 +51,118 @@ def emit_web(sources: FileTree, program: Program, interface: FmuInterface) -> Fi
         interface: Of the unit.
 
     Returns:
-        Files of one folder; :data:`MAIN`, and all that begin with ``equations`` or ``derived``, are translation units.
+        Files of one folder; :data:`MAIN_FILE`, and all that begin with ``equations`` or ``derived``, are translation units.
     """
     name = interface.model_identifier
     files = {
         path.removeprefix("sources/"): content
         for path, content in sources.files.items()
-        if path.endswith(".h") or (path.endswith(".c") and path != "sources/unit.c" and not is_motion(Path(path).name))
+        if path.endswith(".h")
+        or (path.endswith(".c") and path != "sources/unit.c" and not has_motion_equations(Path(path).name))
     }
-    motion, work = emit_small_motion(program)
+    motion, work = emit_compact_motion(program)
     files |= motion.files
-    files["derived.c"] = _with_work(files["derived.c"], work)
+    files["derived.c"] = _enlarge_work(files["derived.c"], work)
     facts: dict[str, object] = {
         "name": name,
         "title": interface.model_name,
-        "states": items(interface, "state"),
-        "inputs": items(interface, "input"),
-        "parameters": items(interface, "parameter"),
-        "outputs": outputs(interface),
+        "states": list_variables_of_source(interface, "state"),
+        "inputs": list_variables_of_source(interface, "input"),
+        "parameters": list_variables_of_source(interface, "parameter"),
+        "outputs": list_model_outputs(interface),
     }
-    unused = (*_UNUSED, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
-    files |= _without_entries(files, unused)
-    files["solver_methods.c"] = _one_solver(files["solver_methods.c"], interface.solver.choice)
-    files |= _states_alone(files)
-    files = _joined(files)
-    files |= {f"{name}.h": render("standalone.h.jinja", **facts), f"{name}.c": render("standalone.c.jinja", **facts)}
-    files["standalone.c"] = packaged("mb2fmu.fmu.emit_c", "standalone/standalone.c")
-    files |= {file: packaged("mb2fmu.fmu.emit_c", f"web/{file}") for file in (MAIN, *_HEADERS)}
+    unused = (*_UNUSED_ENTRIES, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
+    files |= _remove_table_entries(files, unused)
+    files["solver_methods.c"] = _keep_one_solver(files["solver_methods.c"], interface.solver.choice)
+    files |= _keep_state_variables(files)
+    files = _join_translation_units(files)
+    files |= {
+        f"{name}.h": render_c_template("standalone.h.jinja", **facts),
+        f"{name}.c": render_c_template("standalone.c.jinja", **facts),
+    }
+    files["standalone.c"] = read_packaged_file("mb2fmu.fmu.emit_c", "standalone/standalone.c")
+    files |= {file: read_packaged_file("mb2fmu.fmu.emit_c", f"web/{file}") for file in (MAIN_FILE, *_STANDARD_HEADERS)}
     files["web_named.h"] = f'#include "{name}.c"\n'.encode()
     return FileTree(files)
 
 
-def _without_entries(files: dict[str, bytes], unused: tuple[str, ...]) -> dict[str, bytes]:
+def _remove_table_entries(files: dict[str, bytes], unused: tuple[str, ...]) -> dict[str, bytes]:
     """Return the equations' translation units without these table entries and the functions that only they call."""
     found, tables = dict(files), ""
-    for path, first_line in _TABLES.items():
+    for path, first_line in _TABLE_BEGINNINGS.items():
         head, begin, table = found[path].decode().partition(first_line)
         for entry in unused:
             name = rf"^    (equations_{entry}|MB2FMU_UNIT\(any_{entry}\)),$"
             table = re.sub(name, "    NULL,", table, flags=re.MULTILINE)
         found[path] = f"#include <stddef.h>\n{head}{begin}{table}".encode()
         tables += table
-    return _needed({path: text for path, text in found.items() if path.startswith(("equations", "derived"))}, tables)
+    return _keep_called_functions(
+        {path: text for path, text in found.items() if path.startswith(("equations", "derived"))}, tables
+    )
 
 
-_WORK = re.compile(r"(?<=^    )\d+(?=,\n    \d+,\n    model_failures,)", re.MULTILINE)
+_WORK_PATTERN = re.compile(r"(?<=^    )\d+(?=,\n    \d+,\n    model_failures,)", re.MULTILINE)
 
 
-def _with_work(derived: bytes, work: int) -> bytes:
+def _enlarge_work(derived: bytes, work: int) -> bytes:
     """The table of the derivatives with room for so many doubles of ``work`` at least."""
-    return _WORK.sub(lambda found: str(max(int(found[0]), work)), derived.decode(), count=1).encode()
+    return _WORK_PATTERN.sub(lambda found: str(max(int(found[0]), work)), derived.decode(), count=1).encode()
 
 
-_METHOD_FILE = re.compile(r'^#include "solver_(?!h")\w+\.c"\n', re.MULTILINE)
-_METHOD_ROW = re.compile(r'^    \{"\w+",[^{}]*\{[^{}]*\}[^{}]*\},\n', re.MULTILINE)
+_METHOD_FILE_PATTERN = re.compile(r'^#include "solver_(?!h")\w+\.c"\n', re.MULTILINE)
+_METHOD_ROW_PATTERN = re.compile(r'^    \{"\w+",[^{}]*\{[^{}]*\}[^{}]*\},\n', re.MULTILINE)
 
 
-def _one_solver(source: bytes, number: int) -> bytes:
+def _keep_one_solver(source: bytes, number: int) -> bytes:
     """Return the table of methods with only one row, in its place; steps of the others are left out."""
     text = source.decode()
-    row = _METHOD_ROW.findall(text)[number - 1]
+    row = _METHOD_ROW_PATTERN.findall(text)[number - 1]
     own = re.findall(r"mb2fmu_(\w+)_(?:step|dense)\b", row)
-    text = _METHOD_FILE.sub(lambda file: file[0] if f"solver_{own[0]}.c" in file[0] else "", text)
-    return _METHOD_ROW.sub(lambda each: each[0] if each[0] == row else "    {0},\n", text).encode()
+    text = _METHOD_FILE_PATTERN.sub(lambda file: file[0] if f"solver_{own[0]}.c" in file[0] else "", text)
+    return _METHOD_ROW_PATTERN.sub(lambda each: each[0] if each[0] == row else "    {0},\n", text).encode()
 
 
-_VARIABLES = re.compile(r"(?<=model_variables\[MB2FMU_N_VARIABLES\] = \{\n)(?:    \{.*\},\n)*")
+_VARIABLES_PATTERN = re.compile(r"(?<=model_variables\[MB2FMU_N_VARIABLES\] = \{\n)(?:    \{.*\},\n)*")
 
 
-def _states_alone(files: dict[str, bytes]) -> dict[str, bytes]:
+def _keep_state_variables(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return the table of variables with states only, whose names and nominal values a solver needs."""
-    rows = _VARIABLES.search(files["model.c"].decode())
+    rows = _VARIABLES_PATTERN.search(files["model.c"].decode())
     assert rows
     every = rows[0].splitlines(keepends=True)
     states = [row for row in every if "MB2FMU_SOURCE_STATE," in row] or every[:1]
     size = re.sub(r"(?<=#define MB2FMU_N_VARIABLES )\d+", str(len(states)), files["model_config.h"].decode())
     return {
-        "model.c": _VARIABLES.sub(lambda _: "".join(states), files["model.c"].decode()).encode(),
+        "model.c": _VARIABLES_PATTERN.sub(lambda _: "".join(states), files["model.c"].decode()).encode(),
         "model_config.h": size.encode(),
     }
 
 
-_STATIC = re.compile(r"^static [^(=;\[]*?(\w+)\s*[(\[=]", re.MULTILINE)
+_STATIC_PATTERN = re.compile(r"^static [^(=;\[]*?(\w+)\s*[(\[=]", re.MULTILINE)
 
 
-def _joined(files: dict[str, bytes]) -> dict[str, bytes]:
+def _join_translation_units(files: dict[str, bytes]) -> dict[str, bytes]:
     """Join equations and derivatives in one translation unit, to share their includes, if names allow it."""
     equations, derived = files["equations.c"].decode(), files["derived.c"].decode()
-    if not set(_STATIC.findall(equations)).isdisjoint(_STATIC.findall(derived)):
+    if not set(_STATIC_PATTERN.findall(equations)).isdisjoint(_STATIC_PATTERN.findall(derived)):
         return files
     here = {line for line in equations.splitlines() if line.startswith("#include")}
     whole = equations + "".join(line for line in derived.splitlines(keepends=True) if line.rstrip() not in here)
     return {path: text for path, text in files.items() if path != "derived.c"} | {"equations.c": whole.encode()}
 
 
-_FUNCTION = re.compile(
+_FUNCTION_PATTERN = re.compile(
     r"^[a-z][\w ]*\b(?:MB2FMU_(?:VARIANT|UNIT)\()?(?P<name>\w+)\)?\([^;{]*\)\n\{\n.*?^\}\n", re.MULTILINE | re.DOTALL
 )
-_WORD = re.compile(r"\w+")
+_WORD_PATTERN = re.compile(r"\w+")
 
 
-def _needed(files: dict[str, bytes], table: str) -> dict[str, bytes]:
+def _keep_called_functions(files: dict[str, bytes], table: str) -> dict[str, bytes]:
     """Leave out functions that the table does not reach; their declarations stay."""
     texts = {path: text.decode() for path, text in files.items()}
-    found = {(path, match["name"]): match[0] for path, text in texts.items() for match in _FUNCTION.finditer(text)}
+    found = {
+        (path, match["name"]): match[0] for path, text in texts.items() for match in _FUNCTION_PATTERN.finditer(text)
+    }
     by_name: dict[str, list[tuple[str, str]]] = {}
     for key in found:
         by_name.setdefault(key[1], []).append(key)
@@ -157,7 +170,7 @@ def _needed(files: dict[str, bytes], table: str) -> dict[str, bytes]:
     waiting = [("", table)]
     while waiting:
         path, text = waiting.pop()
-        for word in set(_WORD.findall(text)) & by_name.keys():
+        for word in set(_WORD_PATTERN.findall(text)) & by_name.keys():
             own = (path, word)
             called = [own] if own in found else by_name[word]
             waiting += [(key[0], found[key]) for key in called if key not in reached]

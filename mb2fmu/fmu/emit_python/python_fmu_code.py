@@ -9,16 +9,16 @@ from importlib import resources
 import jinja2
 
 from mb2fmu.compiler.arithmetic import python_runtime
-from mb2fmu.compiler.derivatives.forward_derivatives import jacobian
-from mb2fmu.compiler.evaluation.numpy_printer import print_function
-from mb2fmu.compiler.program.program import Program, first_memory
+from mb2fmu.compiler.derivatives.forward_derivatives import form_jacobian
+from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
+from mb2fmu.compiler.program.program import Program, read_initial_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.interface.fmu_interface import MEMORY, FmuInterface
+from mb2fmu.fmu.interface.fmu_interface import STORED_SOURCES, FmuInterface
 
-_ARITHMETIC = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
-_RUNTIME = (
+_ARITHMETIC_FILES = ("python_least_norm.py", "python_newton.py", "python_runtime.py")
+_RUNTIME_FILES = (
     "__init__.py",
     "description.py",
     "equations.py",
@@ -34,7 +34,7 @@ _RUNTIME = (
 )
 
 
-def emit(program: Program, interface: FmuInterface) -> FileTree:
+def emit_python_sources(program: Program, interface: FmuInterface) -> FileTree:
     """Print the code of a unit.
 
     Args:
@@ -47,7 +47,7 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
     Raises:
         EmitError: If an entry point is missing.
     """
-    names = _entry_names(interface)
+    names = _list_evaluated_entries(interface)
     beside = [
         name
         for name in ("initialize", "project", "remember")
@@ -63,53 +63,57 @@ def emit(program: Program, interface: FmuInterface) -> FileTree:
     module = f"mb2fmu_{interface.token.replace('-', '')}"
     package = f"{module}_unit"
     facts = {"interface": interface, "package": package}
-    functions = [print_function(program, name, name, hoist=True).rstrip() for name in names]
+    functions = [print_numpy_function(program, name, name, hoist=True).rstrip() for name in names]
     places: list[tuple[int, int]] = []
     if interface.solver.kind == "implicit":
-        slopes = jacobian(program, "rhs", ("states", "time"))
-        functions.append(print_function(slopes.program, slopes.entry, "jacobian", hoist=True).rstrip())
+        slopes = form_jacobian(program, "rhs", ("states", "time"))
+        functions.append(print_numpy_function(slopes.program, slopes.entry, "jacobian", hoist=True).rstrip())
         names.append("jacobian")
         places = [(int(row), int(column)) for row, column in zip(slopes.rows, slopes.columns, strict=True)]
     printed = {
-        "unit.py": _render("unit.py.jinja", jacobian=places, memory=first_memory(program), **facts),
-        "entries.py": _render(
+        "unit.py": _render_python_template(
+            "unit.py.jinja", jacobian=places, memory=read_initial_memory(program), **facts
+        ),
+        "entries.py": _render_python_template(
             "entries.py.jinja",
             layout=program.layout,
             functions=functions,
             names=names,
-            arithmetic=_used(functions),
+            arithmetic=_list_used_runtime_names(functions),
         ),
     }
-    fixed = {name: _read("mb2fmu.fmu.emit_python.runtime", name) for name in _RUNTIME}
-    fixed |= {name: _read("mb2fmu.compiler.arithmetic", name) for name in _ARITHMETIC}
+    fixed = {name: _read_packaged_file("mb2fmu.fmu.emit_python.runtime", name) for name in _RUNTIME_FILES}
+    fixed |= {name: _read_packaged_file("mb2fmu.compiler.arithmetic", name) for name in _ARITHMETIC_FILES}
     inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
-    return inside.under(package).joined(FileTree({f"{module}.py": _render("script.py.jinja", **facts).encode()}))
+    return inside.move_under(package).joined(
+        FileTree({f"{module}.py": _render_python_template("script.py.jinja", **facts).encode()})
+    )
 
 
-def _entry_names(interface: FmuInterface) -> list[str]:
+def _list_evaluated_entries(interface: FmuInterface) -> list[str]:
     """Return the entry points that the FMU evaluates, in a fixed order."""
-    used = {str(variable.source) for variable in interface.variables if variable.source not in MEMORY}
+    used = {str(variable.source) for variable in interface.variables if variable.source not in STORED_SOURCES}
     used.add("rhs")
     return sorted(used)
 
 
-def _used(functions: list[str]) -> list[str]:
+def _list_used_runtime_names(functions: list[str]) -> list[str]:
     """Return the names of the runtime that the functions read."""
     words = {word for function in functions for word in re.findall(r"[A-Za-z_]\w*", function)}
     return sorted(words & python_runtime.FAST.keys())
 
 
-def _read(package: str, name: str) -> bytes:
+def _read_packaged_file(package: str, name: str) -> bytes:
     """Return a packaged file's bytes, with line ends of Unix."""
     return resources.files(package).joinpath(name).read_bytes().replace(b"\r\n", b"\n")
 
 
-def _render(template: str, **facts: object) -> str:
+def _render_python_template(template: str, **facts: object) -> str:
     """Render a template of the Python target; numbers are printed by `repr`, which reads back to the same bits."""
-    return _environment().get_template(template).render(text=repr, number=repr, **facts)
+    return _make_template_environment().get_template(template).render(text=repr, number=repr, **facts)
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _make_template_environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, Python code is not escaped."""
-    return template_environment.environment("mb2fmu.fmu.emit_python")
+    return template_environment.make_template_environment("mb2fmu.fmu.emit_python")

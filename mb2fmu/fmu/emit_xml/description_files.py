@@ -12,12 +12,12 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface import fmi2_view, fmi3_view
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
-BUILD = "sources/buildDescription.xml"
-DESCRIPTION = "modelDescription.xml"
-TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+BUILD_DESCRIPTION_PATH = "sources/buildDescription.xml"
+MODEL_DESCRIPTION_PATH = "modelDescription.xml"
+TERMINALS_PATH = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
-def emit(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileTree:
+def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileTree:
     """Print the description files.
 
     Native FMUs of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
@@ -32,9 +32,13 @@ def emit(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileT
     """
     native = interface.target.backend == "native"
     view = fmi2_view if interface.target.fmi == "2" else fmi3_view
-    index = fmi2_view.indices(interface) if interface.target.fmi == "2" else fmi3_view.references(interface)
+    index = (
+        fmi2_view.number_variables(interface)
+        if interface.target.fmi == "2"
+        else fmi3_view.list_value_references(interface)
+    )
     files = {
-        DESCRIPTION: _printed(
+        MODEL_DESCRIPTION_PATH: _render_xml_template(
             f"modelDescription.fmi{interface.target.fmi}.xml.jinja",
             interface=interface,
             structure=view.model_structure(interface),
@@ -43,28 +47,30 @@ def emit(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileT
         )
     }
     if native:
-        files[TERMINALS] = _printed("terminalsAndIcons.xml.jinja", interface=interface)
+        files[TERMINALS_PATH] = _render_xml_template("terminalsAndIcons.xml.jinja", interface=interface)
         if sources:
-            files[BUILD] = _printed("buildDescription.xml.jinja", interface=interface, sources=tuple(sources))
+            files[BUILD_DESCRIPTION_PATH] = _render_xml_template(
+                "buildDescription.xml.jinja", interface=interface, sources=tuple(sources)
+            )
     return FileTree(files)
 
 
-def _printed(template: str, **names: object) -> bytes:
+def _render_xml_template(template: str, **names: object) -> bytes:
     """Render a template as bytes."""
-    return _environment().get_template(template).render(**names).encode()
+    return _make_template_environment().get_template(template).render(**names).encode()
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _make_template_environment() -> jinja2.Environment:
     """Return the template environment: undefined names raise, text is escaped for XML."""
-    environment = template_environment.environment("mb2fmu.fmu.emit_xml", escape=True)
+    environment = template_environment.make_template_environment("mb2fmu.fmu.emit_xml", escape=True)
     environment.globals["number"] = repr
-    environment.filters["spaced"] = _spaced
+    environment.filters["spaced"] = _format_xml_list
     environment.filters["repr"] = repr
     return environment
 
 
 @lru_cache(maxsize=64)
-def _spaced(items: tuple[int | str, ...]) -> str:
+def _format_xml_list(items: tuple[int | str, ...]) -> str:
     """Return items as an XML list; cached, as many unknowns depend on the same thousand variables."""
     return " ".join(map(str, items))

@@ -8,6 +8,6 @@ format, or change the equations.
 """
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuVariable, Target
-from mb2fmu.fmu.interface.interface_description import describe
+from mb2fmu.fmu.interface.interface_description import describe_interface
 
-__all__ = ["FmuInterface", "FmuVariable", "Target", "describe"]
+__all__ = ["FmuInterface", "FmuVariable", "Target", "describe_interface"]

@@ -7,19 +7,19 @@ states in Model Exchange, and in Co-Simulation where directional derivatives are
 from __future__ import annotations
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.model_structure import ModelStructure, Unknown, structure
+from mb2fmu.fmu.interface.model_structure import ModelStructure, StructureUnknown, form_model_structure
 
-__all__ = ["ModelStructure", "Unknown", "indices", "model_structure"]
+__all__ = ["ModelStructure", "StructureUnknown", "form_fmi2_structure", "number_variables"]
 
 
-def indices(interface: FmuInterface) -> dict[str, int]:
+def number_variables(interface: FmuInterface) -> dict[str, int]:
     """Return the index of each variable by name, counted from 1."""
     return {variable.name: i for i, variable in enumerate(interface.variables, start=1)}
 
 
-def model_structure(interface: FmuInterface) -> ModelStructure:
+def form_fmi2_structure(interface: FmuInterface) -> ModelStructure:
     """Return the structure; numbers are indices."""
     able = interface.capabilities
     if able.model_exchange or able.directional_derivatives:
-        return structure(interface, indices(interface), ("time", "input", "state"))
-    return structure(interface, indices(interface), ("time", "input"))
+        return form_model_structure(interface, number_variables(interface), ("time", "input", "state"))
+    return form_model_structure(interface, number_variables(interface), ("time", "input"))

@@ -6,10 +6,10 @@ Knowns of outputs and derivatives are, by 3.0.2 (section 2.4.8), inputs, states,
 from __future__ import annotations
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.model_structure import ModelStructure, structure
+from mb2fmu.fmu.interface.model_structure import ModelStructure, form_model_structure
 
 
-def references(interface: FmuInterface) -> dict[str, int]:
+def list_value_references(interface: FmuInterface) -> dict[str, int]:
     """Return the value reference of each variable by name; of one that is in an array only, that of the array."""
     found = {variable.name: variable.value_reference for variable in interface.variables}
     return found | {
@@ -17,6 +17,6 @@ def references(interface: FmuInterface) -> dict[str, int]:
     }
 
 
-def model_structure(interface: FmuInterface) -> ModelStructure:
+def form_fmi3_structure(interface: FmuInterface) -> ModelStructure:
     """Return the structure; numbers are value references."""
-    return structure(interface, references(interface), ("time", "input", "state", "parameter"))
+    return form_model_structure(interface, list_value_references(interface), ("time", "input", "state", "parameter"))

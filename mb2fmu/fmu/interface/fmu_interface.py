@@ -17,14 +17,14 @@ from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.interface.variable_groups import FmuArray, Terminal, TypeDefinition
-from mb2fmu.fmu.solvers import SOLVERS, solver_of_kind
+from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
 Variability = Literal["fixed", "tunable", "discrete", "continuous"]
 Initial = Literal["exact", "approx", "calculated"]
-Kind = Literal["constant", "fixed", "tunable", "dependent"]
-Source = Literal[
+FmiDependencyKind = Literal["constant", "fixed", "tunable", "dependent"]
+VariableSource = Literal[
     "time",
     "state",
     "input",
@@ -43,13 +43,13 @@ Source = Literal[
 ]
 ValueKind = Literal["real", "enumeration"]
 InterfaceKind = Literal["ModelExchange", "CoSimulation"]
-Fmi = Literal["2", "3"]
-Backend = Literal["native", "python"]
+FmiVersion = Literal["2", "3"]
+FmuBackend = Literal["native", "python"]
 
-MEMORY: tuple[Source, ...] = ("time", "state", "input", "parameter", "solver", "solver_step")
+STORED_SOURCES: tuple[VariableSource, ...] = ("time", "state", "input", "parameter", "solver", "solver_step")
 """Sources that the FMU stores; the others are entry points of the Program, evaluated on demand."""
 
-_LEGAL = {
+_LEGAL_ATTRIBUTES = {
     ("independent", "continuous", None),
     ("parameter", "fixed", "exact"),
     ("parameter", "tunable", "exact"),
@@ -65,10 +65,12 @@ _LEGAL = {
 }
 """Combinations of causality, variability and initial that FMUs of ours use: a part of the standard's table."""
 
-_QUOTED = r"""'(?:[A-Za-z0-9_!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]|\\['"?\\abfnrtv])+'"""
-_PART = rf"(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED})(?:\[\d+(?:,\d+)*\])?"
-_NAME = re.compile(rf"{_PART}(?:\.{_PART})*|der\({_PART}(?:\.{_PART})*(?:,\d+)?\)")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_QUOTED_NAME_PATTERN = r"""'(?:[A-Za-z0-9_!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]|\\['"?\\abfnrtv])+'"""
+_NAME_PART_PATTERN = rf"(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED_NAME_PATTERN})(?:\[\d+(?:,\d+)*\])?"
+_VARIABLE_NAME_PATTERN = re.compile(
+    rf"{_NAME_PART_PATTERN}(?:\.{_NAME_PART_PATTERN})*|der\({_NAME_PART_PATTERN}(?:\.{_NAME_PART_PATTERN})*(?:,\d+)?\)"
+)
+_UNPRINTABLE_PATTERN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Line breaks, control characters and what XML cannot hold."""
 
 
@@ -85,8 +87,8 @@ class Target:
         fast: Of a native unit: fused multiply-adds are allowed, so that it moves alike on equal processors only.
     """
 
-    fmi: Fmi = "2"
-    backend: Backend = "python"
+    fmi: FmiVersion = "2"
+    backend: FmuBackend = "python"
     solver: str | None = None
     compiler: Literal["zig", "cc"] = "zig"
     fast: bool = False
@@ -148,7 +150,7 @@ class Dependency:
     """
 
     on: str
-    kind: Kind = "dependent"
+    kind: FmiDependencyKind = "dependent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +194,7 @@ class FmuVariable:
     nominal: float | None = None
     description: str = ""
     derivative_of: str | None = None
-    source: Source
+    source: VariableSource
     index: int = 0
     dependencies: tuple[Dependency, ...] = ()
     start_dependencies: tuple[Dependency, ...] = field(default=(), repr=False)
@@ -201,9 +203,9 @@ class FmuVariable:
 
     def faults(self) -> Iterator[str]:
         """Yield the rules of the standards that a single variable breaks."""
-        if not _NAME.fullmatch(self.name):
+        if not _VARIABLE_NAME_PATTERN.fullmatch(self.name):
             yield "is not a structured FMI name (letters, digits, _, parts joined by '.', indices in [])"
-        if (self.causality, self.variability, self.initial) not in _LEGAL:
+        if (self.causality, self.variability, self.initial) not in _LEGAL_ATTRIBUTES:
             combination = f"causality {self.causality}, variability {self.variability}, initial {self.initial}"
             yield f"{combination} do not go together"
         if (self.start is not None) != (self.initial in ("exact", "approx")):
@@ -220,7 +222,7 @@ class FmuVariable:
             yield f"min {low!r} is above max {high!r}"
         elif self.start is not None and not low <= self.start <= high:
             yield f"start {self.start!r} is outside of [{low!r}, {high!r}]"
-        if _UNPRINTABLE.search(self.description):
+        if _UNPRINTABLE_PATTERN.search(self.description):
             yield "the description holds a line break or control character"
 
 
@@ -259,7 +261,7 @@ class SolverSettings:
     @property
     def choice(self) -> int:
         """The value of the enumeration parameter that chooses the solver of a native unit."""
-        return solver_of_kind(self.kind).number
+        return find_solver_by_kind(self.kind).number
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +358,7 @@ class FmuInterface:
         gone = {name for array in self.arrays if array.replaces for name in array.elements}
         return tuple(variable for variable in self.variables if variable.name not in gone) if gone else self.variables
 
-    def of(self, *sources: Source) -> tuple[FmuVariable, ...]:
+    def of(self, *sources: VariableSource) -> tuple[FmuVariable, ...]:
         """Return the variables that live in, or are computed by, ``sources``, in their order."""
         return tuple(variable for variable in self.variables if variable.source in sources)
 
@@ -381,7 +383,7 @@ class FmuInterface:
             canonical = False
         if not canonical:
             yield Fault(f"{self.token!r} is not a UUID", "token")
-        if _UNPRINTABLE.search(self.description):
+        if _UNPRINTABLE_PATTERN.search(self.description):
             yield Fault("the description holds a line break or control character", "model", "write one line")
         run = self.experiment
         finite = all(map(math.isfinite, (run.start, run.stop, run.step, run.tolerance)))
@@ -424,7 +426,7 @@ class FmuInterface:
     def _link_faults(self) -> Iterator[Fault]:
         """Yield faults of links: states without exactly one derivative, dependencies on unknown variables."""
         states = {variable.name for variable in self.of("state")}
-        known = {variable.name for variable in self.variables if variable.source in MEMORY}
+        known = {variable.name for variable in self.variables if variable.source in STORED_SOURCES}
         derived = Counter(variable.derivative_of for variable in self.variables if variable.derivative_of is not None)
         for state in sorted(states):
             if derived[state] != 1:
@@ -480,7 +482,10 @@ class FmuInterface:
         names = {variable.name for variable in self.variables} | {item.name for item in self.types}
         free = 1 + max((variable.value_reference for variable in self.variables), default=-1)
         for array in self.arrays:
-            if not re.fullmatch(_PART + rf"(?:\.{_PART})*", array.name) or array.name in names:
+            if (
+                not re.fullmatch(_NAME_PART_PATTERN + rf"(?:\.{_NAME_PART_PATTERN})*", array.name)
+                or array.name in names
+            ):
                 yield Fault("an array has the name of another variable, or one that FMI has not", array.name)
             if self.target.fmi != "3" or array.value_reference != free:
                 yield Fault(

@@ -1,4 +1,4 @@
-"""``describe``: decide everything that importers see, from model, equations and program.
+"""``describe_interface``: decide everything that importers see, from model, equations and program.
 
 Variables, in this order:
 
@@ -30,37 +30,41 @@ from typing import get_args
 
 import numpy as np
 
-from mb2fmu.compiler.events import SwitchKind, switches_of
+from mb2fmu.compiler.events import SwitchKind, list_switches
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.compiler.program.result_dependencies import Kind as ReadKind
-from mb2fmu.compiler.program.result_dependencies import all_dependencies
+from mb2fmu.compiler.program.result_dependencies import DependencyKind as ReadKind
+from mb2fmu.compiler.program.result_dependencies import find_all_dependencies
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.fmu.interface.array_variables import arrays, without
+from mb2fmu.fmu.interface.array_variables import describe_arrays, drop_terminals_of_array_elements
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
     Dependency,
     DisplayUnit,
+    FmiDependencyKind,
     FmuInterface,
     FmuVariable,
-    Kind,
     LogCategory,
     SolverSettings,
-    Source,
     Target,
     UnitDefinition,
+    VariableSource,
 )
-from mb2fmu.fmu.interface.native_abilities import capabilities, solver_parameters, solver_type
-from mb2fmu.fmu.interface.physical_quantities import quantity_types
-from mb2fmu.fmu.interface.terminals import terminals
+from mb2fmu.fmu.interface.native_abilities import (
+    describe_native_capabilities,
+    describe_solver_parameters,
+    describe_solver_type,
+)
+from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
+from mb2fmu.fmu.interface.terminals import describe_terminals
 from mb2fmu.fmu.interface.variable_groups import TypeDefinition
-from mb2fmu.fmu.solvers import solver_called, solver_of_kind
+from mb2fmu.fmu.solvers import find_solver_by_kind, find_solver_by_name
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
 
-PYTHON_UNIT = Target()
+PYTHON_FMU_TARGET = Target()
 NO_TOKEN = str(uuid.UUID(int=0))
 GENERATION_TOOL = f"mb2fmu {__version__}"
 LOG_CATEGORIES = (
@@ -69,7 +73,7 @@ LOG_CATEGORIES = (
     LogCategory("logStatusError", "Calls that were refused, and why."),
 )
 
-_KINDS: dict[ReadKind, Kind] = {
+_DEPENDENCY_KINDS: dict[ReadKind, FmiDependencyKind] = {
     ReadKind.CONSTANT: "constant",
     ReadKind.FIXED: "fixed",
     ReadKind.TUNABLE: "tunable",
@@ -77,7 +81,7 @@ _KINDS: dict[ReadKind, Kind] = {
 }
 
 
-_MODE: dict[SwitchKind, str] = {
+_MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
     "relation": "1 where this is positive or true, else 0",
     "steps": "the integer that stands for this",
     "sticking": "direction of slip, 0 while it is held",
@@ -86,8 +90,8 @@ _MODE: dict[SwitchKind, str] = {
 }
 
 
-def describe(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_UNIT
+def describe_interface(
+    definition: Declarations, equations: EquationsOfMotion, program: Program, target: Target = PYTHON_FMU_TARGET
 ) -> FmuInterface:
     """Describe an FMU for importers: variables, units, structure, experiment.
 
@@ -107,16 +111,16 @@ def describe(
     if faults:
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
     native = target.backend == "native"
-    solver = _solver(definition.experiment, target)
+    solver = _choose_solver_settings(definition.experiment, target)
     first = 1 if target.fmi == "3" else 0
-    variables = tuple(_Describer(definition, equations, program).variables(first))
+    variables = tuple(_VariableDescriber(definition, equations, program).variables(first))
     types: tuple[TypeDefinition, ...] = ()
     if native:
-        variables, types = _with_types(
-            (*variables, *solver_parameters(variables, solver, definition.experiment.internal_step))
+        variables, types = _declare_types(
+            (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
         )
-    found = terminals(definition, equations, program) if native else ()
-    held = arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
+    found = describe_terminals(definition, equations, program) if native else ()
+    held = describe_arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,
@@ -124,20 +128,22 @@ def describe(
         token=NO_TOKEN,
         target=target,
         variables=variables,
-        units=_units(variables, definition.name),
-        experiment=_default_experiment(definition.experiment),
+        units=_list_units(variables, definition.name),
+        experiment=_describe_experiment(definition.experiment),
         solver=solver,
         log_categories=LOG_CATEGORIES,
         types=types,
-        terminals=without(found, held),
+        terminals=drop_terminals_of_array_elements(found, held),
         arrays=held,
-        capabilities=capabilities(target, remembers=bool(program.layout.memory), switches=bool(switches_of(program))),
+        capabilities=describe_native_capabilities(
+            target, remembers=bool(program.layout.memory), switches=bool(list_switches(program))
+        ),
         generation_tool=GENERATION_TOOL,
     )
-    return dataclasses.replace(interface, token=token(interface, program))
+    return dataclasses.replace(interface, token=form_instantiation_token(interface, program))
 
 
-def token(interface: FmuInterface, program: Program) -> str:
+def form_instantiation_token(interface: FmuInterface, program: Program) -> str:
     """Return a UUID made from the whole interface (but its token) and the whole program."""
     digest = hashlib.sha256()
     lists: dict[int, bytes] = {}  # of dependencies, which many variables share
@@ -157,7 +163,7 @@ def token(interface: FmuInterface, program: Program) -> str:
     return str(uuid.UUID(bytes=digest.digest()[:16], version=5))
 
 
-class _Describer:
+class _VariableDescriber:
     """Makes the variables, one kind after the other."""
 
     def __init__(self, definition: Declarations, equations: EquationsOfMotion, program: Program) -> None:
@@ -230,7 +236,7 @@ class _Describer:
     def _parameter(self, parameter: Parameter) -> FmuVariable:
         """Return a free parameter; it can be changed during the run if it is tunable."""
         return dataclasses.replace(
-            _from_quantity(parameter, "parameter", self._free.index(parameter)),
+            _describe_quantity(parameter, "parameter", self._free.index(parameter)),
             causality="parameter",
             variability="tunable" if parameter.tunable else "fixed",
             initial="exact",
@@ -243,7 +249,7 @@ class _Describer:
         on = self._dependencies["prepare"][index]
         fixed = {self._free[i].name for i in self._fixed}
         return dataclasses.replace(
-            _from_quantity(parameter, "prepare", index),
+            _describe_quantity(parameter, "prepare", index),
             causality="calculatedParameter",
             variability="fixed" if all(dependency.on in fixed for dependency in on) else "tunable",
             dependencies=on,
@@ -253,7 +259,7 @@ class _Describer:
         """Yield the inputs, each with the value that it has until it is set."""
         for i, item in enumerate(self._definition.inputs):
             yield dataclasses.replace(
-                _from_quantity(item, "input", i), causality="input", initial="exact", start=float(item.start)
+                _describe_quantity(item, "input", i), causality="input", initial="exact", start=float(item.start)
             )
 
     def _motion(self) -> Iterator[FmuVariable]:
@@ -271,17 +277,17 @@ class _Describer:
             if item in dependent:
                 index = dependent.index(item)
                 on = self._dependencies["dependent_speeds"][index]
-                yield dataclasses.replace(_from_quantity(item, "dependent_speeds", index), dependencies=on)
+                yield dataclasses.replace(_describe_quantity(item, "dependent_speeds", index), dependencies=on)
             elif item in placed:
                 index = first + placed.index(item)  # they stand after the outputs
                 on = self._dependencies["position"][index]
-                yield dataclasses.replace(_from_quantity(item, "position", index), dependencies=on)
+                yield dataclasses.replace(_describe_quantity(item, "position", index), dependencies=on)
             else:
                 yield self._state(item, self._place[item.name])
 
     def _state(self, item: Coordinate | Speed | AuxiliaryState, index: int) -> FmuVariable:
         """Return a continuous state; a start value that is a guess has initial="approx" and its dependencies."""
-        state = dataclasses.replace(_from_quantity(item, "state", index), initial="exact", start=float(item.start))
+        state = dataclasses.replace(_describe_quantity(item, "state", index), initial="exact", start=float(item.start))
         if item.name not in self._guessed:
             return state
         on = tuple(each for each in self._dependencies["initialize"][index] if each.on not in self._guessed)
@@ -298,7 +304,7 @@ class _Describer:
                 initial="calculated",
                 unit=output.unit,
                 display_unit=output.display_unit,
-                nominal=_number(output.nominal),
+                nominal=_optional_float(output.nominal),
                 description=output.description,
                 source=output.level,
                 index=index,
@@ -314,7 +320,7 @@ class _Describer:
 
     def _switches(self) -> Iterator[FmuVariable]:
         """Yield event indicators, then modes."""
-        switches = switches_of(self._program)
+        switches = list_switches(self._program)
         margins = len(self._program.entries["indicators"].results) if switches else 0
         for i, switch in enumerate(switches[:margins]):
             yield FmuVariable(
@@ -334,12 +340,12 @@ class _Describer:
                 causality="local",
                 variability="discrete",
                 initial="calculated",
-                description=f"{_MODE[switch.kind]}: {switch.name}",
+                description=f"{_MODE_DESCRIPTIONS[switch.kind]}: {switch.name}",
                 source="mode",
                 index=i,
             )
 
-    def _derivative(self, of: Quantity, source: Source, index: int, state: str | None) -> FmuVariable:
+    def _derivative(self, of: Quantity, source: VariableSource, index: int, state: str | None) -> FmuVariable:
         """Return a derivative; `state` names the state that it belongs to, None if there is none."""
         return FmuVariable(
             name=f"der({of.name})",
@@ -356,18 +362,20 @@ class _Describer:
 
     def _all_dependencies(self) -> dict[str, list[tuple[Dependency, ...]]]:
         """Return the dependencies of each entry point's results; equal ones are one object."""
-        entries = [name for name in ("initialize", "surfaces", *get_args(Source)) if name in self._program.entries]
-        found = all_dependencies(self._program, entries, self._fixed)
+        entries = [
+            name for name in ("initialize", "surfaces", *get_args(VariableSource)) if name in self._program.entries
+        ]
+        found = find_all_dependencies(self._program, entries, self._fixed)
         lists = {id(each): each for several in found.values() for each in several}
         said = {
             key: tuple(
-                Dependency(self._known[item.group][item.index], _KINDS[item.kind])
+                Dependency(self._known[item.group][item.index], _DEPENDENCY_KINDS[item.kind])
                 for item in each
                 if item.group != "memory"  # where Newton's method begins is nothing that its solution depends on
             )
             for key, each in lists.items()
         }
-        first = len(self._program.layout.memory) - len(switches_of(self._program))  # modes come behind
+        first = len(self._program.layout.memory) - len(list_switches(self._program))  # modes come behind
         self._moded = {
             (entry, i)
             for entry, several in found.items()
@@ -379,7 +387,7 @@ class _Describer:
         return {entry: [said[id(each)] for each in several] for entry, several in found.items()}
 
 
-def _from_quantity(quantity: Quantity, source: Source, index: int) -> FmuVariable:
+def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -> FmuVariable:
     """Return an output with the attributes common to all quantities."""
     return FmuVariable(
         name=quantity.name,
@@ -388,21 +396,23 @@ def _from_quantity(quantity: Quantity, source: Source, index: int) -> FmuVariabl
         initial="calculated",
         unit=quantity.unit,
         display_unit=quantity.display_unit,
-        minimum=_number(quantity.minimum),
-        maximum=_number(quantity.maximum),
-        nominal=_number(quantity.nominal),
+        minimum=_optional_float(quantity.minimum),
+        maximum=_optional_float(quantity.maximum),
+        nominal=_optional_float(quantity.nominal),
         description=quantity.description,
         source=source,
         index=index,
     )
 
 
-def _with_types(
+def _declare_types(
     variables: tuple[FmuVariable, ...],
 ) -> tuple[tuple[FmuVariable, ...], tuple[TypeDefinition, ...]]:
     """Return the variables with their declared types, and these types."""
-    types = quantity_types(variables)
-    enumerated = solver_type([*(variable.name for variable in variables), *(item.name for item in types.values())])
+    types = list_quantity_types(variables)
+    enumerated = describe_solver_type(
+        [*(variable.name for variable in variables), *(item.name for item in types.values())]
+    )
     typed = tuple(
         dataclasses.replace(
             variable,
@@ -415,12 +425,12 @@ def _with_types(
     return typed, (*types.values(), enumerated)
 
 
-def _number(value: float | None) -> float | None:
+def _optional_float(value: float | None) -> float | None:
     """Return a value as a float; None stays None."""
     return None if value is None else float(value)
 
 
-def _units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition, ...]:
+def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition, ...]:
     """Return every unit and display unit in use, in the order of first use."""
     shown: dict[str, dict[str, DisplayUnit]] = {}
     faults = []
@@ -444,20 +454,20 @@ def _units(variables: Sequence[FmuVariable], model: str) -> tuple[UnitDefinition
     )
 
 
-def _default_experiment(experiment: Experiment) -> DefaultExperiment:
+def _describe_experiment(experiment: Experiment) -> DefaultExperiment:
     """Return the default experiment, from 0 s on."""
     return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
 
 
-def _solver(experiment: Experiment, target: Target) -> SolverSettings:
+def _choose_solver_settings(experiment: Experiment, target: Target) -> SolverSettings:
     """Return the settings of the chosen solver, or of the one that the experiment asks for."""
     if target.solver is not None:
-        kind = solver_called(target.solver).kind
+        kind = find_solver_by_name(target.solver).kind
     elif experiment.solver == "fixed":
         kind = "fixed"
     else:
         kind = "implicit" if experiment.stiff else "explicit"
-    step = _number(experiment.internal_step) if solver_of_kind(kind).fixed else None
+    step = _optional_float(experiment.internal_step) if find_solver_by_kind(kind).fixed else None
     return SolverSettings(kind, float(experiment.tolerance), step)
 
 

@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mb2fmu.fmu.interface.fmu_interface import Dependency, FmuInterface, FmuVariable, Kind, Source
+from mb2fmu.fmu.interface.fmu_interface import Dependency, FmiDependencyKind, FmuInterface, FmuVariable, VariableSource
 from mb2fmu.fmu.interface.variable_groups import FmuArray
 
-_Numbered = tuple[tuple[int, ...], tuple[Kind, ...]]
-_KNOWN_LESS: tuple[Kind, ...] = ("constant", "fixed", "tunable", "dependent")
+_NumberedDependencies = tuple[tuple[int, ...], tuple[FmiDependencyKind, ...]]
+_KINDS_BY_GENERALITY: tuple[FmiDependencyKind, ...] = ("constant", "fixed", "tunable", "dependent")
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class StructureUnknown:
     """One element of the model structure.
 
     Attributes:
@@ -36,7 +36,7 @@ class Unknown:
 
     index: int
     dependencies: tuple[int, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FmiDependencyKind, ...]
 
     @property
     def plain(self) -> bool:
@@ -48,13 +48,15 @@ class Unknown:
 class ModelStructure:
     """``ModelStructure`` of the description file."""
 
-    outputs: tuple[Unknown, ...]
-    derivatives: tuple[Unknown, ...]
-    initial_unknowns: tuple[Unknown, ...]
-    event_indicators: tuple[Unknown, ...] = ()
+    outputs: tuple[StructureUnknown, ...]
+    derivatives: tuple[StructureUnknown, ...]
+    initial_unknowns: tuple[StructureUnknown, ...]
+    event_indicators: tuple[StructureUnknown, ...] = ()
 
 
-def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[Source, ...]) -> ModelStructure:
+def form_model_structure(
+    interface: FmuInterface, numbers: Mapping[str, int], known: tuple[VariableSource, ...]
+) -> ModelStructure:
     """Return the model structure, with variables numbered by ``numbers``.
 
     Args:
@@ -65,37 +67,37 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
     direct = {variable.name for variable in interface.of(*known)}
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
-    def seen(on: tuple[Dependency, ...]) -> _Numbered:
-        return _numbered([(numbers[item.on], item.kind) for item in on if item.on in direct])
+    def seen(on: tuple[Dependency, ...]) -> _NumberedDependencies:
+        return _number_dependencies([(numbers[item.on], item.kind) for item in on if item.on in direct])
 
-    def seen_at_start(on: tuple[Dependency, ...]) -> _Numbered:
+    def seen_at_start(on: tuple[Dependency, ...]) -> _NumberedDependencies:
         """Number dependencies at initialization; instead of states with approximate starts, what these depend on."""
-        kinds = {item.on: _at_start(item.kind) for item in on if item.on not in approximate}
+        kinds = {item.on: _initialization_kind(item.kind) for item in on if item.on not in approximate}
         through = [approximate[item.on] for item in on if item.on in approximate]
         kinds |= {item.on: "dependent" for state in through for item in state.dependencies}
-        return _numbered([(numbers[name], kind) for name, kind in kinds.items()])
+        return _number_dependencies([(numbers[name], kind) for name, kind in kinds.items()])
 
     itself = {variable.name: (Dependency(variable.name, "constant"),) for variable in interface.of("state")}
     lists = {id(variable.dependencies): variable.dependencies for variable in interface.variables}  # many share one
     later_lists = {key: seen(on) for key, on in lists.items()}
     start_lists = {key: seen_at_start(on) for key, on in lists.items()}
 
-    def later(variable: FmuVariable) -> Unknown:
+    def later(variable: FmuVariable) -> StructureUnknown:
         own = itself.get(variable.name)
-        return Unknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
+        return StructureUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
 
-    def at_start(variable: FmuVariable) -> Unknown:
+    def at_start(variable: FmuVariable) -> StructureUnknown:
         """Return a variable as an initial unknown with its dependencies."""
         if variable.start_dependencies:
             # What a switch looks at has no constant factor: q mod 2 pi jumps where q does not.
             looked_at = {item.on for item in variable.start_dependencies}
             others = tuple(item for item in variable.dependencies if item.on not in looked_at)
             further = tuple(replace(item, kind="dependent") for item in variable.start_dependencies)
-            return Unknown(numbers[variable.name], *seen_at_start((*others, *further)))
-        return Unknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
+            return StructureUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
+        return StructureUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
-    def start_of(name: str) -> Unknown:
-        return Unknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
+    def start_of(name: str) -> StructureUnknown:
+        return StructureUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
 
     variables = {variable.name: variable for variable in interface.variables}
     arrays = [array for array in interface.arrays if array.causality == "output"]
@@ -104,12 +106,15 @@ def structure(interface: FmuInterface, numbers: Mapping[str, int], known: tuple[
     return ModelStructure(
         outputs=(
             *(later(variable) for variable in interface.scalars if variable.causality == "output"),
-            *(_joined(array, [later(variables[name]) for name in array.elements]) for array in arrays),
+            *(
+                _unite_element_dependencies(array, [later(variables[name]) for name in array.elements])
+                for array in arrays
+            ),
         ),
         derivatives=tuple(later(variable) for variable in derivatives),
         initial_unknowns=(
             *(at_start(variable) for variable in interface.scalars if _is_initial_unknown(variable)),
-            *(_joined(array, [start_of(name) for name in array.elements]) for array in arrays),
+            *(_unite_element_dependencies(array, [start_of(name) for name in array.elements]) for array in arrays),
         ),
         event_indicators=tuple(later(variable) for variable in interface.of("indicators")),
     )
@@ -121,20 +126,20 @@ def _is_initial_unknown(variable: FmuVariable) -> bool:
     return is_result and variable.initial in ("calculated", "approx")
 
 
-def _joined(array: FmuArray, elements: list[Unknown]) -> Unknown:
+def _unite_element_dependencies(array: FmuArray, elements: list[StructureUnknown]) -> StructureUnknown:
     """Return the dependencies of arrays: the union of those of their elements."""
     on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
-    return Unknown(array.value_reference, *_numbered(on))
+    return StructureUnknown(array.value_reference, *_number_dependencies(on))
 
 
-def _numbered(on: list[tuple[int, Kind]]) -> _Numbered:
+def _number_dependencies(on: list[tuple[int, FmiDependencyKind]]) -> _NumberedDependencies:
     """Return dependencies in order, each once; an array gets the least specific kind of its elements."""
-    kinds: dict[int, Kind] = {}
+    kinds: dict[int, FmiDependencyKind] = {}
     for number, kind in sorted(on):
-        kinds[number] = max(kinds.get(number, kind), kind, key=_KNOWN_LESS.index)
+        kinds[number] = max(kinds.get(number, kind), kind, key=_KINDS_BY_GENERALITY.index)
     return tuple(kinds), tuple(kinds.values())
 
 
-def _at_start(kind: Kind) -> Kind:
+def _initialization_kind(kind: FmiDependencyKind) -> FmiDependencyKind:
     """Return dependencies for initialization: parameters have no value yet, so no kind is ``fixed`` or ``tunable``."""
     return "constant" if kind == "constant" else "dependent"

@@ -13,7 +13,7 @@ from mb2fmu.fmu.interface.variable_groups import EnumerationItem, TypeDefinition
 from mb2fmu.fmu.solvers import SOLVERS
 
 
-def capabilities(target: Target, *, remembers: bool = False, switches: bool = False) -> Capabilities:
+def describe_native_capabilities(target: Target, *, remembers: bool = False, switches: bool = False) -> Capabilities:
     """Return the abilities of such units; those with discrete memory must be told of accepted steps.
 
     Args:
@@ -39,13 +39,13 @@ def capabilities(target: Target, *, remembers: bool = False, switches: bool = Fa
     )
 
 
-def solver_type(taken: Sequence[str]) -> TypeDefinition:
+def describe_solver_type(taken: Sequence[str]) -> TypeDefinition:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
-    return TypeDefinition(free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
+    return TypeDefinition(make_free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
 
 
-def solver_parameters(
+def describe_solver_parameters(
     variables: Sequence[FmuVariable], settings: SolverSettings, internal_step: float | None = None
 ) -> tuple[FmuVariable, ...]:
     """Return parameters for the choice of solver and its fixed step; they are placed behind ``variables``.
@@ -58,7 +58,7 @@ def solver_parameters(
     taken = [variable.name for variable in variables]
     free = max(variable.value_reference for variable in variables) + 1
     choice = FmuVariable(
-        name=free_name("solver", taken),
+        name=make_free_name("solver", taken),
         value_reference=free,
         causality="parameter",
         variability="fixed",
@@ -70,7 +70,7 @@ def solver_parameters(
         description="how the Co-Simulation integrates",
     )
     step = FmuVariable(
-        name=free_name("solver_step", taken),
+        name=make_free_name("solver_step", taken),
         value_reference=free + 1,
         causality="parameter",
         variability="fixed",
@@ -85,7 +85,7 @@ def solver_parameters(
     return choice, step
 
 
-def free_name(wanted: str, taken: Sequence[str]) -> str:
+def make_free_name(wanted: str, taken: Sequence[str]) -> str:
     """Return ``wanted``, with underscores added until the name is not in ``taken``."""
     while wanted in taken:
         wanted += "_"

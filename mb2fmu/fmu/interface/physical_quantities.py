@@ -15,7 +15,7 @@ from typing import Protocol
 from mb2fmu.fmu.interface.variable_groups import TypeDefinition
 from mb2fmu.units import parse_unit
 
-_QUANTITIES = (
+_QUANTITIES_BY_UNIT = (
     ("m", "Length"),
     ("m2", "Area"),
     ("m3", "Volume"),
@@ -41,10 +41,10 @@ _QUANTITIES = (
     ("K", "ThermodynamicTemperature"),
 )
 
-_BY_EXPONENTS: Mapping[tuple[int, ...], str] = MappingProxyType(
-    {parse_unit(unit).exponents: quantity for unit, quantity in _QUANTITIES}
+_QUANTITIES_BY_EXPONENTS: Mapping[tuple[int, ...], str] = MappingProxyType(
+    {parse_unit(unit).exponents: quantity for unit, quantity in _QUANTITIES_BY_UNIT}
 )
-_BY_SYMBOL: Mapping[tuple[int, ...], tuple[tuple[str, str], ...]] = MappingProxyType(
+_QUANTITIES_BY_SYMBOL: Mapping[tuple[int, ...], tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         parse_unit("J").exponents: (("N", "Torque"), ("J", "Energy"), ("Wh", "Energy")),
         parse_unit("N/m").exponents: (("N", "TranslationalSpringConstant"),),
@@ -53,10 +53,10 @@ _BY_SYMBOL: Mapping[tuple[int, ...], tuple[tuple[str, str], ...]] = MappingProxy
 )
 """Exponents → (ending of a symbol in the unit, quantity), the first that fits."""
 
-_SYMBOL = re.compile(r"[A-Za-z]+")
+_UNIT_SYMBOL_PATTERN = re.compile(r"[A-Za-z]+")
 
 
-def quantity(unit: str) -> str | None:
+def find_physical_quantity(unit: str) -> str | None:
     """Return the physical quantity of ``unit``, or None if the unit does not tell it.
 
     Args:
@@ -66,14 +66,14 @@ def quantity(unit: str) -> str | None:
         ValueError: If it is no unit.
     """
     exponents = parse_unit(unit).exponents
-    symbols = _SYMBOL.findall(unit)
-    for ending, what in _BY_SYMBOL.get(exponents, ()):
+    symbols = _UNIT_SYMBOL_PATTERN.findall(unit)
+    for ending, what in _QUANTITIES_BY_SYMBOL.get(exponents, ()):
         if any(symbol.endswith(ending) for symbol in symbols):
             return what
-    return _BY_EXPONENTS.get(exponents)
+    return _QUANTITIES_BY_EXPONENTS.get(exponents)
 
 
-class _Typed(Protocol):
+class _VariableWithUnit(Protocol):
     """Protocol: anything with a name and a unit."""
 
     @property
@@ -85,7 +85,7 @@ class _Typed(Protocol):
         """Unit of the values."""
 
 
-def quantity_types(variables: Sequence[_Typed]) -> dict[str, TypeDefinition]:
+def list_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[str, TypeDefinition]:
     """Return unit → type, for units that tell their quantity, in the order of first use.
 
     A type is named as its quantity, with the unit behind it if the quantity is measured in several units; an underscore
@@ -97,7 +97,7 @@ def quantity_types(variables: Sequence[_Typed]) -> dict[str, TypeDefinition]:
     taken = {variable.name for variable in variables}
     types: dict[str, TypeDefinition] = {}
     for unit in dict.fromkeys(variable.unit for variable in variables):
-        what = quantity(unit)
+        what = find_physical_quantity(unit)
         if what is None:
             continue
         several = any(other.quantity == what for other in types.values())

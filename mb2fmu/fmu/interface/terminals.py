@@ -16,9 +16,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Op, Program
-from mb2fmu.compiler.program.result_dependencies import Kind, dependencies
+from mb2fmu.compiler.program.result_dependencies import DependencyKind, find_dependencies
 from mb2fmu.fmu.interface.variable_groups import MemberKind, Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
@@ -26,12 +26,14 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Speed
 from mb2fmu.units import parse_unit
 
-_EXACT = 1e-9
-_ROTATION = ("tau", "phi", "w")
-_TRANSLATION = ("f", "s", "v")
+_SIGN_TOLERANCE = 1e-9
+_ROTATION_MEMBERS = ("tau", "phi", "w")
+_TRANSLATION_MEMBERS = ("f", "s", "v")
 
 
-def terminals(definition: Declarations, equations: EquationsOfMotion, program: Program) -> tuple[Terminal, ...]:
+def describe_terminals(
+    definition: Declarations, equations: EquationsOfMotion, program: Program
+) -> tuple[Terminal, ...]:
     """Return the terminals of a unit: the declared ones, then others in the order of the inputs.
 
     Args:
@@ -39,20 +41,20 @@ def terminals(definition: Declarations, equations: EquationsOfMotion, program: P
         equations: How many equations of motion there are, and for which speeds.
         program: With the entry point ``equations``.
     """
-    declared = [_declared(terminal) for terminal in definition.terminals]
+    declared = [_convert_declared_terminal(terminal) for terminal in definition.terminals]
     taken = {terminal.name for terminal in declared}
     connected = {member.variable for terminal in declared for member in terminal.members}
-    found = _terminals(definition, equations, program, connected)
+    found = _input_terminals(definition, equations, program, connected)
     return (*declared, *(each for each in found if each.name not in taken | connected))
 
 
-def _declared(terminal: DeclaredTerminal) -> Terminal:
+def _convert_declared_terminal(terminal: DeclaredTerminal) -> Terminal:
     """Return a terminal that the model declares."""
     members = tuple(TerminalMember(member.name, str(member.variable), member.kind) for member in terminal.members)
     return Terminal(terminal.name, members, terminal.description)
 
 
-def _terminals(
+def _input_terminals(
     definition: Declarations, equations: EquationsOfMotion, program: Program, connected: Collection[str]
 ) -> Iterator[Terminal]:
     """Yield terminals of inputs that no declared terminal contains."""
@@ -60,8 +62,8 @@ def _terminals(
     rows = [] if entry is None else [i for i, label in enumerate(entry.labels) if label.startswith("f[")]
     if not rows or all(item.name in connected for item in definition.inputs):
         return
-    speeds = _speeds(definition, equations, len(rows))
-    found = dependencies(program, "equations")
+    speeds = _speeds_of_equations(definition, equations, len(rows))
+    found = find_dependencies(program, "equations")
     for index, item in enumerate(definition.inputs):
         if item.name in connected:
             continue
@@ -71,23 +73,23 @@ def _terminals(
             for dependency in results
             if dependency.group == "inputs" and dependency.index == index
         }
-        if len(acting) != 1 or set(acting.values()) != {Kind.CONSTANT} or not set(acting) <= set(rows):
+        if len(acting) != 1 or set(acting.values()) != {DependencyKind.CONSTANT} or not set(acting) <= set(rows):
             continue
         (row,) = acting
         speed = speeds[rows.index(row)]
-        sign = _sign(definition, equations, program, row, index)
+        sign = _find_input_sign(definition, equations, program, row, index)
         if sign is not None and _is_power(item.unit, speed.unit):
-            yield _terminal(item, speed, _coordinate(definition, equations, program, speed), sign)
+            yield _make_input_terminal(item, speed, _find_coordinate(definition, equations, program, speed), sign)
 
 
-def _speeds(definition: Declarations, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
+def _speeds_of_equations(definition: Declarations, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
     """Return the speed that each equation of motion belongs to: all speeds, or the independent ones."""
     if rows == len(definition.speeds):
         return definition.speeds
     return [definition.speeds[i] for i in equations.u_independent]
 
 
-def _sign(
+def _find_input_sign(
     definition: Declarations, equations: EquationsOfMotion, program: Program, row: int, index: int
 ) -> MemberKind | None:
     """Return the sign of an input's factor in its equation of motion: 1 inflow, −1 outflow, else unknown."""
@@ -97,14 +99,14 @@ def _sign(
         *(float(item.start) for item in definition.auxiliary_states),
     ]
     p = [float(parameter.value) for parameter in definition.parameters if not parameter.calculated]
-    force = evaluator(program, "equations", [row])
+    force = make_evaluator(program, "equations", [row])
     r = np.zeros(len(definition.inputs))
     without = float(force(0.0, x, r, p)[0])
     r[index] = 1.0
     factor = float(force(0.0, x, r, p)[0]) - without
-    if abs(factor - 1.0) <= _EXACT * (1.0 + abs(without)):
+    if abs(factor - 1.0) <= _SIGN_TOLERANCE * (1.0 + abs(without)):
         return "inflow"
-    return "outflow" if abs(factor + 1.0) <= _EXACT * (1.0 + abs(without)) else None
+    return "outflow" if abs(factor + 1.0) <= _SIGN_TOLERANCE * (1.0 + abs(without)) else None
 
 
 def _is_power(force: str, speed: str) -> bool:
@@ -113,7 +115,7 @@ def _is_power(force: str, speed: str) -> bool:
     return product[:-1] == list(parse_unit("W").exponents[:-1])
 
 
-def _coordinate(
+def _find_coordinate(
     definition: Declarations, equations: EquationsOfMotion, program: Program, speed: Speed
 ) -> Coordinate | None:
     """Return the coordinate whose derivative is ``speed``."""
@@ -129,9 +131,9 @@ def _coordinate(
     return None
 
 
-def _terminal(item: Input, speed: Speed, coordinate: Coordinate | None, kind: MemberKind) -> Terminal:
+def _make_input_terminal(item: Input, speed: Speed, coordinate: Coordinate | None, kind: MemberKind) -> Terminal:
     """Return the terminal of an input that does work: effort, coordinate, speed; an outflow counts negative."""
-    flow, position, rate = _ROTATION if parse_unit(speed.unit).exponents[-1] else _TRANSLATION
+    flow, position, rate = _ROTATION_MEMBERS if parse_unit(speed.unit).exponents[-1] else _TRANSLATION_MEMBERS
     members = [TerminalMember(flow, item.name, kind)]
     if coordinate is not None:
         members.append(TerminalMember(position, coordinate.name))

@@ -6,31 +6,44 @@ Promises: the same files give the same bytes, whatever the day, folder, user or 
 not at all, and with its report or not at all; what is no FMU is refused. Must not change what is in the files.
 """
 
-from mb2fmu.fmu.package.embedded_reference import Table, reference_files
-from mb2fmu.fmu.package.fmu_archive import archived, pack, unpack
-from mb2fmu.fmu.package.fmu_pictures import pictures, raster
-from mb2fmu.fmu.package.native_fmu import build_native, core_of, digest, with_page, with_proof
-from mb2fmu.fmu.package.publishing import private_folder, publish, way_between, write_new, write_tree, write_whole
-from mb2fmu.fmu.package.python_fmu import build_pythonfmu
+from mb2fmu.fmu.package.embedded_reference import TrajectoryTable, form_reference_files
+from mb2fmu.fmu.package.fmu_archive import make_archive, read_archive, write_archive
+from mb2fmu.fmu.package.fmu_pictures import make_fmu_pictures, rasterize_svg
+from mb2fmu.fmu.package.native_fmu import (
+    add_documentation_page,
+    add_validation_report,
+    assemble_native_fmu,
+    hash_file_tree,
+    remove_validation_report,
+)
+from mb2fmu.fmu.package.publishing import (
+    make_private_folder,
+    publish_files,
+    relative_posix_path,
+    write_file_atomically,
+    write_file_tree,
+    write_new_file,
+)
+from mb2fmu.fmu.package.python_fmu import build_python_fmu
 
 __all__ = [
-    "Table",
-    "archived",
-    "build_native",
-    "build_pythonfmu",
-    "core_of",
-    "digest",
-    "pack",
-    "pictures",
-    "private_folder",
-    "publish",
-    "raster",
-    "reference_files",
-    "unpack",
-    "way_between",
-    "with_page",
-    "with_proof",
-    "write_new",
-    "write_tree",
-    "write_whole",
+    "TrajectoryTable",
+    "add_documentation_page",
+    "add_validation_report",
+    "assemble_native_fmu",
+    "build_python_fmu",
+    "form_reference_files",
+    "hash_file_tree",
+    "make_archive",
+    "make_fmu_pictures",
+    "make_private_folder",
+    "publish_files",
+    "rasterize_svg",
+    "read_archive",
+    "relative_posix_path",
+    "remove_validation_report",
+    "write_archive",
+    "write_file_atomically",
+    "write_file_tree",
+    "write_new_file",
 ]

@@ -18,16 +18,16 @@ from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
-FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
-VERSION = "1.0.0-alpha.1"
-REPORT = "documentation/index.html"
+REFERENCE_FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
+LAYERED_STANDARD_VERSION = "1.0.0-alpha.1"
+REPORT_PATH = "documentation/index.html"
 
-_NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
-RESULT, _STIMULI, _EXPERIMENTS = "reference.csv", "stimuli.csv", "experiments.xml"
+_MANIFEST_NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
+REFERENCE_FILE, _STIMULI_FILE, _EXPERIMENTS_FILE = "reference.csv", "stimuli.csv", "experiments.xml"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TrajectoryTable:
     """Values of variables over time.
 
     Attributes:
@@ -50,8 +50,13 @@ class Table:
         return text.getvalue().encode()
 
 
-def reference_files(
-    interface: FmuInterface, reference: Table, *, stimuli: Table | None = None, origin: str, report: bool = True
+def form_reference_files(
+    interface: FmuInterface,
+    reference: TrajectoryTable,
+    *,
+    stimuli: TrajectoryTable | None = None,
+    origin: str,
+    report: bool = True,
 ) -> FileTree:
     """Return the folder of the layered standard.
 
@@ -68,15 +73,18 @@ def reference_files(
     Raises:
         PackageError: If a table names what is no variable of the FMU, or no input.
     """
-    _check(interface, reference, stimuli)
-    files = {RESULT: reference.csv(), _EXPERIMENTS: _experiments(interface, stimuli=stimuli is not None)}
+    _check_columns(interface, reference, stimuli)
+    files = {
+        REFERENCE_FILE: reference.csv(),
+        _EXPERIMENTS_FILE: _form_experiments(interface, stimuli=stimuli is not None),
+    }
     if stimuli is not None:
-        files[_STIMULI] = stimuli.csv()
-    files["fmi-ls-manifest.xml"] = _manifest(origin, report=report)
-    return FileTree(files).under(FOLDER)
+        files[_STIMULI_FILE] = stimuli.csv()
+    files["fmi-ls-manifest.xml"] = _form_manifest(origin, report=report)
+    return FileTree(files).move_under(REFERENCE_FOLDER)
 
 
-def _check(interface: FmuInterface, reference: Table, stimuli: Table | None) -> None:
+def _check_columns(interface: FmuInterface, reference: TrajectoryTable, stimuli: TrajectoryTable | None) -> None:
     """Raise if a table has names that are no variables of the FMU, or stimuli that are no inputs."""
     known = {variable.name: variable.causality for variable in interface.variables}
     faults = [Fault("is no variable of the unit", name) for name in reference.names if name not in known]
@@ -86,25 +94,28 @@ def _check(interface: FmuInterface, reference: Table, stimuli: Table | None) -> 
         raise PackageError("the reference does not belong to the FMU:", faults)
 
 
-def _manifest(origin: str, *, report: bool) -> bytes:
+def _form_manifest(origin: str, *, report: bool) -> bytes:
     """Return the manifest that says which files are references of the unit."""
-    root = etree.Element("fmiReferences", nsmap={"fmi-ls": _NAMESPACE})
-    root.set(f"{{{_NAMESPACE}}}fmi-ls-name", "org.fmi-standard.fmi-ls-ref")
-    root.set(f"{{{_NAMESPACE}}}fmi-ls-version", VERSION)
+    root = etree.Element("fmiReferences", nsmap={"fmi-ls": _MANIFEST_NAMESPACE})
+    root.set(f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-name", "org.fmi-standard.fmi-ls-ref")
+    root.set(f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-version", LAYERED_STANDARD_VERSION)
     root.set(
-        f"{{{_NAMESPACE}}}fmi-ls-description", "Files that belong to this unit: reference results and their report"
+        f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-description",
+        "Files that belong to this unit: reference results and their report",
     )
-    related = [("text/csv", RESULT, "result", f"The default experiment: {origin}")]
+    related = [("text/csv", REFERENCE_FILE, "result", f"The default experiment: {origin}")]
     if report:
-        where = "/".join([".."] * len(FOLDER.split("/"))) + f"/{REPORT}"
+        where = "/".join([".."] * len(REFERENCE_FOLDER.split("/"))) + f"/{REPORT_PATH}"
         related.append(("text/html", where, "report", "Comparison of this FMU with the reference"))
-    related.append(("text/xml", _EXPERIMENTS, "experiment/validation", "The default experiment with its reference"))
+    related.append(
+        ("text/xml", _EXPERIMENTS_FILE, "experiment/validation", "The default experiment with its reference")
+    )
     for kind, source, role, description in related:
         etree.SubElement(root, "Related", {"type": kind, "source": source, "role": role, "description": description})
-    return _written(root)
+    return _serialize_xml(root)
 
 
-def _experiments(interface: FmuInterface, *, stimuli: bool) -> bytes:
+def _form_experiments(interface: FmuInterface, *, stimuli: bool) -> bytes:
     """Return the default experiment with its reference, as the layered standard writes it."""
     run = interface.experiment
     root = etree.Element("Experiments", {"name": f"{interface.model_name} experiments"})
@@ -112,11 +123,11 @@ def _experiments(interface: FmuInterface, *, stimuli: bool) -> bytes:
     attributes = {"name": "validation", **{name: repr(value) for name, value in numbers.items()}}
     experiment = etree.SubElement(root, "Experiment", attributes)
     if stimuli:
-        etree.SubElement(experiment, "Stimuli", {"type": "text/csv", "source": _STIMULI})
-    etree.SubElement(experiment, "References", {"type": "text/csv", "source": RESULT})
-    return _written(root)
+        etree.SubElement(experiment, "Stimuli", {"type": "text/csv", "source": _STIMULI_FILE})
+    etree.SubElement(experiment, "References", {"type": "text/csv", "source": REFERENCE_FILE})
+    return _serialize_xml(root)
 
 
-def _written(root: etree._Element) -> bytes:
+def _serialize_xml(root: etree._Element) -> bytes:
     """Return the XML as bytes."""
     return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)

@@ -11,35 +11,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_WAIT = 0.05
+_RETRY_INTERVAL_S = 0.05
 """In s, between two looks at a lock, where the system cannot wait for it."""
-_TAKEN = frozenset({errno.EACCES, errno.EAGAIN, errno.EDEADLK})
-_BEYOND = 1 << 30
+_LOCKED_ERRORS = frozenset({errno.EACCES, errno.EAGAIN, errno.EDEADLK})
+_LOCKED_BYTE = 1 << 30
 """On Windows locked bytes cannot be read: the lock is on one behind the text."""
 
 
-class HeldError(Exception):
+class LockHeldError(Exception):
     """Another process holds the lock; the message is the text that it wrote into the lock's file."""
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def wait_for_lock(path: Path) -> Iterator[None]:
     """Hold a lock that other processes wait for.
 
     Args:
         path: Of the lock's file, which is removed at the end. Who waited for a removed one asks for the next.
     """
     while True:
-        with _opened(path) as handle:
-            _wait(handle)
-            if _is_at(handle, path):
-                with _removed(path):
+        with _open_lock_file(path) as handle:
+            _acquire_waiting(handle)
+            if _is_same_file(handle, path):
+                with _remove_lock_file_after(path):
                     yield
                 return
 
 
 @contextmanager
-def locked_at_once(path: Path, holder: str) -> Iterator[None]:
+def take_lock_at_once(path: Path, holder: str) -> Iterator[None]:
     """Hold a lock that nobody waits for; a file left by a process that has ended is taken over.
 
     Args:
@@ -50,11 +50,11 @@ def locked_at_once(path: Path, holder: str) -> Iterator[None]:
         HeldError: If another process, or another call in this one, has it.
     """
     while True:
-        with _opened(path) as handle:
-            if not _take(handle):
-                raise HeldError(_text(handle))
-            if _is_at(handle, path):
-                with _removed(path):
+        with _open_lock_file(path) as handle:
+            if not _acquire_at_once(handle):
+                raise LockHeldError(_read_holder(handle))
+            if _is_same_file(handle, path):
+                with _remove_lock_file_after(path):
                     os.ftruncate(handle, 0)
                     os.write(handle, holder.encode())
                     yield
@@ -62,7 +62,7 @@ def locked_at_once(path: Path, holder: str) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open_lock_file(path: Path) -> Iterator[int]:
     """Open a lock's file and close it afterwards; Windows removes it only then."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -75,7 +75,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _removed(path: Path) -> Iterator[None]:
+def _remove_lock_file_after(path: Path) -> Iterator[None]:
     """Remove a lock's file afterwards, while the lock is still held."""
     try:
         yield
@@ -84,7 +84,7 @@ def _removed(path: Path) -> Iterator[None]:
             path.unlink()
 
 
-def _is_at(handle: int, path: Path) -> bool:
+def _is_same_file(handle: int, path: Path) -> bool:
     """Return whether an open file is still the one that its path names."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
@@ -92,16 +92,16 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def _text(handle: int) -> str:
+def _read_holder(handle: int) -> str:
     """Return who holds a lock, as written in its file."""
     return os.read(handle, 1000).decode(errors="replace").strip()
 
 
-def _wait(handle: int) -> None:
+def _acquire_waiting(handle: int) -> None:
     """Wait for the lock of an open file."""
     if sys.platform == "win32":
-        while not _take(handle):
-            time.sleep(_WAIT)
+        while not _acquire_at_once(handle):
+            time.sleep(_RETRY_INTERVAL_S)
     else:
         import fcntl
 
@@ -109,13 +109,13 @@ def _wait(handle: int) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX)
 
 
-def _take(handle: int) -> bool:
+def _acquire_at_once(handle: int) -> bool:
     """Take the lock of an open file, or raise if another process has it; True on a file system without locks."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(handle, _BEYOND, os.SEEK_SET)
+            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
             try:
                 msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
             finally:
@@ -125,5 +125,5 @@ def _take(handle: int) -> bool:
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno not in _TAKEN
+        return error.errno not in _LOCKED_ERRORS
     return True

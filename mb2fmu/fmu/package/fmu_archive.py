@@ -12,33 +12,33 @@ from pathlib import Path, PurePosixPath
 
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package.publishing import write_whole
+from mb2fmu.fmu.package.publishing import write_file_atomically
 
-DESCRIPTION = "modelDescription.xml"
-LARGEST_MEMBER = 1 << 30
-LARGEST_SUM = 1 << 32
-LARGEST_RATIO = 1000
+MODEL_DESCRIPTION_MEMBER = "modelDescription.xml"
+MAX_MEMBER_BYTES = 1 << 30
+MAX_TOTAL_BYTES = 1 << 32
+MAX_COMPRESSION_RATIO = 1000
 """Bytes out per byte in: deflate reaches 1032, files of FMUs stay far below; small members are let through."""
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-_MODE = stat.S_IFREG | 0o644
-_HEAVY = 1 << 24
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_ZIP_FILE_MODE = stat.S_IFREG | 0o644
+_MIN_CHECKED_MEMBER_BYTES = 1 << 24
 
 
-def archived(tree: FileTree) -> bytes:
+def make_archive(tree: FileTree) -> bytes:
     """Return the tree as the bytes of an archive; the same tree gives the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in tree:
-            member = zipfile.ZipInfo(path, _EPOCH)
+            member = zipfile.ZipInfo(path, _ZIP_TIME)
             member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = _MODE << 16
+            member.external_attr = _ZIP_FILE_MODE << 16
             member.create_system = 3  # Unix, on whatever system this runs
             archive.writestr(member, tree[path])
     return buffer.getvalue()
 
 
-def pack(tree: FileTree, path: Path) -> None:
+def write_archive(tree: FileTree, path: Path) -> None:
     """Write a unit. An existing file is replaced at the end, in one step, and kept if anything fails.
 
     Args:
@@ -48,12 +48,12 @@ def pack(tree: FileTree, path: Path) -> None:
     Raises:
         PackageError: If the tree is no unit, or the file cannot be written.
     """
-    if DESCRIPTION not in tree.files:
-        raise PackageError(f"{path} was not written:", [Fault(f"the FMU has no {DESCRIPTION}")])
-    write_whole(path, archived(tree))
+    if MODEL_DESCRIPTION_MEMBER not in tree.files:
+        raise PackageError(f"{path} was not written:", [Fault(f"the FMU has no {MODEL_DESCRIPTION_MEMBER}")])
+    write_file_atomically(path, make_archive(tree))
 
 
-def unpack(path: Path, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:
+def read_archive(path: Path, needed: str = MODEL_DESCRIPTION_MEMBER, what: str = "FMU") -> FileTree:
     """Read an FMU completely, with all checksums.
 
     Args:
@@ -75,16 +75,18 @@ def unpack(path: Path, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree
         raise PackageError(
             f"{path} cannot be read:", [Fault(str(error.strerror or error), str(path), "is it the right path?")]
         ) from error
-    return unarchived(content, str(path), needed, what)
+    return unpack_archive_bytes(content, str(path), needed, what)
 
 
-def unarchived(content: bytes, where: str, needed: str = DESCRIPTION, what: str = "FMU") -> FileTree:
-    """Unpack bytes as :func:`unpack` does, for any archive with a ``needed`` member; ``where`` is for messages."""
+def unpack_archive_bytes(
+    content: bytes, where: str, needed: str = MODEL_DESCRIPTION_MEMBER, what: str = "FMU"
+) -> FileTree:
+    """Unpack bytes as :func:`read_archive` does, for any archive with a ``needed`` member; ``where`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            _refuse_lost_members(content, len(members))
-            faults = list(_faults(members, needed, what))
+            _check_member_count(content, len(members))
+            faults = list(_archive_faults(members, needed, what))
             if faults:
                 raise PackageError(f"{where} is not a sound {what}:", faults)
             return FileTree({m.filename: archive.read(m) for m in members if not m.is_dir()})
@@ -95,7 +97,7 @@ def unarchived(content: bytes, where: str, needed: str = DESCRIPTION, what: str 
         ) from error
 
 
-def _refuse_lost_members(content: bytes, found: int) -> None:
+def _check_member_count(content: bytes, found: int) -> None:
     """Raise if the archive announces another number of members; ``zipfile`` does not check that."""
     end = content.rfind(b"PK\x05\x06")
     said = int.from_bytes(content[end + 10 : end + 12], "little")
@@ -103,7 +105,7 @@ def _refuse_lost_members(content: bytes, found: int) -> None:
         raise zipfile.BadZipFile(f"it has {found} members, not {said}")
 
 
-def _faults(members: list[zipfile.ZipInfo], needed: str, what: str) -> Iterator[Fault]:
+def _archive_faults(members: list[zipfile.ZipInfo], needed: str, what: str) -> Iterator[Fault]:
     """Yield everything about the members that makes an archive unsafe or no FMU (or other archive)."""
     names = [member.orig_filename for member in members]
     if needed not in names:
@@ -124,11 +126,14 @@ def _faults(members: list[zipfile.ZipInfo], needed: str, what: str) -> Iterator[
             yield Fault("is a link or a device, not a file", name, "do not use this file")
         if member.flag_bits & 1:
             yield Fault("is encrypted", name)
-        bomb = member.file_size > _HEAVY and member.file_size > LARGEST_RATIO * member.compress_size
-        if member.file_size > LARGEST_MEMBER or bomb:
+        bomb = (
+            member.file_size > _MIN_CHECKED_MEMBER_BYTES
+            and member.file_size > MAX_COMPRESSION_RATIO * member.compress_size
+        )
+        if member.file_size > MAX_MEMBER_BYTES or bomb:
             yield Fault(
                 f"unpacks from {member.compress_size} to {member.file_size} bytes", name, "do not use this file"
             )
     total = sum(member.file_size for member in members)
-    if total > LARGEST_SUM:
+    if total > MAX_TOTAL_BYTES:
         yield Fault(f"it unpacks to {total} bytes", "", "do not use this file")

@@ -1,6 +1,6 @@
 """Assemble the native unit: description, sources, binaries, pictures and licences; later report and reference.
 
-The report is made from the core FMU and put into it in a second step. It can name the core by :func:`digest`, which
+The report is made from the core FMU and put into it in a second step. It can name the core by :func:`hash_file_tree`, which
 depends on contents only: taking the two parts out again gives the core back.
 """
 
@@ -14,15 +14,15 @@ from typing import Literal
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.package.embedded_reference import FOLDER, REPORT
-from mb2fmu.fmu.package.fmu_archive import DESCRIPTION
-from mb2fmu.fmu.package.fmu_pictures import pictures
+from mb2fmu.fmu.package.embedded_reference import REFERENCE_FOLDER, REPORT_PATH
+from mb2fmu.fmu.package.fmu_archive import MODEL_DESCRIPTION_MEMBER
+from mb2fmu.fmu.package.fmu_pictures import make_fmu_pictures
 
-_OURS = "mb2fmu-BSD-3-Clause.txt"
-_FMI = "fmi-BSD-2-Clause.txt"
-_ZIG = "zig-MIT.txt"
-_MINGW = "mingw-w64.txt"
-_WASI = {
+_MB2FMU_LICENCE = "mb2fmu-BSD-3-Clause.txt"
+_FMI_LICENCE = "fmi-BSD-2-Clause.txt"
+_ZIG_LICENCE = "zig-MIT.txt"
+_MINGW_LICENCE = "mingw-w64.txt"
+_WASI_LICENCES = {
     "wasi-libc.txt": ("wasi", "LICENSE"),
     "wasi-libc-MIT.txt": ("wasi", "LICENSE-MIT"),
     "musl.txt": ("musl", "COPYRIGHT"),
@@ -30,7 +30,7 @@ _WASI = {
 """Texts about the C library that is in a component of WebAssembly, below zig's ``lib/libc``."""
 
 
-def build_native(
+def assemble_native_fmu(
     sources: FileTree,
     binaries: FileTree,
     description: FileTree,
@@ -46,7 +46,7 @@ def build_native(
         binaries: From the toolchain: ``binaries/<platform>/<model identifier>.<extension>``.
         description: From ``emit.xml``: ``modelDescription.xml`` and what goes with it.
         interface: Names the unit.
-        drawn: The FMU's :func:`pictures`; None: those of a model without a diagram.
+        drawn: The FMU's :func:`make_fmu_pictures`; None: those of a model without a diagram.
         compiler: What made the binaries: parts of its run-time library, with their licences, are in them.
 
     Returns:
@@ -55,50 +55,54 @@ def build_native(
     Raises:
         PackageError: If something is missing, misnamed, or stands where it does not belong.
     """
-    faults = list(_faults(sources, binaries, description, interface))
+    faults = list(_misplaced_member_faults(sources, binaries, description, interface))
     if faults:
         raise PackageError(f"the FMU {interface.model_name} cannot be put together:", faults)
     return (
         description.joined(sources)
         .joined(binaries)
-        .joined(pictures(interface, "") if drawn is None else drawn)
-        .joined(_licences(sources, binaries, compiler))
+        .joined(make_fmu_pictures(interface, "") if drawn is None else drawn)
+        .joined(_licence_files(sources, binaries, compiler))
     )
 
 
-def with_page(core: FileTree, page: bytes) -> FileTree:
+def add_documentation_page(core: FileTree, page: bytes) -> FileTree:
     """Return the core FMU with a page about it: ``documentation/index.html``.
 
     Args:
         core: Of either backend.
         page: Self-contained HTML.
     """
-    return core.joined(FileTree({REPORT: page}))
+    return core.joined(FileTree({REPORT_PATH: page}))
 
 
-def with_proof(core: FileTree, page: bytes, references: FileTree) -> FileTree:
+def add_validation_report(core: FileTree, page: bytes, references: FileTree) -> FileTree:
     """Return the core FMU with its report and its reference trajectory.
 
     Args:
-        core: From :func:`build_native`.
+        core: From :func:`assemble_native_fmu`.
         page: The report: ``documentation/index.html``.
-        references: From ``reference_files``.
+        references: From ``form_reference_files``.
 
     Raises:
         PackageError: If the references stand outside of their folder.
     """
-    strays = [path for path in references if not path.startswith(f"{FOLDER}/")]
+    strays = [path for path in references if not path.startswith(f"{REFERENCE_FOLDER}/")]
     if strays:
-        raise PackageError("not a reference:", [Fault(f"stands outside of {FOLDER}", path) for path in strays])
-    return with_page(core, page).joined(references)
+        raise PackageError(
+            "not a reference:", [Fault(f"stands outside of {REFERENCE_FOLDER}", path) for path in strays]
+        )
+    return add_documentation_page(core, page).joined(references)
 
 
-def core_of(unit: FileTree) -> FileTree:
-    """Return the FMU without report and reference: the inverse of :func:`with_proof`."""
-    return FileTree({path: unit[path] for path in unit if path != REPORT and not path.startswith(f"{FOLDER}/")})
+def remove_validation_report(unit: FileTree) -> FileTree:
+    """Return the FMU without report and reference: the inverse of :func:`add_validation_report`."""
+    return FileTree(
+        {path: unit[path] for path in unit if path != REPORT_PATH and not path.startswith(f"{REFERENCE_FOLDER}/")}
+    )
 
 
-def digest(tree: FileTree) -> str:
+def hash_file_tree(tree: FileTree) -> str:
     """Return the SHA-256 of the contents, in hexadecimal digits.
 
     It is the hash of the lines that ``sha256sum`` prints for the unpacked files, sorted by path; so it does not depend
@@ -108,12 +112,14 @@ def digest(tree: FileTree) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interface: FmuInterface) -> Iterator[Fault]:
+def _misplaced_member_faults(
+    sources: FileTree, binaries: FileTree, description: FileTree, interface: FmuInterface
+) -> Iterator[Fault]:
     """Yield members that do not belong into this FMU, or not at their place."""
-    if DESCRIPTION not in description.files:
-        yield Fault("is missing", DESCRIPTION)
-    elif interface.token.encode() not in description[DESCRIPTION]:
-        yield Fault(f"is of another unit than {interface.token}", DESCRIPTION)
+    if MODEL_DESCRIPTION_MEMBER not in description.files:
+        yield Fault("is missing", MODEL_DESCRIPTION_MEMBER)
+    elif interface.token.encode() not in description[MODEL_DESCRIPTION_MEMBER]:
+        yield Fault(f"is of another unit than {interface.token}", MODEL_DESCRIPTION_MEMBER)
     for path in sources:
         if not path.startswith("sources/"):
             yield Fault("does not stand in sources/", path)
@@ -125,44 +131,44 @@ def _faults(sources: FileTree, binaries: FileTree, description: FileTree, interf
         yield Fault("there are neither sources nor binaries", interface.model_name)
 
 
-def _licences(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "cc"]) -> FileTree:
+def _licence_files(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "cc"]) -> FileTree:
     """Return licences of the FMU's parts: SPDX identifiers, with the texts."""
     lines = [
         "SPDX-License-Identifier: BSD-3-Clause",
         "",
         "The generated files belong to whoever made the model.",
-        f"The fixed files of sources/ and their compiled form are parts of mb2fmu: BSD-3-Clause, {_OURS}.",
+        f"The fixed files of sources/ and their compiled form are parts of mb2fmu: BSD-3-Clause, {_MB2FMU_LICENCE}.",
     ]
     lines.append("documentation/index.html, where it shows a motion, contains three.js: MIT, see the end of that page.")
-    texts = {_OURS: _own_text("BSD-3-Clause.txt")}
+    texts = {_MB2FMU_LICENCE: _read_packaged_licence("BSD-3-Clause.txt")}
     if any("/fmi" in path and path.endswith(".h") for path in sources):
-        lines.append(f"The headers of the FMI standard in sources/ are under BSD-2-Clause, {_FMI}.")
-        texts[_FMI] = _own_text("BSD-2-Clause.txt")
+        lines.append(f"The headers of the FMI standard in sources/ are under BSD-2-Clause, {_FMI_LICENCE}.")
+        texts[_FMI_LICENCE] = _read_packaged_licence("BSD-2-Clause.txt")
     if len(binaries) and compiler == "zig":
-        lines.append(f"The binaries contain parts of Zig's run-time library: MIT, {_ZIG}.")
-        texts[_ZIG] = _zig_text("LICENSE")
+        lines.append(f"The binaries contain parts of Zig's run-time library: MIT, {_ZIG_LICENCE}.")
+        texts[_ZIG_LICENCE] = _read_zig_licence("LICENSE")
         if any(path.endswith(".dll") for path in binaries):
-            lines.append(f"Those for Windows contain parts of MinGW-w64's run-time library: {_MINGW}.")
-            texts[_MINGW] = _zig_text("lib", "libc", "mingw", "COPYING")
+            lines.append(f"Those for Windows contain parts of MinGW-w64's run-time library: {_MINGW_LICENCE}.")
+            texts[_MINGW_LICENCE] = _read_zig_licence("lib", "libc", "mingw", "COPYING")
         if any(path.endswith(".wasm") for path in binaries):
             lines.append(
-                f"That for WebAssembly contains parts of wasi-libc and musl: MIT and others, {', '.join(_WASI)}."
+                f"That for WebAssembly contains parts of wasi-libc and musl: MIT and others, {', '.join(_WASI_LICENCES)}."
             )
-            texts |= {name: _zig_text("lib", "libc", *path) for name, path in _WASI.items()}
+            texts |= {name: _read_zig_licence("lib", "libc", *path) for name, path in _WASI_LICENCES.items()}
     texts["license.txt"] = ("\n".join(lines) + "\n").encode()
-    return FileTree(texts).under("documentation/licenses")
+    return FileTree(texts).move_under("documentation/licenses")
 
 
-def _own_text(name: str) -> bytes:
+def _read_packaged_licence(name: str) -> bytes:
     """Return a licence that mb2fmu carries."""
-    return _unix(resources.files("mb2fmu.fmu.package").joinpath("licenses", name).read_bytes())
+    return _unix_line_ends(resources.files("mb2fmu.fmu.package").joinpath("licenses", name).read_bytes())
 
 
-def _zig_text(*path: str) -> bytes:
+def _read_zig_licence(*path: str) -> bytes:
     """Return a licence from the package ziglang."""
-    return _unix(resources.files("ziglang").joinpath(*path).read_bytes())
+    return _unix_line_ends(resources.files("ziglang").joinpath(*path).read_bytes())
 
 
-def _unix(text: bytes) -> bytes:
+def _unix_line_ends(text: bytes) -> bytes:
     """Return text with line ends of Unix."""
     return text.replace(b"\r\n", b"\n")

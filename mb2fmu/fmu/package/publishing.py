@@ -19,14 +19,14 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package.file_locks import locked
-from mb2fmu.temporary_files import FULL, held, remove_abandoned
+from mb2fmu.fmu.package.file_locks import wait_for_lock
+from mb2fmu.temporary_files import DISK_FULL_ERRORS, lock_folder, remove_abandoned_folders
 
-_BEFORE = "before"
+_FORMER_FILES_FOLDER = "before"
 
 
 @contextmanager
-def private_folder(folder: Path, name: str) -> Iterator[Path]:
+def make_private_folder(folder: Path, name: str) -> Iterator[Path]:
     """Make a folder for results that must not be seen yet; it is removed at the end in any case.
 
     Args:
@@ -36,34 +36,34 @@ def private_folder(folder: Path, name: str) -> Iterator[Path]:
     Raises:
         PackageError: If it cannot be made.
     """
-    with told_as_unwritten(folder):
+    with report_write_failure(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with _hidden(folder, name) as private:
+    with _make_hidden_folder(folder, name) as private:
         yield private
 
 
 @contextmanager
-def _hidden(folder: Path, name: str) -> Iterator[Path]:
-    """Make a private folder as :func:`private_folder` does, inside a folder that exists.
+def _make_hidden_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Make a private folder as :func:`make_private_folder` does, inside a folder that exists.
 
     Those of the same name that killed processes left there are removed.
     """
     prefix, suffix = f".{name}.", ".tmp"
-    remove_abandoned(str(folder), prefix, suffix)
-    with told_as_unwritten(folder):
+    remove_abandoned_folders(str(folder), prefix, suffix)
+    with report_write_failure(folder):
         made = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=folder))
     try:
-        with held(made):
+        with lock_folder(made):
             yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> None:
+def publish_files(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> None:
     """Move results out of their private folder, all of them or none.
 
     Args:
-        private: From :func:`private_folder`.
+        private: From :func:`make_private_folder`.
         names: Of the files in it, the FMU first: whoever looks meanwhile may miss a report, but finds no old one.
         stale: Names of files beside the private folder that are removed, because what they are about is replaced.
 
@@ -71,12 +71,12 @@ def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> N
         PackageError: If a file cannot be replaced; all are then as they were.
     """
     folder = private.parent
-    kept = private / _BEFORE
+    kept = private / _FORMER_FILES_FOLDER
     touched = (*names, *stale)
-    with told_as_unwritten(folder), locked(folder / f".{names[0]}.lock"):
+    with report_write_failure(folder), wait_for_lock(folder / f".{names[0]}.lock"):
         kept.mkdir()
         for name in touched:
-            _keep(folder / name, kept / name)
+            _back_up_file(folder / name, kept / name)
         try:
             for name in (*names[1:], *stale):
                 (folder / name).unlink(missing_ok=True)
@@ -84,11 +84,11 @@ def publish(private: Path, names: Sequence[str], stale: Sequence[str] = ()) -> N
                 (private / name).replace(folder / name)
         except BaseException:
             for name in touched:
-                _take_back(folder / name, kept / name)
+                _restore_file(folder / name, kept / name)
             raise
 
 
-def write_new(path: Path, content: bytes) -> None:
+def write_new_file(path: Path, content: bytes) -> None:
     """Write a new file down to the disk; the user's umask sets its permissions.
 
     Raises:
@@ -105,7 +105,7 @@ def write_new(path: Path, content: bytes) -> None:
         raise
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_file_atomically(path: Path, content: bytes) -> None:
     """Write a file, or replace it, in one step; special files (a pipe, a terminal) are written directly.
 
     Folders on its way that are missing are made.
@@ -113,18 +113,18 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         PackageError: If it cannot be written; an old file is then as it was.
     """
-    with told_as_unwritten(path):
+    with report_write_failure(path):
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
         real = path.resolve()  # a link stays one
         real.parent.mkdir(parents=True, exist_ok=True)
-        with _hidden(real.parent, real.name) as private:
-            write_new(private / real.name, content)
+        with _make_hidden_folder(real.parent, real.name) as private:
+            write_new_file(private / real.name, content)
             (private / real.name).replace(real)
 
 
-def write_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
+def write_file_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
     """Write files into a folder, each in one step; other files of the folder stay.
 
     Args:
@@ -140,20 +140,20 @@ def write_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
     paths = []
     for name in sorted(tree, key=lambda name: (name.count("/"), name)):
         path = folder / name
-        with told_as_unwritten(path.parent):
+        with report_write_failure(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, tree[name])
+        write_file_atomically(path, tree[name])
         paths.append(path)
     return tuple(paths)
 
 
-def way_between(folder: Path, file: Path) -> str:
+def relative_posix_path(folder: Path, file: Path) -> str:
     """Return the path of a file as seen from a folder, with slashes."""
     return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
 
 
 @contextmanager
-def told_as_unwritten(path: Path) -> Iterator[None]:
+def report_write_failure(path: Path) -> Iterator[None]:
     """Turn errors of the file system into errors for users.
 
     Args:
@@ -165,13 +165,13 @@ def told_as_unwritten(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in FULL
+        full = error.errno in DISK_FULL_ERRORS
         remedy = "free some space there, or choose another folder" if full else "choose a folder that can be written to"
         fault = Fault(error.strerror or str(error), str(path), remedy)
         raise PackageError("the result was not written:", [fault]) from error
 
 
-def _keep(path: Path, copy: Path) -> None:
+def _back_up_file(path: Path, copy: Path) -> None:
     """Keep the present file of a name, so that it can be restored; the name stays valid meanwhile."""
     if not path.exists():
         return
@@ -181,7 +181,7 @@ def _keep(path: Path, copy: Path) -> None:
         shutil.copy2(path, copy)
 
 
-def _take_back(path: Path, copy: Path) -> None:
+def _restore_file(path: Path, copy: Path) -> None:
     """Restore the former file of a name."""
     with contextlib.suppress(OSError):
         if copy.exists():

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.package.fmu_archive import DESCRIPTION, unarchived
-from mb2fmu.fmu.toolchain.pythonfmu_builder import licence, run_builder, version
+from mb2fmu.fmu.package.fmu_archive import MODEL_DESCRIPTION_MEMBER, unpack_archive_bytes
+from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder
 
-_DEPENDENCIES = """\
+_DEPENDENCY_NOTE = """\
 This FMU runs Python code inside of the simulation tool. On the machine that simulates it there must be
 
   Python 3.11 or later (CPython, 64 bit)
@@ -28,7 +28,7 @@ The package pythonfmu {version} is contained in resources/pythonfmu.
 Platforms: {platforms}. The Linux binary needs glibc 2.32 or later.
 """
 
-_LICENCES = """\
+_LICENCE_NOTE = """\
 binaries/ and resources/pythonfmu/ are parts of PythonFMU {version} (MIT, see pythonfmu-LICENSE.txt).
 The Linux binary differs from PythonFMU's in one byte: its function finalizePythonInterpreter returns at once, because
 it would free once more, when the process ends, what a destructor has freed already.
@@ -37,7 +37,7 @@ documentation/index.html, where it shows a motion, contains three.js (MIT, see t
 """
 
 
-def build_pythonfmu(sources: FileTree, description: FileTree, interface: FmuInterface) -> FileTree:
+def build_python_fmu(sources: FileTree, description: FileTree, interface: FmuInterface) -> FileTree:
     """Build the core unit.
 
     Args:
@@ -55,8 +55,8 @@ def build_pythonfmu(sources: FileTree, description: FileTree, interface: FmuInte
     scripts = [path for path in sources if "/" not in path]
     if len(scripts) != 1:
         raise PackageError("the FMU cannot be built:", [Fault(f"{len(scripts)} scripts at the top of the sources")])
-    built = unarchived(run_builder(sources, scripts[0]), "pythonfmu's result")
-    kept = {path: built[path] for path in built if path != DESCRIPTION and "__pycache__" not in path}
+    built = unpack_archive_bytes(run_pythonfmu_builder(sources, scripts[0]), "pythonfmu's result")
+    kept = {path: built[path] for path in built if path != MODEL_DESCRIPTION_MEMBER and "__pycache__" not in path}
     expected = {f"resources/{path}" for path in sources} | {"resources/slavemodule.txt"}
     binaries = sorted(path for path in kept if path.startswith("binaries/"))
     missing = sorted(expected - kept.keys())
@@ -66,31 +66,31 @@ def build_pythonfmu(sources: FileTree, description: FileTree, interface: FmuInte
             "pythonfmu's result is not complete:",
             [*(Fault("is missing", path) for path in missing), *(Fault("has another name", path) for path in wrong)],
         )
-    kept |= {path: without_second_free(kept[path]) for path in binaries if path.startswith("binaries/linux64/")}
+    kept |= {path: patch_second_free(kept[path]) for path in binaries if path.startswith("binaries/linux64/")}
     platforms = ", ".join(sorted({path.split("/")[1] for path in binaries}))
-    facts = {"version": version(), "platforms": platforms}
+    facts = {"version": pythonfmu_version(), "platforms": platforms}
     documents = FileTree(
         {
-            "documentation/externalDependencies.txt": _DEPENDENCIES.format(**facts).encode(),
-            "documentation/licenses/license.txt": _LICENCES.format(**facts).encode(),
-            "documentation/licenses/pythonfmu-LICENSE.txt": licence(),
+            "documentation/externalDependencies.txt": _DEPENDENCY_NOTE.format(**facts).encode(),
+            "documentation/licenses/license.txt": _LICENCE_NOTE.format(**facts).encode(),
+            "documentation/licenses/pythonfmu-LICENSE.txt": read_pythonfmu_licence(),
         }
     )
     return FileTree(kept).joined(description).joined(documents)
 
 
-FUNCTION = b"finalizePythonInterpreter"
+PATCHED_FUNCTION = b"finalizePythonInterpreter"
 
-_MAGIC = b"\x7fELF\x02\x01"
+_ELF_MAGIC = b"\x7fELF\x02\x01"
 """ELF, 64 bit, little-endian."""
-_X86_64 = 62
-_DYNAMIC_SYMBOLS = 11
-_LANDING = b"\xf3\x0f\x1e\xfa"
+_ELF_X86_64 = 62
+_ELF_DYNAMIC_SYMBOLS = 11
+_ENDBR64 = b"\xf3\x0f\x1e\xfa"
 """``endbr64``: where indirect calls may land."""
-_RETURN = b"\xc3"
+_RETURN_INSTRUCTION = b"\xc3"
 
 
-def without_second_free(library: bytes) -> bytes:
+def patch_second_free(library: bytes) -> bytes:
     """Patch ``finalizePythonInterpreter`` to return at once; a library already patched stays as it is.
 
     Args:
@@ -102,24 +102,24 @@ def without_second_free(library: bytes) -> bytes:
     Raises:
         PackageError: If it is no such library, or has no such function: it is then not known whether it has the fault.
     """
-    if library[:6] != _MAGIC or struct.unpack_from("<H", library, 18) != (_X86_64,):
-        raise _unknown("is no shared library for Linux on x86-64")
-    places = [address for name, address in _symbols(library) if name == FUNCTION and address]
+    if library[:6] != _ELF_MAGIC or struct.unpack_from("<H", library, 18) != (_ELF_X86_64,):
+        raise _unknown_binary_error("is no shared library for Linux on x86-64")
+    places = [address for name, address in _dynamic_symbols(library) if name == PATCHED_FUNCTION and address]
     if len(places) != 1:
-        raise _unknown(f"has {len(places)} functions {FUNCTION.decode()}, not one")
-    start = _offset(library, places[0])
-    if library[start : start + len(_LANDING)] == _LANDING:
-        start += len(_LANDING)
-    return library[:start] + _RETURN + library[start + 1 :]
+        raise _unknown_binary_error(f"has {len(places)} functions {PATCHED_FUNCTION.decode()}, not one")
+    start = _file_offset(library, places[0])
+    if library[start : start + len(_ENDBR64)] == _ENDBR64:
+        start += len(_ENDBR64)
+    return library[:start] + _RETURN_INSTRUCTION + library[start + 1 :]
 
 
-def _symbols(library: bytes) -> Iterator[tuple[bytes, int]]:
+def _dynamic_symbols(library: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield name and address of each dynamic symbol; the address is 0 where another library defines it."""
     table = struct.unpack_from("<Q", library, 40)[0]
     size, count = struct.unpack_from("<2H", library, 58)
     sections = [struct.unpack_from("<2I4Q2I2Q", library, table + k * size) for k in range(count)]
     for _, kind, _, _, start, length, link, _, _, entry in sections:
-        if kind != _DYNAMIC_SYMBOLS:
+        if kind != _ELF_DYNAMIC_SYMBOLS:
             continue
         names = sections[link][4]
         for place in range(start, start + length, entry):
@@ -128,7 +128,7 @@ def _symbols(library: bytes) -> Iterator[tuple[bytes, int]]:
             yield library[names + name : end], address
 
 
-def _offset(library: bytes, address: int) -> int:
+def _file_offset(library: bytes, address: int) -> int:
     """Return the file offset of the content loaded at ``address``.
 
     Raises:
@@ -140,10 +140,10 @@ def _offset(library: bytes, address: int) -> int:
         kind, _, start, loaded, _, length = struct.unpack_from("<2I4Q", library, table + k * size)
         if kind == 1 and loaded <= address < loaded + length:
             return int(start + address - loaded)
-    raise _unknown(f"has nothing at the address of {FUNCTION.decode()}")
+    raise _unknown_binary_error(f"has nothing at the address of {PATCHED_FUNCTION.decode()}")
 
 
-def _unknown(what: str) -> PackageError:
+def _unknown_binary_error(what: str) -> PackageError:
     """Return the error of a binary that cannot be patched as the known one is."""
     return PackageError(
         "pythonfmu's binary for Linux is not the one that mb2fmu knows:",

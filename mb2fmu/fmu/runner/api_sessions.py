@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.event_localization import Watching
-from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Exchange2, Exchange3, Log, Unit3
+from mb2fmu.fmu.runner.event_localization import EventLocator
+from mb2fmu.fmu.runner.fmpy_instances import (
+    FMI_STATUS_NAMES,
+    INSTANCE_CLASSES,
+    Fmi2ModelExchange,
+    Fmi3CoSimulation,
+    Fmi3ModelExchange,
+    MessageLog,
+)
 
 
-class Session:
+class ApiSession:
     """One instance of an FMU (or several in sequence), with its saved state.
 
     Args:
@@ -23,7 +30,7 @@ class Session:
         log: Of the FMU's messages.
     """
 
-    def __init__(self, request: dict[str, Any], log: Log) -> None:
+    def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
         self._request, self._log = request, log
         self._held = [np.load(experiment["held"]) for experiment in request["experiments"]]
         self._kept: tuple[Any, float] = (None, 0.0)
@@ -33,7 +40,7 @@ class Session:
 
     def _made(self) -> Any:
         """Return a new instance of the requested kind and version."""
-        return UNITS[self._request["kind"], self._request["version"]](self._request, self._log)
+        return INSTANCE_CLASSES[self._request["kind"], self._request["version"]](self._request, self._log)
 
     def run(self, operations: list[list[Any]]) -> list[Any]:
         """Return the answers, one per operation, up to the first that fails, and the reason."""
@@ -42,7 +49,7 @@ class Session:
             try:
                 answers.append(getattr(self, f"do_{verb}")(*arguments))
             except FMICallException as error:
-                return [*answers, {"failed": f"{error.function} returned {STATUS[error.status]}"}]
+                return [*answers, {"failed": f"{error.function} returned {FMI_STATUS_NAMES[error.status]}"}]
             except RuntimeError as error:  # CVODE's failures
                 return [*answers, {"failed": str(error)}]
         self._unit.close()
@@ -71,7 +78,7 @@ class Session:
         """Return an experiment from its start, and what was found of the watched events."""
         self.do_begin(experiment)
         held = [row.tolist() for row in self._held[experiment]]
-        return Watching(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
+        return EventLocator(self._unit, read).follow(self._request["experiments"][experiment], held, watches)
 
     def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize the instance for an experiment outside of the request, with its first inputs set."""
@@ -108,8 +115,8 @@ class Session:
 
     def do_moment(self, time: float, states: dict[str, float], inputs: list[int], values: list[float]) -> None:
         """Set Model Exchange to a time in s, with some states (by their place) and inputs."""
-        assert isinstance(self._unit, Exchange2 | Exchange3)
-        self._unit.moment(time, {int(k): value for k, value in states.items()})
+        assert isinstance(self._unit, Fmi2ModelExchange | Fmi3ModelExchange)
+        self._unit.set_time_and_states(time, {int(k): value for k, value in states.items()})
         self._unit.set(inputs, values)
 
     def do_get(self, references: list[int]) -> list[float]:
@@ -119,7 +126,7 @@ class Session:
     def do_tune(self, references: list[int], values: list[float]) -> None:
         """Set tunable parameters."""
         if references:
-            self._unit.tune(references, values)
+            self._unit.set_tunable_parameters(references, values)
 
     def do_put(self, kind: str, references: list[int], values: list[Any]) -> None:
         """Set variables of another type than doubles."""
@@ -135,7 +142,7 @@ class Session:
 
     def do_adjoint(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
         """Return adjoint derivatives, one row per seed."""
-        assert isinstance(self._unit, Unit3)
+        assert isinstance(self._unit, Fmi3CoSimulation)
         return [self._unit.adjoint(unknowns, knowns, seed) for seed in seeds]
 
     def do_slopes(self, references: list[int], order: int) -> list[float]:
@@ -152,7 +159,7 @@ class Session:
     ) -> list[list[float]]:
         """Return x' at a point (Model Exchange: as handed out; Co-Simulation: variables that hold it), and outputs."""
         self._unit.initialize(point, inputs)
-        if isinstance(self._unit, Exchange2 | Exchange3):
+        if isinstance(self._unit, Fmi2ModelExchange | Fmi3ModelExchange):
             x_dot = self._unit.derivatives(point["begin"], states)
         else:
             x_dot = list(self._unit.get(references))
@@ -161,7 +168,7 @@ class Session:
     def do_save(self) -> None:
         """Save the state; integrators start anew here, as they will when it is restored."""
         self._kept = (self._unit.save(), self._time)
-        self._unit.afresh(self._time)
+        self._unit.restart_integrator(self._time)
 
     def do_restore(self) -> None:
         """Go back to the saved state."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-_BITS = 32
+_REFERENCE_BITS = 32
 
 
-def element(array: int, place: int) -> int:
+def encode_element_reference(array: int, place: int) -> int:
     """Return the reference of an element, counted from 0, of the array with that value reference."""
-    return (place + 1 << _BITS) + array
+    return (place + 1 << _REFERENCE_BITS) + array
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ArrayElementMap:
     """References, and the variables of the FMU that hold their values.
 
     Attributes:
@@ -30,7 +30,7 @@ class Spread:
     size: int
     places: tuple[int, ...]
 
-    def picked(self, values: Sequence[float]) -> list[float]:
+    def select_elements(self, values: Sequence[float]) -> list[float]:
         """Return the requested values, from those of the variables."""
         return [values[place] for place in self.places]
 
@@ -42,22 +42,22 @@ class Spread:
         return values
 
 
-def spread(references: Sequence[int], sizes: Mapping[int, int]) -> Spread | None:
+def map_array_elements(references: Sequence[int], sizes: Mapping[int, int]) -> ArrayElementMap | None:
     """Return the places of array elements; None if all are scalars.
 
     Args:
-        references: Value references of scalars, and of :func:`element`.
+        references: Value references of scalars, and of :func:`encode_element_reference`.
         sizes: Elements of each array, by its value reference.
     """
-    if all(reference < 1 << _BITS for reference in references):
+    if all(reference < 1 << _REFERENCE_BITS for reference in references):
         return None
     begin: dict[int, int] = {}
     places, size, variables = [], 0, []
     for reference in references:
-        variable, which = reference & (1 << _BITS) - 1, reference >> _BITS
+        variable, which = reference & (1 << _REFERENCE_BITS) - 1, reference >> _REFERENCE_BITS
         if not which or variable not in begin:
             begin[variable] = size
             variables.append(variable)
             size += sizes[variable] if which else 1
         places.append(begin[variable] + max(0, which - 1))
-    return Spread(tuple(variables), size, tuple(places))
+    return ArrayElementMap(tuple(variables), size, tuple(places))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mb2fmu.fmu.runner.fmpy_instances import Exchange2, Exchange3, Unit2, Unit3
+from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, Fmi2ModelExchange, Fmi3CoSimulation, Fmi3ModelExchange
 
-_WIDER = 8.0
+_BRACKET_GROWTH = 8.0
 
 
-class Watching:
+class EventLocator:
     """One instance during an experiment.
 
     Args:
@@ -22,8 +22,8 @@ class Watching:
         read: Value references of everything that is recorded before and after events.
     """
 
-    def __init__(self, unit: Unit2 | Unit3, read: list[int]) -> None:
-        assert not isinstance(unit, Exchange2 | Exchange3)
+    def __init__(self, unit: Fmi2CoSimulation | Fmi3CoSimulation, read: list[int]) -> None:
+        assert not isinstance(unit, Fmi2ModelExchange | Fmi3ModelExchange)
         self._unit, self._read = unit, read
         self._kept: list[tuple[float, Any]] = []
 
@@ -77,31 +77,31 @@ class Watching:
         at, low, high = watch["at"], watch["at"] - watch["near"], watch["at"] + watch["near"]
         low, high = max(low, watch["low"]), min(high, watch["high"])
         before, after = self._look(low), self._look(high)
-        while _passed(watch, low, before) and low > watch["low"]:
+        while _is_past_event(watch, low, before) and low > watch["low"]:
             high, after = low, before
-            low = max(watch["low"], at - _WIDER * (at - low))
+            low = max(watch["low"], at - _BRACKET_GROWTH * (at - low))
             before = self._look(low)
-        while not _passed(watch, high, after) and high < watch["high"]:
+        while not _is_past_event(watch, high, after) and high < watch["high"]:
             low, before = high, after
-            high = min(watch["high"], at + _WIDER * (high - at))
+            high = min(watch["high"], at + _BRACKET_GROWTH * (high - at))
             after = self._look(high)
-        if _passed(watch, low, before):
+        if _is_past_event(watch, low, before):
             return "before"
-        if not _passed(watch, high, after):
+        if not _is_past_event(watch, high, after):
             return "none"
         while high - low > watch["fine"]:
             middle = 0.5 * (low + high)
             if not low < middle < high:
                 break
             values = self._look(middle)
-            if _passed(watch, middle, values):
+            if _is_past_event(watch, middle, values):
                 high, after = middle, values
             else:
                 low, before = middle, values
         return [low, before, high, after]
 
 
-def _passed(watch: dict[str, float], time: float, values: list[float]) -> bool:
+def _is_past_event(watch: dict[str, float], time: float, values: list[float]) -> bool:
     """Return whether the event has happened."""
     level = watch["level"] + watch["rate"] * (time - watch["at"])
     return watch["sign"] * (values[int(watch["place"])] - level) > 0.0

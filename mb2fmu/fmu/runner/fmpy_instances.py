@@ -26,13 +26,13 @@ from fmpy.fmi2 import (
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 from fmpy.logging import addLoggerProxy
 
-from mb2fmu.fmu.runner.array_elements import spread
-from mb2fmu.fmu.runner.model_exchange_run import Integration
+from mb2fmu.fmu.runner.array_elements import map_array_elements
+from mb2fmu.fmu.runner.model_exchange_run import CvodeIntegration
 
-STATUS = ("ok", "warning", "discard", "error", "fatal", "pending")
+FMI_STATUS_NAMES = ("ok", "warning", "discard", "error", "fatal", "pending")
 
 
-class Log:
+class MessageLog:
     """Writes the FMU's messages at once, so that a crash loses none."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -40,7 +40,7 @@ class Log:
 
     def write(self, status: int, category: bytes | None, message: bytes | None) -> None:
         """Write one message."""
-        label = STATUS[status] if 0 <= status < len(STATUS) else str(status)
+        label = FMI_STATUS_NAMES[status] if 0 <= status < len(FMI_STATUS_NAMES) else str(status)
         texts = [(text or b"").decode("utf-8", "replace") for text in (category, message)]
         self._stream.write(json.dumps([label, *texts]) + "\n")
         self._stream.flush()
@@ -50,7 +50,7 @@ class Log:
         self.write(status, category, message)
 
 
-class Stateful:
+class FmuInstance:
     """Common part of instances of both versions: their state can be saved and restored."""
 
     _fmu: Any
@@ -87,10 +87,10 @@ class Stateful:
         """Return changes of the unknowns per change ``seed`` of the knowns."""
         return list(self._fmu.getDirectionalDerivative(unknowns, knowns, seed))
 
-    def afresh(self, time: float) -> None:
+    def restart_integrator(self, time: float) -> None:
         """Start the integrator anew at ``time`` in s; nothing for FMUs with their own."""
 
-    def noted(self) -> list[list[Any]]:
+    def recorded_events(self) -> list[list[Any]]:
         """Return events up to now; none for FMUs that find them themselves."""
         return []
 
@@ -112,10 +112,10 @@ class Stateful:
         self.free()
 
 
-class Unit2(Stateful):
+class Fmi2CoSimulation(FmuInstance):
     """An FMI 2.0 Co-Simulation instance."""
 
-    def __init__(self, request: dict[str, Any], log: Log) -> None:
+    def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
         self._request = request
         self._fmu = self._made(request)
         self._callbacks = fmi2CallbackFunctions()
@@ -126,11 +126,11 @@ class Unit2(Stateful):
         self._callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
         addLoggerProxy(ctypes.byref(self._callbacks))
         self._fmu.instantiate(callbacks=self._callbacks, loggingOn=False)
-        _hear_of_troubles(self._fmu, request)
+        _log_failed_calls(self._fmu, request)
 
     def _made(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 2 Co-Simulation."""
-        return FMU2Slave(**_identity(request))
+        return FMU2Slave(**_instance_arguments(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize with start values and first inputs, and enter Step Mode."""
@@ -151,7 +151,7 @@ class Unit2(Stateful):
         """Set inputs between two steps."""
         self.set(references, values)
 
-    def tune(self, references: list[int], values: list[float]) -> None:
+    def set_tunable_parameters(self, references: list[int], values: list[float]) -> None:
         """Set tunable parameters between two steps."""
         self.set(references, values)
 
@@ -177,16 +177,16 @@ class Unit2(Stateful):
         return list(self._fmu.getRealOutputDerivatives(references, [order] * len(references)))
 
 
-class Unit3(Stateful):
+class Fmi3CoSimulation(FmuInstance):
     """An FMI 3.0 Co-Simulation instance."""
 
-    def __init__(self, request: dict[str, Any], log: Log) -> None:
+    def __init__(self, request: dict[str, Any], log: MessageLog) -> None:
         self._request = request
         self._fmu = self._made(request)
         self._fmu.instantiate(
             loggingOn=False, logMessage=lambda _environment, status, category, text: log.write(status, category, text)
         )
-        _hear_of_troubles(self._fmu, request)
+        _log_failed_calls(self._fmu, request)
 
     @cached_property
     def _arrays(self) -> dict[int, int]:
@@ -195,7 +195,7 @@ class Unit3(Stateful):
 
     def _made(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Co-Simulation."""
-        return FMU3Slave(**_identity(request))
+        return FMU3Slave(**_instance_arguments(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize with start values and first inputs, and enter Step Mode."""
@@ -208,7 +208,7 @@ class Unit3(Stateful):
 
     def set(self, references: list[int], values: list[float]) -> None:
         """Set Float64 variables; array elements that are not given keep their values."""
-        found = spread(references, self._arrays)
+        found = map_array_elements(references, self._arrays)
         if found is not None:
             now = self._fmu.getFloat64(found.references, found.size) if found.size > len(values) else None
             self._fmu.setFloat64(found.references, found.joined(values, now))
@@ -219,15 +219,15 @@ class Unit3(Stateful):
         """Set inputs between two steps."""
         self.set(references, values)
 
-    def tune(self, references: list[int], values: list[float]) -> None:
+    def set_tunable_parameters(self, references: list[int], values: list[float]) -> None:
         """Set tunable parameters between two steps."""
         self.set(references, values)
 
     def get(self, references: list[int]) -> list[float]:
         """Read Float64 variables."""
-        found = spread(references, self._arrays)
+        found = map_array_elements(references, self._arrays)
         if found is not None:
-            return found.picked(self._fmu.getFloat64(found.references, found.size))
+            return found.select_elements(self._fmu.getFloat64(found.references, found.size))
         return list(self._fmu.getFloat64(references))
 
     def step(self, begin: float, size: float) -> str:
@@ -247,14 +247,14 @@ class Unit3(Stateful):
 
     def slopes(self, references: list[int], order: int) -> list[float]:
         """Return derivatives of outputs by time."""
-        found = spread(references, self._arrays)
+        found = map_array_elements(references, self._arrays)
         if found is None:
             return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
         asked, values = found.references, (ctypes.c_double * found.size)()
         numbers, orders = (ctypes.c_uint32 * len(asked))(*asked), (ctypes.c_int32 * len(asked))(*[order] * len(asked))
         component = self._fmu.component
         self._fmu.fmi3GetOutputDerivatives(component, numbers, len(asked), orders, values, found.size)
-        return found.picked(list(values))
+        return found.select_elements(list(values))
 
     def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
         """Return changes of the unknowns per change ``seed`` of the knowns."""
@@ -269,7 +269,7 @@ class Unit3(Stateful):
     ) -> list[float]:
         """Return derivatives; array elements that were not requested have the seed 0."""
         of = knowns if by is unknowns else unknowns
-        asked = {id(each): spread(each, self._arrays) for each in (unknowns, knowns)}
+        asked = {id(each): map_array_elements(each, self._arrays) for each in (unknowns, knowns)}
 
         def variables(each: list[int]) -> Any:
             found = asked[id(each)]
@@ -282,17 +282,17 @@ class Unit3(Stateful):
             seed if given is None else given.joined(seed),
             len(of) if answer is None else answer.size,
         )
-        return list(values) if answer is None else answer.picked(values)
+        return list(values) if answer is None else answer.select_elements(values)
 
 
-class Integrated(Stateful):
+class ModelExchangeInstance(FmuInstance):
     """Common part of Model Exchange instances of both versions: fmpy's CVODE integrates them.
 
     Among the bases it stands before the class of the version.
     """
 
     _request: dict[str, Any]
-    _integration: Integration
+    _integration: CvodeIntegration
     _slopes: Callable[[Any, int], Any]  # FMI's function for x'
 
     def _watched(self) -> list[float]:
@@ -300,15 +300,15 @@ class Integrated(Stateful):
         watched = self._request.get("watched")
         return self.get(watched) if watched else []
 
-    def noted(self) -> list[list[Any]]:
+    def recorded_events(self) -> list[list[Any]]:
         """Return events up to now: time in s, recorded values before and after."""
-        return self._integration.noted
+        return self._integration.recorded_events
 
     def change(self, references: list[int], values: list[float]) -> None:
         """Change inputs: an event."""
         self._integration.jump(values, lambda: self.set(references, values))
 
-    def tune(self, references: list[int], values: list[float]) -> None:
+    def set_tunable_parameters(self, references: list[int], values: list[float]) -> None:
         """Set parameters between two steps: an event."""
         self._integration.event(lambda: self.set(references, values))
 
@@ -320,57 +320,59 @@ class Integrated(Stateful):
         self._slopes(found, len(states))
         return list(found)
 
-    def moment(self, time: float, states: dict[int, float]) -> None:
+    def set_time_and_states(self, time: float, states: dict[int, float]) -> None:
         """Set time in s and some of the continuous states, by their place."""
-        _moment(self._fmu, self._request["states"], time, states)
+        _set_time_and_states(self._fmu, self._request["states"], time, states)
 
-    def afresh(self, time: float) -> None:
+    def restart_integrator(self, time: float) -> None:
         """Start CVODE anew at ``time`` in s."""
-        self._integration.afresh(time)
+        self._integration.restart_integrator(time)
 
     def restore(self, state: Any, time: float) -> None:
         """Go back to a state that was saved at that ``time`` in s."""
         super().restore(state, time)
-        self.afresh(time)
+        self.restart_integrator(time)
 
     def step(self, begin: float, size: float) -> str:
         """Do one communication step; return what is wrong with it, or nothing."""
         return self._integration.advance(begin, begin + size)
 
 
-class Exchange2(Integrated, Unit2):
+class Fmi2ModelExchange(ModelExchangeInstance, Fmi2CoSimulation):
     """An FMI 2.0 Model Exchange instance, and its integrator."""
 
     def _made(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 2 Model Exchange."""
-        return FMU2Model(**_identity(request))
+        return FMU2Model(**_instance_arguments(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize and enter Continuous-Time Mode."""
         super().initialize(experiment, inputs)
         fmu = self._fmu
         self._slopes = fmu.getDerivatives
-        self._integration = Integration(fmu, self._slopes, fmu.newDiscreteStates, self._request, inputs, self._watched)
+        self._integration = CvodeIntegration(
+            fmu, self._slopes, fmu.newDiscreteStates, self._request, inputs, self._watched
+        )
 
 
-class Exchange3(Integrated, Unit3):
+class Fmi3ModelExchange(ModelExchangeInstance, Fmi3CoSimulation):
     """An FMI 3.0 Model Exchange instance, and its integrator."""
 
     def _made(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Model Exchange."""
-        return FMU3Model(**_identity(request))
+        return FMU3Model(**_instance_arguments(request))
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize and enter Continuous-Time Mode."""
         super().initialize(experiment, inputs)
         fmu = self._fmu
         self._slopes = fmu.getContinuousStateDerivatives
-        self._integration = Integration(
+        self._integration = CvodeIntegration(
             fmu, self._slopes, fmu.updateDiscreteStates, self._request, inputs, self._watched
         )
 
 
-def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None:
+def _set_time_and_states(fmu: Any, count: int, time: float, states: dict[int, float]) -> None:
     """Set time and some of the ``count`` continuous states of a Model Exchange instance of either version."""
     fmu.setTime(time)
     x = (ctypes.c_double * count)()
@@ -382,13 +384,13 @@ def _moment(fmu: Any, count: int, time: float, states: dict[int, float]) -> None
         fmu.setContinuousStates(x, count)
 
 
-def _hear_of_troubles(fmu: Any, request: dict[str, Any]) -> None:
+def _log_failed_calls(fmu: Any, request: dict[str, Any]) -> None:
     """Keep messages about failed calls; drop all others, which may be many."""
     if request["troubles"]:
         fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
 
 
-def _identity(request: dict[str, Any]) -> dict[str, str]:
+def _instance_arguments(request: dict[str, Any]) -> dict[str, str]:
     """Return the arguments that all of fmpy's instances take."""
     return {
         "guid": request["token"],
@@ -398,9 +400,9 @@ def _identity(request: dict[str, Any]) -> dict[str, str]:
     }
 
 
-UNITS: dict[tuple[str, int], type[Unit2 | Unit3]] = {
-    ("CoSimulation", 2): Unit2,
-    ("CoSimulation", 3): Unit3,
-    ("ModelExchange", 2): Exchange2,
-    ("ModelExchange", 3): Exchange3,
+INSTANCE_CLASSES: dict[tuple[str, int], type[Fmi2CoSimulation | Fmi3CoSimulation]] = {
+    ("CoSimulation", 2): Fmi2CoSimulation,
+    ("CoSimulation", 3): Fmi3CoSimulation,
+    ("ModelExchange", 2): Fmi2ModelExchange,
+    ("ModelExchange", 3): Fmi3ModelExchange,
 }

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.api_sessions import Session
-from mb2fmu.fmu.runner.fmpy_instances import STATUS, UNITS, Log
+from mb2fmu.fmu.runner.api_sessions import ApiSession
+from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, MessageLog
 
 
-def run(request: dict[str, Any], experiment: dict[str, Any], log: Log) -> dict[str, Any]:
+def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: MessageLog) -> dict[str, Any]:
     """Step through an experiment; return where and why it ended, or how long it took."""
     held = np.load(experiment["held"])
     steps, size = len(held), float(experiment["step"])
@@ -28,7 +28,7 @@ def run(request: dict[str, Any], experiment: dict[str, Any], log: Log) -> dict[s
     outcome: dict[str, Any] = {"reached": 0, "failure": "", "seconds": 0.0}
     k = 0
     try:
-        unit = UNITS[request["kind"], request["version"]](request, log)
+        unit = INSTANCE_CLASSES[request["kind"], request["version"]](request, log)
         unit.initialize(experiment, held[0].tolist())
         values[0] = unit.get(request["variables"])
         for k in range(steps):
@@ -44,10 +44,12 @@ def run(request: dict[str, Any], experiment: dict[str, Any], log: Log) -> dict[s
         else:
             unit.close()
     except FMICallException as error:
-        outcome["failure"] = f"{error.function} returned {STATUS[error.status]} in the step from t = {k * size:.9g} s"
+        outcome["failure"] = (
+            f"{error.function} returned {FMI_STATUS_NAMES[error.status]} in the step from t = {k * size:.9g} s"
+        )
     except RuntimeError as error:  # CVODE's failures
         outcome["failure"] = f"{error} in the step from t = {k * size:.9g} s"
-    outcome["events"] = unit.noted() if outcome["reached"] else []
+    outcome["events"] = unit.recorded_events() if outcome["reached"] else []
     np.save(experiment["values"], values)
     return outcome
 
@@ -58,14 +60,14 @@ def main() -> None:
     folder = Path(request["folder"])
     outcome: dict[str, Any] = {"experiments": [], "sessions": {}}
     with (folder / "log.jsonl").open("w", encoding="utf-8") as stream:
-        log = Log(stream)
+        log = MessageLog(stream)
         for experiment in request["experiments"]:
-            outcome["experiments"].append(run(request, experiment, log))
+            outcome["experiments"].append(run_experiment(request, experiment, log))
             if outcome["experiments"][-1]["failure"]:
                 break
         else:
             for name, operations in request["sessions"].items():
-                outcome["sessions"][name] = Session(request, log).run(operations)
+                outcome["sessions"][name] = ApiSession(request, log).run(operations)
     (folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
 
 

@@ -8,15 +8,15 @@ from typing import Any
 from fmpy.fmi1 import FMICallException
 from fmpy.sundials import CVodeSolver
 
-MOST_EVENTS = 1000
-MOST_STEPS = 1_000_000
-MOST_NOTED = 2000
+MAX_EVENTS_PER_STEP = 1000
+MAX_CVODE_STEPS = 1_000_000
+MAX_RECORDED_EVENTS = 2000
 
 
-class Integration:
+class CvodeIntegration:
     """Integrates a Model Exchange instance of either version by CVODE, and handles its events.
 
-    ``look`` reads what is noted of events: ``noted`` has the time in s of each, and what was read before and after it.
+    ``look`` reads what is noted of events: ``recorded_events`` has the time in s of each, and what was read before and after it.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Integration:
         inputs: list[float],
         look: Callable[[], list[float]],
     ) -> None:
-        self.noted: list[list[Any]] = []
+        self.recorded_events: list[list[Any]] = []
         self._look = look
         self._fmu, self._update, self._get_derivatives = fmu, update, get_derivatives
         self._request = request
@@ -41,10 +41,10 @@ class Integration:
         fmu.enterContinuousTimeMode()
         self._solver = self._made()
 
-    def _made(self) -> _Stepper:
+    def _made(self) -> _CvodeWithFailures:
         """Return CVODE at the FMU's states and time."""
         fmu = self._fmu
-        return _Stepper(
+        return _CvodeWithFailures(
             nx=self._request["states"],
             nz=self._request["indicators"],
             get_x=fmu.getContinuousStates,
@@ -53,13 +53,13 @@ class Integration:
             get_z=fmu.getEventIndicators,
             get_nominals=fmu.getNominalsOfContinuousStates,
             set_time=fmu.setTime,
-            input=_Held(),
+            input=_ConstantInputs(),
             startTime=self._time,
             relativeTolerance=self._request["integration_tolerance"],
-            maxNumSteps=MOST_STEPS,
+            maxNumSteps=MAX_CVODE_STEPS,
         )
 
-    def afresh(self, time: float) -> None:
+    def restart_integrator(self, time: float) -> None:
         """Start a new integrator at the FMU's states and ``time`` in s; the next inputs are an event."""
         self._time = time
         self._inputs = None
@@ -79,12 +79,12 @@ class Integration:
         self._settle()
         self._fmu.enterContinuousTimeMode()
         self._solver.reset(self._time)
-        if len(self.noted) < MOST_NOTED:
-            self.noted.append([self._time, before, self._look()])
+        if len(self.recorded_events) < MAX_RECORDED_EVENTS:
+            self.recorded_events.append([self._time, before, self._look()])
 
     def advance(self, begin: float, end: float) -> str:
         """Integrate to the next communication point; return what is wrong, or nothing."""
-        for _ in range(MOST_EVENTS):
+        for _ in range(MAX_EVENTS_PER_STEP):
             until = min(end, self._next_event)
             state_event, _, self._time = self._solver.step(self._time, until)
             self._fmu.setTime(self._time)
@@ -97,7 +97,7 @@ class Integration:
                 return f"the FMU asked to end the simulation at t = {self._time!r} s"
             if self._time >= end:
                 return ""
-        return f"more than {MOST_EVENTS} events in the step from t = {begin!r} s"
+        return f"more than {MAX_EVENTS_PER_STEP} events in the step from t = {begin!r} s"
 
     def _settle(self) -> None:
         """Iterate the discrete states until they settle."""
@@ -107,12 +107,12 @@ class Integration:
             self._next_event = time_event if defined else float("inf")
 
 
-DISCARD = 2
-TRY_SHORTER, GIVE_UP = 1, -1
+DISCARD_STATUS = 2
+CVODE_TRY_SHORTER, CVODE_GIVE_UP = 1, -1
 """What a callback of CVODE answers where it has no value: a shorter step may do; or nothing will."""
 
 
-class _Stepper(CVodeSolver):  # type: ignore[misc]
+class _CvodeWithFailures(CVodeSolver):  # type: ignore[misc]
     """CVODE, told of FMUs that give no derivatives or indicators.
 
     An exception in a callback is lost: CVODE would go on with the values that lay there before. After Discard a shorter
@@ -124,17 +124,17 @@ class _Stepper(CVodeSolver):  # type: ignore[misc]
         try:
             return int(super().f(t, y, ydot, user_data))
         except FMICallException as error:
-            return TRY_SHORTER if error.status == DISCARD else GIVE_UP
+            return CVODE_TRY_SHORTER if error.status == DISCARD_STATUS else CVODE_GIVE_UP
 
     def g(self, t: float, y: Any, gout: Any, user_data: Any) -> int:
         """Return the event indicators at (t, x)."""
         try:
             return int(super().g(t, y, gout, user_data))
         except FMICallException as error:
-            return TRY_SHORTER if error.status == DISCARD else GIVE_UP
+            return CVODE_TRY_SHORTER if error.status == DISCARD_STATUS else CVODE_GIVE_UP
 
 
-class _Held:
+class _ConstantInputs:
     """fmpy's solvers set continuous inputs through this; here they are held."""
 
     def apply(self, time: float) -> None:

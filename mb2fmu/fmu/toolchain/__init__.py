@@ -8,41 +8,48 @@ nothing is left behind but the user's cache folder, which may be deleted.
 Must not: know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
-from mb2fmu.fmu.toolchain.compile_and_link import Order
+from mb2fmu.fmu.toolchain.compile_and_link import BuildOrder
 from mb2fmu.fmu.toolchain.compiled_batch import CompiledProgram, compile_program
 from mb2fmu.fmu.toolchain.compiled_motion import CompiledMotion, compile_implicit_motion, compile_motion
-from mb2fmu.fmu.toolchain.compilers import Compiler, installed
-from mb2fmu.fmu.toolchain.component_compilation import compile_component, wasm_tools
-from mb2fmu.fmu.toolchain.fmu_compilation import Compilation, CompileObserver, compile_unit
-from mb2fmu.fmu.toolchain.platforms import COMPONENT, PLATFORMS, Platform, host, parse, split_component
-from mb2fmu.fmu.toolchain.pythonfmu_builder import licence, run_builder, version
-from mb2fmu.fmu.toolchain.shared_libraries import load_library, loaded
-from mb2fmu.fmu.toolchain.web_compilation import compile_web
+from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
+from mb2fmu.fmu.toolchain.component_compilation import compile_component, find_wasm_tools
+from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
+from mb2fmu.fmu.toolchain.platforms import (
+    PLATFORMS,
+    WASM_COMPONENT_FOLDER,
+    Platform,
+    host_platform,
+    parse_platforms,
+    split_wasm_component,
+)
+from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder
+from mb2fmu.fmu.toolchain.shared_libraries import compile_library, load_library_bytes
+from mb2fmu.fmu.toolchain.web_compilation import compile_web_module
 
 __all__ = [
-    "COMPONENT",
     "PLATFORMS",
-    "Compilation",
+    "WASM_COMPONENT_FOLDER",
+    "BuildOrder",
     "CompileObserver",
     "CompiledMotion",
     "CompiledProgram",
     "Compiler",
-    "Order",
+    "FmuCompilation",
     "Platform",
     "compile_component",
+    "compile_fmu_binaries",
     "compile_implicit_motion",
+    "compile_library",
     "compile_motion",
     "compile_program",
-    "compile_unit",
-    "compile_web",
-    "host",
-    "installed",
-    "licence",
-    "load_library",
-    "loaded",
-    "parse",
-    "run_builder",
-    "split_component",
-    "version",
-    "wasm_tools",
+    "compile_web_module",
+    "default_compiler",
+    "find_wasm_tools",
+    "host_platform",
+    "load_library_bytes",
+    "parse_platforms",
+    "pythonfmu_version",
+    "read_pythonfmu_licence",
+    "run_pythonfmu_builder",
+    "split_wasm_component",
 ]

@@ -1,4 +1,4 @@
-"""``Course``: time range of many instances; ``Asked``, ``Moved``: input and output of the C function."""
+"""``BatchTimeGrid``: time range of many instances; ``BatchArguments``, ``BatchResult``: input and output of the C function."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-REASONS = ("", "the error stays above the tolerance", "x' is not finite", "too many steps", "its unit gave up")
+FAILURE_REASONS = ("", "the error stays above the tolerance", "x' is not finite", "too many steps", "its unit gave up")
 """Why an instance ended early, by the numbers of ``batch_step_loop.h`` and ``batch_unit.c``."""
 
 
-class CourseRecord(ctypes.Structure):
+class BatchRunStruct(ctypes.Structure):
     """``mb2fmu_course`` of ``batch_course.h``."""
 
     _fields_ = (
@@ -28,7 +28,7 @@ class CourseRecord(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class BatchTimeGrid:
     """Time range and communication points, the same for all instances.
 
     Attributes:
@@ -53,7 +53,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moved:
+class BatchResult:
     """States of instances at the end; NaN from where one ended early.
 
     Attributes:
@@ -73,7 +73,7 @@ class Moved:
     no_derivatives: tuple[str, ...] = ()
 
 
-class Asked:
+class BatchArguments:
     """Input of the C function, and room for its answer.
 
     Attributes:
@@ -96,7 +96,7 @@ class Asked:
         self,
         x0: Floats,
         p: Floats,
-        course: Course,
+        course: BatchTimeGrid,
         widths: tuple[int, int, int],
         n_y: int,
         *,
@@ -123,23 +123,23 @@ class Asked:
         given = (scale, start, parameters, held, turns, select)
         room = (self._path_y, self._end_x, self._end_y, self._why, self._when)
         self._kept = given
-        self.record = CourseRecord(
+        self.record = BatchRunStruct(
             points, course.most, len(parameters), len(held), len(outputs), course.start, course.step, course.tolerance,
             *(array.ctypes.data for array in given),
             self._path_x.ctypes.data if states else None,
             *(array.ctypes.data for array in room),
         )  # fmt: skip
 
-    def answer(self, said: Mapping[int, str] = MappingProxyType({})) -> Moved:
+    def answer(self, said: Mapping[int, str] = MappingProxyType({})) -> BatchResult:
         """Return the answer of the C function.
 
         Args:
             said: Instance → its last message, where there is more to say than a number does.
         """
         messages = tuple(
-            (said.get(i) or f"{REASONS[k]} at t = {t:.6g} s") if k else ""
+            (said.get(i) or f"{FAILURE_REASONS[k]} at t = {t:.6g} s") if k else ""
             for i, (k, t) in enumerate(zip(self._why, self._when, strict=True))
         )
         failed = np.flatnonzero(self._why)
         self._end_x[failed] = self._end_y[failed] = np.nan
-        return Moved(self._end_x, self._end_y, self._path_x, self._path_y, messages)
+        return BatchResult(self._end_x, self._end_y, self._path_x, self._path_y, messages)

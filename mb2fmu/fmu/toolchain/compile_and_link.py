@@ -1,4 +1,4 @@
-"""``Workshop``: compile and link the translation units of an FMU for one platform, in the background.
+"""``BuildFolder``: compile and link the translation units of an FMU for one platform, in the background.
 
 A translation FMU that was compiled before, with the same words to the compiler and the same files included, is not
 compiled again: the object is kept under the hash of these. The runtime (``unit.c``) includes nothing of a model but its
@@ -13,22 +13,36 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from mb2fmu.fmu.emit_c import NAMES, is_derived, is_motion, is_seldom, translation_units
+from mb2fmu.fmu.emit_c import (
+    FUNCTION_NAMES_HEADER,
+    has_derivatives,
+    has_motion_equations,
+    is_seldom_evaluated,
+    list_translation_units,
+)
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key
-from mb2fmu.fmu.toolchain.compiler_processes import Processes, failure
-from mb2fmu.fmu.toolchain.compilers import Care, Compiler, Tool, Variant, compiling, environment, variants
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache, compute_cache_key
+from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, command_failure_error
+from mb2fmu.fmu.toolchain.compilers import (
+    CompilationEffort,
+    Compiler,
+    InstalledCompiler,
+    Variant,
+    compile_options,
+    compiler_environment,
+    processor_variants,
+)
 from mb2fmu.fmu.toolchain.platforms import Platform
-from mb2fmu.temporary_files import told_of_disk, work_folder
+from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
-UNIT = "sources/unit.c"
+MAIN_TRANSLATION_UNIT = "sources/unit.c"
 """The translation FMU that every FMU has."""
-_WHAT = "compile the unit"
-_LAYOUT = "mb2fmu object 1"
+_ACTION = "compile the unit"
+_OBJECT_CACHE_VERSION = "mb2fmu object 1"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class BuildOrder:
     """Everything about a build except its sources.
 
     Attributes:
@@ -59,7 +73,9 @@ class TranslationUnit:
     arguments: tuple[str, ...]
 
 
-def units(sources: FileTree, order: Order, platform: Platform) -> tuple[TranslationUnit, ...]:
+def list_platform_translation_units(
+    sources: FileTree, order: BuildOrder, platform: Platform
+) -> tuple[TranslationUnit, ...]:
     """Return the translation units of a platform, in linking order.
 
     Args:
@@ -68,30 +84,32 @@ def units(sources: FileTree, order: Order, platform: Platform) -> tuple[Translat
         platform: To build for.
     """
     compiler, fast = order.compiler, order.fast
-    names = translation_units(sources)
-    equations = [name for name in names if is_motion(name)]
-    main = compiling(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
-    plain = [name for name in names if not is_motion(name) and not is_derived(name)]
+    names = list_translation_units(sources)
+    equations = [name for name in names if has_motion_equations(name)]
+    main = compile_options(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
+    plain = [name for name in names if not has_motion_equations(name) and not has_derivatives(name)]
     found = [TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", main) for name in plain]
-    for variant in variants(platform):
-        arguments = compiling(compiler, platform, fast=fast, variant=variant, care="equations")
+    for variant in processor_variants(platform):
+        arguments = compile_options(compiler, platform, fast=fast, variant=variant, care="equations")
         found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
-    for name in filter(is_derived, names):
-        care: Care = "seldom" if is_seldom(name) else "equations"
-        arguments = compiling(compiler, platform, fast=fast, care=care)
+    for name in filter(has_derivatives, names):
+        care: CompilationEffort = "seldom" if is_seldom_evaluated(name) else "equations"
+        arguments = compile_options(compiler, platform, fast=fast, care=care)
         found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", arguments))
     return tuple(found)
 
 
-def compiled_files(sources: FileTree) -> list[str]:
+def list_compiled_files(sources: FileTree) -> list[str]:
     """Return the files that compilers read; shared libraries have no name prefix, so that file is left out."""
-    return [path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{NAMES}"]
+    return [
+        path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{FUNCTION_NAMES_HEADER}"
+    ]
 
 
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
+_INCLUDE_PATTERN = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
-def read_files(sources: FileTree, path: str) -> dict[str, bytes]:
+def collect_included_files(sources: FileTree, path: str) -> dict[str, bytes]:
     """Return the files that the compilation of one file reads: the file and all that it includes.
 
     Args:
@@ -99,18 +117,18 @@ def read_files(sources: FileTree, path: str) -> dict[str, bytes]:
         path: Of the translation unit.
     """
     folder = path.rpartition("/")[0]
-    there = set(compiled_files(sources))
+    there = set(list_compiled_files(sources))
     found: dict[str, bytes] = {}
     waiting = [path]
     while waiting:
         name = waiting.pop()
         if name in there and name not in found:
             found[name] = sources[name]
-            waiting += [f"{folder}/{included.decode()}" for included in _INCLUDE.findall(found[name])]
+            waiting += [f"{folder}/{included.decode()}" for included in _INCLUDE_PATTERN.findall(found[name])]
     return found
 
 
-class Workshop:
+class BuildFolder:
     """Folder in which an FMU is compiled for one platform; it exists as long as there is work in it.
 
     Args:
@@ -126,38 +144,45 @@ class Workshop:
 
     def __init__(
         self,
-        order: Order,
+        order: BuildOrder,
         platform: Platform,
         told: tuple[str, ...],
-        tool: Tool,
-        objects: Storage,
+        tool: InstalledCompiler,
+        objects: ContentCache,
         zig_cache: Path,
         processors: Executor,
-        processes: Processes,
+        processes: CompilerProcesses,
     ) -> None:
         self._order, self._platform, self._told, self._tool = order, platform, told, tool
         self._processors, self._processes = processors, processes
         self._folder = contextlib.ExitStack()
-        self._work = self._folder.enter_context(work_folder(_WHAT))
+        self._work = self._folder.enter_context(make_work_folder(_ACTION))
         # Paths are relative, so that none of this folder gets into the result.
-        self._variables = environment(zig_cache, self._work)
+        self._variables = compiler_environment(zig_cache, self._work)
         self._written: set[str] = set()
         self._kept = objects
         self._objects: dict[str, Future[None]] = {}
 
     def begin(self, sources: FileTree) -> None:
         """Compile the new translation units in the background; files that were there before must be the same."""
-        with told_of_disk(_WHAT, self._work):
-            for path in compiled_files(sources):
+        with report_disk_failure(_ACTION, self._work):
+            for path in list_compiled_files(sources):
                 if path not in self._written:
                     file = self._work / path
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(sources[path])
                     self._written.add(path)
-        new = [each for each in units(sources, self._order, self._platform) if each.name not in self._objects]
+        new = [
+            each
+            for each in list_platform_translation_units(sources, self._order, self._platform)
+            if each.name not in self._objects
+        ]
         # The longest first, so that none of them is what everything waits for in the end.
-        for each in sorted(new, key=lambda each: (each.source != UNIT, -len(sources[each.source]))):
-            key = content_key([_LAYOUT, self._tool.version, *each.arguments], read_files(sources, each.source))
+        for each in sorted(new, key=lambda each: (each.source != MAIN_TRANSLATION_UNIT, -len(sources[each.source]))):
+            key = compute_cache_key(
+                [_OBJECT_CACHE_VERSION, self._tool.version, *each.arguments],
+                collect_included_files(sources, each.source),
+            )
             self._objects[each.name] = self._processors.submit(self._compile, each, key)
 
     def library(self, sources: FileTree) -> bytes:
@@ -171,12 +196,12 @@ class Workshop:
             done.result()
         platform, identifier = self._platform, self._order.identifier
         result = self._work / f"{identifier}{platform.extension}"
-        names = [each.name for each in units(sources, self._order, platform)]
+        names = [each.name for each in list_platform_translation_units(sources, self._order, platform)]
         command = [*self._tool.command, *self._told, *names, "-o", result.name, "-lm"]
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
-            raise failure(str(platform), command, "made no library", output)
-        with told_of_disk(_WHAT, self._work):
+            raise command_failure_error(str(platform), command, "made no library", output)
+        with report_disk_failure(_ACTION, self._work):
             return result.read_bytes()
 
     def clear(self) -> None:
@@ -188,10 +213,10 @@ class Workshop:
         place = self._work / each.name
         kept = self._kept.get(key)
         if kept is not None:
-            with told_of_disk(_WHAT, self._work):
+            with report_disk_failure(_ACTION, self._work):
                 place.write_bytes(kept)
             return
         command = [*self._tool.command, *each.arguments, "-c", each.source, "-o", each.name]
         self._processes.run(command, self._work, self._variables, str(self._platform))
-        with told_of_disk(_WHAT, self._work):
+        with report_disk_failure(_ACTION, self._work):
             self._kept.put(key, place.read_bytes())

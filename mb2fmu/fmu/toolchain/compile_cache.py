@@ -23,43 +23,43 @@ import platformdirs
 
 from mb2fmu.errors import Fault, ToolError
 
-VARIABLE = "MB2FMU_CACHE_DIR"
-_LAYOUT = b"mb2fmu library 1"
-KEPT = 800
+CACHE_FOLDER_VARIABLE = "MB2FMU_CACHE_DIR"
+_LIBRARY_CACHE_VERSION = b"mb2fmu library 1"
+MAX_CACHED_BINARIES = 800
 """Binaries kept, about 100 MB of small FMUs; the ones not used for longest go first."""
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """Return the cache folder, which exists afterwards.
 
     Raises:
         ToolError: If it cannot be made or written to.
     """
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(CACHE_FOLDER_VARIABLE)
     path = Path(named).absolute() if named else platformdirs.user_cache_path("mb2fmu", appauthor=False)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _unusable(path, str(error)) from error
+        raise _unusable_cache_error(path, str(error)) from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise _unusable(path, "it cannot be written to")
+        raise _unusable_cache_error(path, "it cannot be written to")
     return path
 
 
-def _unusable(path: Path, what: str) -> ToolError:
+def _unusable_cache_error(path: Path, what: str) -> ToolError:
     """Return the error of a cache folder that cannot be used, with its remedy."""
-    remedy = f"name another folder by the environment variable {VARIABLE}"
+    remedy = f"name another folder by the environment variable {CACHE_FOLDER_VARIABLE}"
     return ToolError("there is no folder to compile in:", [Fault(what, str(path), remedy)])
 
 
-def content_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
+def compute_cache_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
     """Return a hash of everything that a compiled library depends on, the name under which it is stored.
 
     Args:
         told: The compiler's version and the options that it gets.
         sources: File name → content.
     """
-    digest = hashlib.sha256(_LAYOUT)
+    digest = hashlib.sha256(_LIBRARY_CACHE_VERSION)
     parts = [text.encode() for text in told]
     for path in sorted(sources):
         parts += [path.encode(), sources[path]]
@@ -69,7 +69,7 @@ def content_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class ContentCache:
     """Contents by key.
 
     Args:
@@ -78,7 +78,7 @@ class Storage:
     """
 
     path: Path
-    kept: int = KEPT
+    kept: int = MAX_CACHED_BINARIES
 
     def __post_init__(self) -> None:
         if self.kept < 1:

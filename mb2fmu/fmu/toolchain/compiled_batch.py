@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu.emit_c import PROBE, emit_batch, emit_probe
+from mb2fmu.fmu.emit_c import PROCESSOR_PROBE, emit_batch_function, emit_processor_probe
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, installed
-from mb2fmu.fmu.toolchain.fmu_compilation import compile_unit
-from mb2fmu.fmu.toolchain.platforms import host
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, default_compiler
+from mb2fmu.fmu.toolchain.fmu_compilation import compile_fmu_binaries
+from mb2fmu.fmu.toolchain.platforms import host_platform
+from mb2fmu.temporary_files import make_work_folder
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,10 +73,10 @@ class CompiledProgram:
         Raises:
             ValueError: If shapes do not fit.
         """
-        own: _Own | None = getattr(self._local, "own", None)
+        own: _ThreadBuffers | None = getattr(self._local, "own", None)
         if own is None:
-            own = self._local.own = _Own(self._widths, self._memory)
-        n, batches, arrays = _read(own, (t, x, r, p, m, s))
+            own = self._local.own = _ThreadBuffers(self._widths, self._memory)
+        n, batches, arrays = _read_arguments(own, (t, x, r, p, m, s))
         shape = (n, len(self.labels)) if batches else (len(self.labels),)
         if out is None:
             out = np.empty(shape)
@@ -89,7 +89,7 @@ class CompiledProgram:
         return out
 
 
-class _Own:
+class _ThreadBuffers:
     """Buffers that a thread keeps for its calls: to look up an array's address costs as much as a small mechanism.
 
     Attributes:
@@ -111,7 +111,7 @@ class _Own:
         self.memory = int(self._kept[1].ctypes.data)
 
 
-def _read(own: _Own, values: Sequence[npt.ArrayLike]) -> tuple[int, int, dict[int, Floats]]:
+def _read_arguments(own: _ThreadBuffers, values: Sequence[npt.ArrayLike]) -> tuple[int, int, dict[int, Floats]]:
     """Return the number of instances, and which arguments are batches (as bits) with their arrays."""
     n, batches, arrays = 1, 0, {}
     for k, (value, place) in enumerate(zip(values, own.places, strict=True)):
@@ -145,23 +145,27 @@ def compile_program(
         ToolError: If there is no compiler, or it fails.
     """
     return CompiledProgram(
-        program, entry, compiled_library(emit_batch(program, entry), compiler, variant or widest(compiler))
+        program,
+        entry,
+        compile_and_load_library(
+            emit_batch_function(program, entry), compiler, variant or find_widest_variant(compiler)
+        ),
     )
 
 
-def compiled_library(sources: FileTree, compiler: Compiler | None, variant: Variant) -> ctypes.CDLL:
+def compile_and_load_library(sources: FileTree, compiler: Compiler | None, variant: Variant) -> ctypes.CDLL:
     """Compile sources for the running machine, and load them."""
-    compiler = compiler or installed()
-    tree = compile_unit(sources, "batch", [host()], fmi=3, compiler=compiler, variant=variant)
+    compiler = compiler or default_compiler()
+    tree = compile_fmu_binaries(sources, "batch", [host_platform()], fmi=3, compiler=compiler, variant=variant)
     (content,) = tree.files.values()
-    with work_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use
-        file = folder / f"batch{host().extension}"
+    with make_work_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use
+        file = folder / f"batch{host_platform().extension}"
         file.write_bytes(content)
         return ctypes.CDLL(str(file))
 
 
 @functools.cache
-def widest(compiler: Compiler | None = None) -> Variant:
+def find_widest_variant(compiler: Compiler | None = None) -> Variant:
     """Return the variant with the widest vectors of the running machine: 8 instances at once, 4, or 2 (``any``)."""
     known: tuple[Variant, ...] = ("any", "avx2", "avx512")
-    return known[int(compiled_library(emit_probe(), compiler, "any")[PROBE]())]
+    return known[int(compile_and_load_library(emit_processor_probe(), compiler, "any")[PROCESSOR_PROBE]())]

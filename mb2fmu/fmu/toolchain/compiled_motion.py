@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu.emit_c import emit_ensemble
-from mb2fmu.fmu.toolchain.batch_inputs import Asked, Course, CourseRecord, Moved
-from mb2fmu.fmu.toolchain.compiled_batch import compiled_library, widest
+from mb2fmu.fmu.emit_c import emit_batch_integrator
+from mb2fmu.fmu.toolchain.batch_inputs import BatchArguments, BatchResult, BatchRunStruct, BatchTimeGrid
+from mb2fmu.fmu.toolchain.compiled_batch import compile_and_load_library, find_widest_variant
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant
 
 Floats = npt.NDArray[np.float64]
@@ -32,13 +32,13 @@ class CompiledMotion:
         self._outputs = len(program.entries["outputs"].results) if "outputs" in program.entries else 0
         self._function = library.mb2fmu_ensemble
         self._function.restype = None
-        self._function.argtypes = [ctypes.POINTER(CourseRecord), ctypes.c_long, ctypes.c_long, ctypes.c_void_p]
+        self._function.argtypes = [ctypes.POINTER(BatchRunStruct), ctypes.c_long, ctypes.c_long, ctypes.c_void_p]
         library.mb2fmu_ensemble_memory.restype = ctypes.c_long
         self._memory = int(library.mb2fmu_ensemble_memory())
 
     def __call__(
-        self, x0: Floats, p: Floats, course: Course, *, states: bool = False, outputs: Sequence[int] = ()
-    ) -> Moved:
+        self, x0: Floats, p: Floats, course: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
+    ) -> BatchResult:
         """Move instances to their last communication points.
 
         Args:
@@ -51,7 +51,7 @@ class CompiledMotion:
         Raises:
             ValueError: If shapes do not fit.
         """
-        asked = Asked(x0, p, course, self._widths, self._outputs, states=states, outputs=outputs)
+        asked = BatchArguments(x0, p, course, self._widths, self._outputs, states=states, outputs=outputs)
         memory = np.empty(self._memory)
         self._function(ctypes.byref(asked.record), 0, len(x0), memory.ctypes.data)
         return asked.answer()
@@ -75,12 +75,14 @@ def compile_motion(
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
-    sources = emit_ensemble(program, judged=judged)
-    return CompiledMotion(program, compiled_library(sources, compiler, variant or widest(compiler)))
+    sources = emit_batch_integrator(program, judged=judged)
+    return CompiledMotion(
+        program, compile_and_load_library(sources, compiler, variant or find_widest_variant(compiler))
+    )
 
 
 def compile_implicit_motion(
-    native: NativeProgram,
+    native: ProgramWithDerivatives,
     compiler: Compiler | None = None,
     variant: Variant | None = None,
     *,
@@ -97,6 +99,8 @@ def compile_implicit_motion(
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
-    sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_rows.tolist())
-    sources = emit_ensemble(native.program, sparsity, judged)
-    return CompiledMotion(native.program, compiled_library(sources, compiler, variant or widest(compiler)))
+    sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_derivative_rows.tolist())
+    sources = emit_batch_integrator(native.program, sparsity, judged)
+    return CompiledMotion(
+        native.program, compile_and_load_library(sources, compiler, variant or find_widest_variant(compiler))
+    )

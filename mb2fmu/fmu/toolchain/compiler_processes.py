@@ -1,4 +1,4 @@
-"""``Processes``: compilers that run side by side and can be stopped together."""
+"""``CompilerProcesses``: compilers that run side by side and can be stopped together."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
 
-TIME_LIMIT = 1800.0
+COMPILER_TIME_LIMIT_S = 1800.0
 """In s, for one call; the first time for Windows takes minutes, any other time less than ten seconds."""
-_FULL = ("No space left on device", "NoSpaceLeft", "DiskQuota", "Disk quota exceeded", "not enough space")
+_DISK_FULL_MESSAGES = ("No space left on device", "NoSpaceLeft", "DiskQuota", "Disk quota exceeded", "not enough space")
 """What compilers say when there is no room for their files."""
 
 
-class Processes:
+class CompilerProcesses:
     """Runs commands, from any thread, until it is stopped."""
 
     def __init__(self) -> None:
@@ -45,18 +45,20 @@ class Processes:
         try:
             process = self._started(command, work, variables)
         except OSError as error:
-            raise failure(what, command, f"cannot be started: {error}", "") from error
+            raise command_failure_error(what, command, f"cannot be started: {error}", "") from error
         if process is None:
-            raise failure(what, command, "was not begun any more", "")
+            raise command_failure_error(what, command, "was not begun any more", "")
         try:
-            said, _ = process.communicate(timeout=TIME_LIMIT)
+            said, _ = process.communicate(timeout=COMPILER_TIME_LIMIT_S)
         except subprocess.TimeoutExpired as late:
-            raise failure(what, command, f"did not finish within {TIME_LIMIT:g} s", "") from late
+            raise command_failure_error(
+                what, command, f"did not finish within {COMPILER_TIME_LIMIT_S:g} s", ""
+            ) from late
         finally:
             self._ended(process)
         output = said.decode(errors="replace").strip()
         if process.returncode != 0:
-            raise failure(what, command, f"exit code {process.returncode}", output)
+            raise command_failure_error(what, command, f"exit code {process.returncode}", output)
         return output
 
     def stop(self) -> None:
@@ -64,7 +66,7 @@ class Processes:
         with self._lock:
             self._stopped = True
             for process in self._running:
-                _end(process)
+                _kill_process_group(process)
 
     def _started(
         self, command: Sequence[str], work: Path, variables: Mapping[str, str]
@@ -90,11 +92,11 @@ class Processes:
         with self._lock:
             self._running.discard(process)
             if process.poll() is None:
-                _end(process)
+                _kill_process_group(process)
         process.communicate()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """End a process and its children; the caller must still wait for it."""
     if os.name == "nt":
         process.kill()
@@ -103,9 +105,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def failure(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
+def command_failure_error(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
     """Return the error of a failed command: platform, command, and its output."""
     text = f"{how} from {shlex.join(command)}"
-    full = any(words in output for words in _FULL)
+    full = any(words in output for words in _DISK_FULL_MESSAGES)
     remedy = "free some space, or name other folders by the variables TMPDIR and MB2FMU_CACHE_DIR" if full else ""
     return ToolError(f"{what}:", [Fault(f"{text}\n{output}" if output else text, what, remedy)])

@@ -30,16 +30,16 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.toolchain.platforms import Platform, host
+from mb2fmu.fmu.toolchain.platforms import Platform, host_platform
 
 Compiler = Literal["zig", "cc"]
 Variant = Literal["any", "avx2", "avx512"]
 """x' is compiled for any processor of a platform and, on x86-64, once more for those with AVX2; what is
 compiled for the running machine only (``compile_program``), for AVX-512 where there is that."""
 
-_LANGUAGE = ("-std=c99", "-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
-_AVX512 = ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512")
-_STRAIGHT: dict[Compiler, tuple[str, ...]] = {
+_LANGUAGE_OPTIONS = ("-std=c99", "-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
+_AVX512_OPTIONS = ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512")
+_STRAIGHT_LINE_OPTIONS: dict[Compiler, tuple[str, ...]] = {
     "zig": ("-fno-slp-vectorize", "-mllvm", "-enable-misched=0"),
     "cc": ("-fno-tree-slp-vectorize",),
 }
@@ -47,29 +47,29 @@ _STRAIGHT: dict[Compiler, tuple[str, ...]] = {
 better order takes a quarter of the rest and gains little (101 joints: x' 3.67 µs with it, 3.70 µs without). Loops are
 vectors."""
 
-_QUICKLY: dict[Compiler, tuple[str, ...]] = {
-    "zig": (*_STRAIGHT["zig"], "-Xclang", "-O1"),  # a plain -O1 is -O2 to zig
-    "cc": _STRAIGHT["cc"],
+_QUICK_OPTIONS: dict[Compiler, tuple[str, ...]] = {
+    "zig": (*_STRAIGHT_LINE_OPTIONS["zig"], "-Xclang", "-O1"),  # a plain -O1 is -O2 to zig
+    "cc": _STRAIGHT_LINE_OPTIONS["cc"],
 }
 """The rest of -O2 takes clang a seventh of what is left."""
 
-Care = Literal["plain", "equations", "seldom"]
+CompilationEffort = Literal["plain", "equations", "seldom"]
 """What a translation FMU has, by which the compiler takes its time: the fixed part, equations, or what is evaluated so
 seldom that quick compiling is worth more."""
 
-_TAKEN: dict[Care, dict[Compiler, tuple[str, ...]]] = {
+_EFFORT_OPTIONS: dict[CompilationEffort, dict[Compiler, tuple[str, ...]]] = {
     "plain": {"zig": (), "cc": ()},
-    "equations": _STRAIGHT,
-    "seldom": _QUICKLY,
+    "equations": _STRAIGHT_LINE_OPTIONS,
+    "seldom": _QUICK_OPTIONS,
 }
 
-_NAMES = ("-DDISABLE_PREFIX",)
+_UNPREFIXED_NAMES = ("-DDISABLE_PREFIX",)
 """Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
 
-_INSTALL = "pip install 'mb2fmu[zig]'"
-_OF_THE_SYSTEM = ("cc", "gcc", "clang")
+_ZIG_INSTALL_COMMAND = "pip install 'mb2fmu[zig]'"
+_SYSTEM_COMPILERS = ("cc", "gcc", "clang")
 
-_KEPT = (
+_KEPT_VARIABLES = (
     "PATH",
     "HOME",
     "LD_LIBRARY_PATH",
@@ -94,7 +94,7 @@ may read more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class InstalledCompiler:
     """An installed compiler.
 
     Attributes:
@@ -108,52 +108,56 @@ class Tool:
     version: str
 
 
-def find(compiler: Compiler) -> Tool:
+def find_compiler(compiler: Compiler) -> InstalledCompiler:
     """Look for an installed compiler.
 
     Raises:
         ToolError: If there is none.
     """
-    return _zig() if compiler == "zig" else _cc(os.environ.get("CC", ""))
+    return _find_zig() if compiler == "zig" else _find_system_compiler(os.environ.get("CC", ""))
 
 
-def installed() -> Compiler:
+def default_compiler() -> Compiler:
     """Return the compiler to use if none is requested: zig, or the system's if only that is installed."""
     if importlib.util.find_spec("ziglang") is None:
         with suppress(ToolError):
-            return find("cc").compiler
+            return find_compiler("cc").compiler
     return "zig"
 
 
 @cache
-def _zig() -> Tool:
+def _find_zig() -> InstalledCompiler:
     """Return the zig of the package ziglang; raise if it is not installed."""
     found = importlib.util.find_spec("ziglang")
     if found is None or not found.submodule_search_locations:
-        there = any(map(shutil.which, _OF_THE_SYSTEM))
-        also = "or say --compiler cc" if there else f"or install {' or '.join(_OF_THE_SYSTEM)}"
-        remedy = f"{_INSTALL}; {also}, which builds for this machine alone"
-        raise _missing("the package ziglang is not installed", remedy)
+        there = any(map(shutil.which, _SYSTEM_COMPILERS))
+        also = "or say --compiler cc" if there else f"or install {' or '.join(_SYSTEM_COMPILERS)}"
+        remedy = f"{_ZIG_INSTALL_COMMAND}; {also}, which builds for this machine alone"
+        raise _missing_compiler_error("the package ziglang is not installed", remedy)
     version = f"zig {importlib.metadata.version('ziglang')}"
     program = Path(found.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig")
     if program.is_file():
-        return Tool("zig", (str(program), "cc"), version)
+        return InstalledCompiler("zig", (str(program), "cc"), version)
     # -I: the caller's folder and environment have no influence on which package this is.
-    return Tool("zig", (sys.executable, "-I", "-m", "ziglang", "cc"), version)
+    return InstalledCompiler("zig", (sys.executable, "-I", "-m", "ziglang", "cc"), version)
 
 
 @cache
-def _cc(named: str) -> Tool:
+def _find_system_compiler(named: str) -> InstalledCompiler:
     """Return the system's compiler: ``named`` (command and options, as the variable CC has them), else the first found.
 
     What it is told there comes before what it is told here, so that it cannot allow other arithmetic by accident.
     """
     words = shlex.split(named)
-    found = shutil.which(words[0]) if words else next(filter(None, map(shutil.which, _OF_THE_SYSTEM)), None)
+    found = shutil.which(words[0]) if words else next(filter(None, map(shutil.which, _SYSTEM_COMPILERS)), None)
     if found is None and words:
-        raise _missing(f"{words[0]} (from the variable CC) is not on the PATH", "correct CC, or leave it out")
+        raise _missing_compiler_error(
+            f"{words[0]} (from the variable CC) is not on the PATH", "correct CC, or leave it out"
+        )
     if found is None:
-        raise _missing("neither cc nor gcc nor clang is on the PATH", f"install one; or the compiler zig: {_INSTALL}")
+        raise _missing_compiler_error(
+            "neither cc nor gcc nor clang is on the PATH", f"install one; or the compiler zig: {_ZIG_INSTALL_COMMAND}"
+        )
     command = (found, *words[1:])
     done = subprocess.run(  # noqa: S603 (the system's compiler, no input)
         [*command, "--version"],
@@ -162,24 +166,26 @@ def _cc(named: str) -> Tool:
         errors="replace",
         timeout=60,
         check=False,
-        env=started_with() | {"LC_ALL": "C"},
+        env=inherited_environment() | {"LC_ALL": "C"},
     )
-    return Tool("cc", command, f"{shlex.join([Path(found).resolve().name, *words[1:]])}: {done.stdout.strip()}")
+    return InstalledCompiler(
+        "cc", command, f"{shlex.join([Path(found).resolve().name, *words[1:]])}: {done.stdout.strip()}"
+    )
 
 
-def _missing(what: str, remedy: str) -> ToolError:
+def _missing_compiler_error(what: str, remedy: str) -> ToolError:
     """Return the error of an absent compiler, with its remedy."""
     return ToolError("there is no C compiler:", [Fault(what, remedy=remedy)])
 
 
-def compiling(
+def compile_options(
     compiler: Compiler,
     platform: Platform,
     *,
     fast: bool,
     variant: Variant = "any",
     dispatching: bool = False,
-    care: Care = "plain",
+    care: CompilationEffort = "plain",
 ) -> tuple[str, ...]:
     """Return the options for one translation unit besides source and destination; they contain no path.
 
@@ -195,18 +201,24 @@ def compiling(
         ToolError: If the system's compiler is asked for another platform than its own.
     """
     contraction = "-ffp-contract=fast" if fast else "-ffp-contract=off"
-    words = (*_target(compiler, platform), *_LANGUAGE, contraction, *_NAMES, *_TAKEN[care][compiler])
+    words = (
+        *_target_options(compiler, platform),
+        *_LANGUAGE_OPTIONS,
+        contraction,
+        *_UNPREFIXED_NAMES,
+        *_EFFORT_OPTIONS[care][compiler],
+    )
     fma = ("-mfma",) if fast else ()
     if variant == "avx2":
         return (*words, "-DMB2FMU_AVX2", "-mavx2", *fma)
     if variant == "avx512":
-        return (*words, "-DMB2FMU_AVX2", *_AVX512, *fma)
-    if dispatching and "avx2" in variants(platform):
+        return (*words, "-DMB2FMU_AVX2", *_AVX512_OPTIONS, *fma)
+    if dispatching and "avx2" in processor_variants(platform):
         return (*words, "-DMB2FMU_WITH_AVX2", *(("-DMB2FMU_WITH_FMA",) if fast else ()))
     return words
 
 
-def alone(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
+def host_compile_options(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
     """Return the options for code that runs on this machine only.
 
     Args:
@@ -217,16 +229,16 @@ def alone(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, 
     Raises:
         ToolError: If the system's compiler is asked for another platform than its own.
     """
-    quickly = () if often else _QUICKLY[compiler]
-    return (*_target(compiler, platform), *_LANGUAGE, "-ffp-contract=off", *quickly)
+    quickly = () if often else _QUICK_OPTIONS[compiler]
+    return (*_target_options(compiler, platform), *_LANGUAGE_OPTIONS, "-ffp-contract=off", *quickly)
 
 
-def variants(platform: Platform) -> tuple[Variant, ...]:
+def processor_variants(platform: Platform) -> tuple[Variant, ...]:
     """Return the kinds of processors of a platform for which equations are compiled."""
     return ("any", "avx2") if platform.processor == "x86_64" else ("any",)
 
 
-def linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+def link_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
     """Return the linker's options besides objects and destination; they contain no path.
 
     Args:
@@ -237,26 +249,26 @@ def linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[st
     Raises:
         ToolError: If the system's compiler is asked for another platform than its own.
     """
-    return (*_target(compiler, platform), *_linking(compiler, platform, identifier))
+    return (*_target_options(compiler, platform), *_shared_library_options(compiler, platform, identifier))
 
 
-def _target(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
+def _target_options(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
     """Return the options that choose a platform; raise if the system's compiler would have to build for another."""
-    if compiler == "cc" and platform is not host():
+    if compiler == "cc" and platform is not host_platform():
         raise ToolError(
             f"the system's compiler cannot build for {platform}:",
-            [Fault(f"it builds for {host()} only", "compiler cc", _remedy_of_cc())],
+            [Fault(f"it builds for {host_platform()} only", "compiler cc", _system_compiler_remedy())],
         )
     return ("-target", platform.target) if compiler == "zig" else ()
 
 
-def _remedy_of_cc() -> str:
+def _system_compiler_remedy() -> str:
     """Return the remedy where the system's compiler cannot do something: name zig, and how to install it."""
     there = importlib.util.find_spec("ziglang") is not None
-    return "use the compiler zig" if there else f"{_INSTALL}: the compiler zig builds for it"
+    return "use the compiler zig" if there else f"{_ZIG_INSTALL_COMMAND}: the compiler zig builds for it"
 
 
-def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+def _shared_library_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
     """Return the options that link a shared library without debug information and without paths."""
     # Else zig would build its library of that sanitizer, the first time.
     plain = ("-fno-sanitize=undefined",) if compiler == "zig" else ()
@@ -272,14 +284,14 @@ def _linking(compiler: Compiler, platform: Platform, identifier: str) -> tuple[s
     return ("-shared", "-s", "-Wl,-Bsymbolic", *bare)
 
 
-def environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
+def compiler_environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
     """Return the compiler's environment: of the caller's only what it needs to run.
 
     Args:
         zig_cache: Where zig keeps the C libraries that it builds once for each platform.
         scratch: For everything else that it writes.
     """
-    return started_with() | {
+    return inherited_environment() | {
         "LC_ALL": "C",
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch)),
         "ZIG_GLOBAL_CACHE_DIR": str(zig_cache),
@@ -287,6 +299,6 @@ def environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
     }
 
 
-def started_with() -> dict[str, str]:
+def inherited_environment() -> dict[str, str]:
     """Return the part of the caller's environment that a compiler needs; Windows treats ``Path`` and ``PATH`` alike."""
-    return {name: value for name, value in os.environ.items() if name.upper() in _KEPT}
+    return {name: value for name, value in os.environ.items() if name.upper() in _KEPT_VARIABLES}

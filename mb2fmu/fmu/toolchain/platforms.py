@@ -68,11 +68,11 @@ AARCH64_DARWIN = Platform("aarch64", "darwin", "aarch64-macos.11.0", "aarch64-da
 PLATFORMS = (X86_64_LINUX, X86_64_WINDOWS, X86_64_DARWIN, AARCH64_LINUX, AARCH64_WINDOWS, AARCH64_DARWIN)
 """All of them, in the order in which they are built and listed."""
 
-COMPONENT = "wasm32-wasip2"
+WASM_COMPONENT_FOLDER = "wasm32-wasip2"
 """The folder of FMI's layered standard for WebAssembly (a draft). It is none of ``PLATFORMS``: an importer does not
 load its file as a library, and an FMU that has one says so in ``extra/``."""
 
-_BY_NAME = MappingProxyType(
+_PLATFORMS_BY_NAME = MappingProxyType(
     {each.name: (each,) for each in PLATFORMS}
     | {"linux64": (X86_64_LINUX,), "win64": (X86_64_WINDOWS,), "darwin64": (X86_64_DARWIN, AARCH64_DARWIN)}
 )
@@ -82,7 +82,7 @@ _PROCESSORS = MappingProxyType(
 _SYSTEMS = MappingProxyType({"linux": "linux", "win32": "windows", "cygwin": "windows", "darwin": "darwin"})
 
 
-def host() -> Platform:
+def host_platform() -> Platform:
     """Return the platform of the running Python.
 
     Raises:
@@ -90,14 +90,14 @@ def host() -> Platform:
     """
     system = _SYSTEMS.get(sys.platform, sys.platform)
     processor = _PROCESSORS.get(platform.machine().lower(), platform.machine())
-    found = _BY_NAME.get(f"{processor}-{system}", ())
+    found = _PLATFORMS_BY_NAME.get(f"{processor}-{system}", ())
     if not found or sys.maxsize < 2**32:
         bits = 64 if sys.maxsize > 2**32 else 32
         raise PlatformError(
             "no unit can be built for this machine:",
             [
                 Fault(
-                    f"{platform.machine()} ({bits} bit) with {sys.platform} is not among {_names()}",
+                    f"{platform.machine()} ({bits} bit) with {sys.platform} is not among {_list_platform_names()}",
                     "host",
                     "name the platforms that the FMU is for",
                 )
@@ -106,12 +106,12 @@ def host() -> Platform:
     return found[0]
 
 
-def parse(text: str) -> tuple[Platform, ...]:
+def parse_platforms(text: str) -> tuple[Platform, ...]:
     """Read a platform as users write it.
 
     Args:
-        text: ``host``, ``all``, or names separated by commas: FMI 3's (``x86_64-linux``), ``linux64``, ``win64``,
-            ``darwin64`` (both processors) or ``host``.
+        text: ``host_platform``, ``all``, or names separated by commas: FMI 3's (``x86_64-linux``), ``linux64``, ``win64``,
+            ``darwin64`` (both processors) or ``host_platform``.
 
     Returns:
         Each platform once, in the order of ``PLATFORMS``.
@@ -126,31 +126,31 @@ def parse(text: str) -> tuple[Platform, ...]:
         if name == "all":
             chosen.update(PLATFORMS)
         elif name == "host":
-            chosen.add(host())
-        elif name in _BY_NAME:
-            chosen.update(_BY_NAME[name])
+            chosen.add(host_platform())
+        elif name in _PLATFORMS_BY_NAME:
+            chosen.update(_PLATFORMS_BY_NAME[name])
         else:
             what = f"there is no platform {name!r}" if name else "a name is missing"
-            faults.append(Fault(what, "platform", f"host, all, or names out of {_names()}"))
+            faults.append(Fault(what, "platform", f"host, all, or names out of {_list_platform_names()}"))
     if faults:
         raise PlatformError(f"the platforms cannot be read from {text!r}:", faults)
     return tuple(each for each in PLATFORMS if each in chosen)
 
 
-def split_component(text: str) -> tuple[str, bool]:
-    """Remove the component from a list of platforms for :func:`parse`.
+def split_wasm_component(text: str) -> tuple[str, bool]:
+    """Remove the component from a list of platforms for :func:`parse_platforms`.
 
     Args:
-        text: As for :func:`parse`, and ``wasm32-wasip2`` among the names.
+        text: As for :func:`parse_platforms`, and ``wasm32-wasip2`` among the names.
 
     Returns:
         The other names, empty where there are none; and whether the component is asked for.
     """
     names = text.split(",")
-    others = [name for name in names if name.strip().lower() != COMPONENT]
+    others = [name for name in names if name.strip().lower() != WASM_COMPONENT_FOLDER]
     return ",".join(others), len(others) < len(names)
 
 
-def _names() -> str:
+def _list_platform_names() -> str:
     """Return the names of all platforms, for a message."""
-    return ", ".join([*(each.name for each in PLATFORMS), COMPONENT])
+    return ", ".join([*(each.name for each in PLATFORMS), WASM_COMPONENT_FOLDER])

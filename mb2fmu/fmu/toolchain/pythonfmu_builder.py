@@ -13,12 +13,12 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.temporary_files import make_work_folder
 
-TIME_LIMIT = 120.0
+BUILDER_TIME_LIMIT_S = 120.0
 """In s; it usually takes less than one."""
 
-_PROGRAM = """
+_BUILDER_PROGRAM = """
 import sys
 from pathlib import Path
 from pythonfmu import FmuBuilder
@@ -28,7 +28,7 @@ FmuBuilder.build_FMU(script, dest=destination, project_files=project_files)
 """
 
 
-def run_builder(sources: FileTree, script: str) -> bytes:
+def run_pythonfmu_builder(sources: FileTree, script: str) -> bytes:
     """Pack Python sources with pythonfmu.
 
     Args:
@@ -41,7 +41,7 @@ def run_builder(sources: FileTree, script: str) -> bytes:
     Raises:
         ToolError: If pythonfmu fails.
     """
-    with work_folder("build the unit") as folder:
+    with make_work_folder("build the unit") as folder:
         for path in sources:
             file = folder / "sources" / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -56,34 +56,34 @@ def run_builder(sources: FileTree, script: str) -> bytes:
             "-W",
             "ignore",
             "-c",
-            _PROGRAM,
+            _BUILDER_PROGRAM,
             str(folder / "sources" / script),
             str(result),
         ]
         command += [str(folder / "sources" / other) for other in others]
         try:
             done = subprocess.run(  # noqa: S603 (our own interpreter, our own files)
-                command, cwd=folder, capture_output=True, text=True, timeout=TIME_LIMIT, check=False
+                command, cwd=folder, capture_output=True, text=True, timeout=BUILDER_TIME_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired as late:
-            raise ToolError(f"pythonfmu did not finish within {TIME_LIMIT} s") from late
+            raise ToolError(f"pythonfmu did not finish within {BUILDER_TIME_LIMIT_S} s") from late
         if done.returncode != 0 or not result.is_file():
             raise ToolError(
-                f"pythonfmu {version()} could not build the FMU:",
+                f"pythonfmu {pythonfmu_version()} could not build the FMU:",
                 [
                     Fault(f"exit code {done.returncode}", "FmuBuilder.build_FMU"),
-                    *(Fault(text.strip(), stream) for stream, text in _streams(done) if text.strip()),
+                    *(Fault(text.strip(), stream) for stream, text in _nonempty_streams(done) if text.strip()),
                 ],
             )
         return result.read_bytes()
 
 
-def version() -> str:
+def pythonfmu_version() -> str:
     """Return the version of the installed pythonfmu."""
     return importlib.metadata.version("pythonfmu")
 
 
-def licence() -> bytes:
+def read_pythonfmu_licence() -> bytes:
     """Return the licence under which pythonfmu's files may be passed on.
 
     Raises:
@@ -95,6 +95,6 @@ def licence() -> bytes:
     raise ToolError("the installed pythonfmu has no licence file; reinstall it")
 
 
-def _streams(done: subprocess.CompletedProcess[str]) -> tuple[tuple[str, str], ...]:
+def _nonempty_streams(done: subprocess.CompletedProcess[str]) -> tuple[tuple[str, str], ...]:
     """Return what a process printed, by the stream's name."""
     return ("standard error", done.stderr), ("standard output", done.stdout)

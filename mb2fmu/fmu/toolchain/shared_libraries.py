@@ -1,4 +1,4 @@
-"""``load_library``: compile C sources for the running machine, cache the library, and load it."""
+"""``compile_library``: compile C sources for the running machine, cache the library, and load it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mb2fmu.fmu.toolchain.compile_cache import Storage, content_key, folder
-from mb2fmu.fmu.toolchain.compiler_processes import Processes, failure
-from mb2fmu.fmu.toolchain.compilers import Compiler, alone, environment, find, installed, linking
-from mb2fmu.fmu.toolchain.platforms import host
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache, cache_folder, compute_cache_key
+from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, command_failure_error
+from mb2fmu.fmu.toolchain.compilers import (
+    Compiler,
+    compiler_environment,
+    default_compiler,
+    find_compiler,
+    host_compile_options,
+    link_options,
+)
+from mb2fmu.fmu.toolchain.platforms import host_platform
 
 
-def load_library(
+def compile_library(
     sources: Mapping[str, bytes], name: str, compiler: Compiler | None = None, *, often: bool = False
 ) -> ctypes.CDLL:
     """Compile all files that end in ``.c`` by one call and load the library.
@@ -28,10 +35,10 @@ def load_library(
         ToolError: If there is no compiler, or it fails.
         PlatformError: If no compiler knows this machine.
     """
-    return loaded(_compiled(sources, name, compiler or installed(), often=often), name)
+    return load_library_bytes(_compile_cached(sources, name, compiler or default_compiler(), often=often), name)
 
 
-def loaded(content: bytes, name: str) -> ctypes.CDLL:
+def load_library_bytes(content: bytes, name: str) -> ctypes.CDLL:
     """Load a library of the running machine.
 
     Args:
@@ -40,18 +47,18 @@ def loaded(content: bytes, name: str) -> ctypes.CDLL:
     """
     # Windows does not remove a library that is in use.
     with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
-        file = Path(place) / f"{name}{host().extension}"
+        file = Path(place) / f"{name}{host_platform().extension}"
         file.write_bytes(content)
         return ctypes.CDLL(str(file))
 
 
-def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, often: bool) -> bytes:
+def _compile_cached(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, often: bool) -> bytes:
     """Return the library's bytes, from the cache where it was compiled before."""
-    tool, platform = find(compiler), host()
+    tool, platform = find_compiler(compiler), host_platform()
     units = sorted(path for path in sources if path.endswith(".c"))
-    told = [*alone(compiler, platform, often=often), *linking(compiler, platform, name)]
-    key = content_key([tool.version, *told], sources)
-    storage = Storage(folder() / "binaries")
+    told = [*host_compile_options(compiler, platform, often=often), *link_options(compiler, platform, name)]
+    key = compute_cache_key([tool.version, *told], sources)
+    storage = ContentCache(cache_folder() / "binaries")
     content = storage.get(key)
     if content is not None:
         return content
@@ -61,9 +68,11 @@ def _compiled(sources: Mapping[str, bytes], name: str, compiler: Compiler, *, of
             (work / path).write_bytes(text)
         result = work / f"{name}{platform.extension}"
         command = [*tool.command, *told, *units, "-o", result.name, "-lm"]
-        output = Processes().run(command, work, environment(folder() / "zig", work), str(platform))
+        output = CompilerProcesses().run(
+            command, work, compiler_environment(cache_folder() / "zig", work), str(platform)
+        )
         if not result.is_file():
-            raise failure(str(platform), command, "made no library", output)
+            raise command_failure_error(str(platform), command, "made no library", output)
         content = result.read_bytes()
     storage.put(key, content)
     return content

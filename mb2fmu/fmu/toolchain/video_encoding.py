@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Sequence
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.temporary_files import told_of_disk, work_folder
+from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
-_WHAT = "make the film"
-_TIME_LIMIT = 600.0
-_CODERS = {
+_ACTION = "make the film"
+_ENCODER_TIME_LIMIT_S = 600.0
+_ENCODER_OPTIONS = {
     ".webm": ("-c:v", "libvpx-vp9", "-b:v", "2M"),
     ".mp4": ("-c:v", "libx264", "-movflags", "faststart"),
 }
@@ -22,7 +22,7 @@ def has_ffmpeg() -> bool:
     return shutil.which("ffmpeg") is not None
 
 
-def refuse_without_ffmpeg(path: str) -> None:
+def require_ffmpeg(path: str) -> None:
     """Raise where there is no ffmpeg.
 
     Raises:
@@ -33,7 +33,7 @@ def refuse_without_ffmpeg(path: str) -> None:
         raise ToolError("the film cannot be made:", [fault])
 
 
-def encoded(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
+def encode_video(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
     """Return a film of PNGs.
 
     Args:
@@ -44,16 +44,16 @@ def encoded(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
     Raises:
         ToolError: If ffmpeg fails, with what it said; or there is no such film.
     """
-    if suffix not in _CODERS:
+    if suffix not in _ENCODER_OPTIONS:
         raise ToolError("the film cannot be made:", [Fault(f"there is no film {suffix}", "", "take .gif, .webm, .mp4")])
-    with work_folder(_WHAT) as folder, told_of_disk(_WHAT):
+    with make_work_folder(_ACTION) as folder, report_disk_failure(_ACTION):
         for k, picture in enumerate(pictures):
             (folder / f"{k:05}.png").write_bytes(picture)
-        words = ["ffmpeg", "-v", "error", "-framerate", str(rate), "-i", "%05d.png", *_CODERS[suffix]]
+        words = ["ffmpeg", "-v", "error", "-framerate", str(rate), "-i", "%05d.png", *_ENCODER_OPTIONS[suffix]]
         target = folder / f"film{suffix}"
         done = subprocess.run(  # noqa: S603  ffmpeg on our own pictures
             [*words, "-pix_fmt", "yuv420p", target.name],
-            cwd=folder, capture_output=True, text=True, timeout=_TIME_LIMIT, check=False,
+            cwd=folder, capture_output=True, text=True, timeout=_ENCODER_TIME_LIMIT_S, check=False,
         )  # fmt: skip
         if done.returncode != 0:
             raise ToolError("the film cannot be made:", [Fault(done.stderr.strip()[-2000:], "ffmpeg")])

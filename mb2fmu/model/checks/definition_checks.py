@@ -55,7 +55,7 @@ from mb2fmu.model.sources.record_mechanics import (
     RecordedPoint,
 )
 from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
-from mb2fmu.units import base_text, compatible, parse_unit
+from mb2fmu.units import are_compatible_units, format_base_units, parse_unit
 
 DeclaredKind = TypeVar("DeclaredKind", bound=Quantity)
 
@@ -208,10 +208,12 @@ def _unit_faults(item: Quantity) -> Iterator[Fault]:
         except ValueError as error:
             remedy = "write it as Modelica does: N.m, kg.m2, rad/s, m/s2"
             yield Fault(f"{item.name}: {error}", item.where, remedy)
-    if len(units) == 2 and not compatible(*units):
+    if len(units) == 2 and not are_compatible_units(*units):
         unit, shown = units
-        what = f"{item.name}: the display unit {shown.name} ({base_text(shown)}) does not fit the unit {unit.name}"
-        what += f" ({base_text(unit)})"
+        what = (
+            f"{item.name}: the display unit {shown.name} ({format_base_units(shown)}) does not fit the unit {unit.name}"
+        )
+        what += f" ({format_base_units(unit)})"
         yield Fault(what, item.where, f"take a display unit that measures what {unit.name} does, or none")
 
 

@@ -12,7 +12,7 @@ from mb2fmu.model.declarations.added_loads import can_add_load, extend_bodies, e
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
-from mb2fmu.units import compatible
+from mb2fmu.units import are_compatible_units
 
 
 def added_load_faults(model: Model) -> Iterator[Fault]:
@@ -45,7 +45,7 @@ def _unit_faults(model: Model, loads: Iterable[RecordedLoad]) -> Iterator[Fault]
 def _has_dimension(unit: str, wanted: str) -> bool:
     """Return whether a unit is of a dimension; one that cannot be read has a fault elsewhere."""
     try:
-        return compatible(unit, wanted)
+        return are_compatible_units(unit, wanted)
     except ValueError:
         return True
 

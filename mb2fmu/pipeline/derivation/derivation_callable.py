@@ -39,7 +39,7 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
     """Return the equations of motion of a derivation as a NumPy callable."""
     program = derivation.program
     x0, r0, p0 = start_values(derivation)
-    evaluate = evaluation.evaluator(program, "rhs")
+    evaluate = evaluation.make_evaluator(program, "rhs")
     states, inputs, parameters = _names(derivation)
     return RightHandSide(
         states=states,
@@ -49,7 +49,7 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
         r0=r0,
         p0=p0,
         evaluate=evaluate,
-        evaluate_outputs=evaluation.evaluator(program, "outputs", memory=evaluate.memory),
+        evaluate_outputs=evaluation.make_evaluator(program, "outputs", memory=evaluate.memory),
         output_names=program.entries["outputs"].labels,
         program=program,
         memory=evaluate.memory,

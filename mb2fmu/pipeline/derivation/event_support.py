@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler import events
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
@@ -26,7 +26,7 @@ def needs_events(derivation: Derivation) -> bool:
 
 def sticking(program: Program) -> tuple[events.Switch, ...]:
     """Return the switches of a lowered program in which friction can stick."""
-    switches = events.switches_of(events.freeze(program))
+    switches = events.list_switches(events.freeze_switches(program))
     return tuple(switch for switch in switches if switch.kind == "sticking")
 
 
@@ -41,7 +41,7 @@ def with_modes(derivation: Derivation) -> Program:
 
     def sizes(frozen: Program) -> tuple[float, ...]:
         """Return the natural size of each surface of the program with modes."""
-        seen, n = evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
+        seen, n = make_evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
         modes = [0.0] * len(frozen.layout.memory)
 
         def surfaces(t: float, x: Sequence[float], r: Sequence[float], p: Sequence[float]) -> Floats:
@@ -53,4 +53,4 @@ def with_modes(derivation: Derivation) -> Program:
 
         return estimate_switching_scales(definition, states, surfaces, n)
 
-    return events.freeze(derivation.program, sizes)
+    return events.freeze_switches(derivation.program, sizes)

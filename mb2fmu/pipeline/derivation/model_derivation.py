@@ -9,8 +9,8 @@ from typing import Any, Literal, Unpack
 
 import mb2fmu.model
 from mb2fmu import robots
-from mb2fmu.compiler.lowering import lower
-from mb2fmu.compiler.program.operation_cost import cost
+from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.program.operation_cost import estimate_evaluation_cost
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
@@ -150,10 +150,12 @@ def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[E
 
 def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
     """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
-    programs = [lower(one) for one in equations]
+    programs = [lower_to_program(one) for one in equations]
     if len(programs) == 1:
         return Choice(equations[0], programs[0], "nothing else was worth trying")
-    costs = [cost(program, "rhs") or cost(program, "outputs") for program in programs]
+    costs = [
+        estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
+    ]
     judged = [c if one.recursion else max(c / _READABLE, c - _WORTH) for one, c in zip(equations, costs, strict=True)]
     best = judged.index(min(judged))
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]

@@ -69,9 +69,9 @@ def build_options(options: UnitOptions) -> BuildOptions:
 
 def compiler_of(options: BuildOptions) -> Compiler:
     """Return the compiler of a native unit: the requested one, else zig, else the system's if that alone exists."""
-    from mb2fmu.fmu.toolchain import installed
+    from mb2fmu.fmu.toolchain import default_compiler
 
-    return options.get("compiler") or installed()
+    return options.get("compiler") or default_compiler()
 
 
 def major_version(options: BuildOptions) -> Literal["2", "3"]:

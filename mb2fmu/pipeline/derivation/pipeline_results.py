@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mb2fmu.compiler.program.result_dependencies import operation_count
+from mb2fmu.compiler.program.result_dependencies import count_operations
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
@@ -79,7 +79,7 @@ class Derivation:
     @property
     def operations(self) -> int:
         """Number of operations of x', linear solves included."""
-        return sum(operation_count(self.program, "rhs").values())
+        return sum(count_operations(self.program, "rhs").values())
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.program import Program
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis import Conditioning
-    from mb2fmu.compiler.evaluation.numpy_evaluator import Recollection
+    from mb2fmu.analysis import NumericalConditioning
+    from mb2fmu.compiler.evaluation.numpy_evaluator import DiscreteMemoryLookup
     from mb2fmu.fmu.toolchain import CompiledProgram, Compiler
 
 Floats = npt.NDArray[np.float64]
@@ -77,7 +77,7 @@ class RightHandSide:
     evaluate_outputs: Evaluation
     output_names: tuple[str, ...]
     program: CompilableProgram
-    memory: Recollection | None = None
+    memory: DiscreteMemoryLookup | None = None
 
     def __repr__(self) -> str:
         """Return a line: meaning of the vectors' entries."""
@@ -110,13 +110,13 @@ class RightHandSide:
         x: npt.ArrayLike | None = None,
         r: npt.ArrayLike | None = None,
         p: npt.ArrayLike | None = None,
-    ) -> Conditioning:
+    ) -> NumericalConditioning:
         """Return how many digits of x' are right at a point (default: the start); printed, it names what cancels."""
-        from mb2fmu.analysis import conditioning
+        from mb2fmu.analysis import compute_conditioning
 
         given = ((x, self.x0), (r, self.r0), (p, self.p0))
         point = (np.asarray(own if value is None else value, dtype=np.float64) for value, own in given)
-        return conditioning(self.program, t, *point)
+        return compute_conditioning(self.program, t, *point)
 
     def compile(self, *, compiler: Compiler | None = None) -> RightHandSide:
         """Return the function as machine code for this computer: many instances at once, for parameter studies.
@@ -150,7 +150,7 @@ class _Remembering:
     """
 
     compiled: CompiledProgram
-    memory: Recollection
+    memory: DiscreteMemoryLookup
 
     def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
         """Return the results; where there is no memory the initial one is taken: then there is no solution either."""

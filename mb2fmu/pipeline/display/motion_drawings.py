@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError, PackageError
-from mb2fmu.fmu.package.embedded_reference import FOLDER, RESULT
+from mb2fmu.fmu.package.embedded_reference import REFERENCE_FILE, REFERENCE_FOLDER
 from mb2fmu.pipeline.fmu_build.model_scene import scene_of
 from mb2fmu.visualization.scene.poses import sampled_inputs
 
@@ -118,7 +118,7 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signal
 
 def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | None:
     """Return the reference trajectory in the unit at the motion's times, if it has all states."""
-    path = f"{FOLDER}/{RESULT}"
+    path = f"{REFERENCE_FOLDER}/{REFERENCE_FILE}"
     if path not in unit.files:
         return None
     rows = list(csv.reader(io.StringIO(unit[path].decode())))

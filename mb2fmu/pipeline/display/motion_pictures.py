@@ -68,7 +68,7 @@ def animate(
         with stage("simulate"):
             return _moved(simulate_unit(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step))
     with stage("unpack"):
-        unit = package.unpack(path)
+        unit = package.read_archive(path)
         if model is None:
             scene, ghost = scene_in(unit, path.name), None
     if model is not None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mb2fmu.fmu.package.publishing import write_whole
+from mb2fmu.fmu.package.publishing import write_file_atomically
 from mb2fmu.fmu.toolchain import video_encoding
-from mb2fmu.fmu.toolchain.webm_writer import webm
+from mb2fmu.fmu.toolchain.webm_writer import encode_webm
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -42,17 +42,17 @@ def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | 
     """
     suffix = path.suffix.lower()
     if suffix == ".mp4":
-        video_encoding.refuse_without_ffmpeg(str(path))
+        video_encoding.require_ffmpeg(str(path))
     pictures = _pictures(drawing, width or WIDTH, most or MOST)
     if suffix == ".gif":
         content = _gif(pictures)
     elif suffix == ".webp":
         content = _webp(pictures)
     elif suffix == ".webm" and not video_encoding.has_ffmpeg():
-        content = webm(pictures, RATE)
+        content = encode_webm(pictures, RATE)
     else:
-        content = video_encoding.encoded([_even(picture) for picture in pictures], suffix, RATE)
-    write_whole(path, content)
+        content = video_encoding.encode_video([_even(picture) for picture in pictures], suffix, RATE)
+    write_file_atomically(path, content)
 
 
 def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
@@ -65,7 +65,7 @@ def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
     first, last = float(drawing.poses.time[0]), float(drawing.poses.time[-1])
     count = int(np.clip(round(max(last - first, _SHORTEST) * RATE), 2, most)) if last > first else 1
     documents = visualization.stills(drawing, np.linspace(first, last, count).tolist(), background="#ffffff")
-    contents = [package.raster(document, width) for document in documents]
+    contents = [package.rasterize_svg(document, width) for document in documents]
     return [PngImageFile(io.BytesIO(content)).convert("RGB") for content in contents]
 
 

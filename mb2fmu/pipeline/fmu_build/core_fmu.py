@@ -44,39 +44,39 @@ def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions
     from mb2fmu import analysis
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
 
-    native_platforms, component = toolchain.split_component(options.get("platforms", "host"))
-    platforms = toolchain.parse(native_platforms) if native_platforms or not component else ()
+    native_platforms, component = toolchain.split_wasm_component(options.get("platforms", "host"))
+    platforms = toolchain.parse_platforms(native_platforms) if native_platforms or not component else ()
     if component:
         _refuse_component(options)
     fmi, compiler, fast = major_version(options), compiler_of(options), options.get("fast", False)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
-        definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
+        definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
         program = with_modes(derivation)
-        described = interface.describe(definition, derivation.equations, program, target)
+        described = interface.describe_interface(definition, derivation.equations, program, target)
     adjoint = described.capabilities.adjoint_derivatives
-    order = toolchain.Order(described.model_identifier, compiler, fast)
-    with toolchain.Compilation(order, platforms, Compiling(observer) if observer else None) as compilation:
+    order = toolchain.BuildOrder(described.model_identifier, compiler, fast)
+    with toolchain.FmuCompilation(order, platforms, Compiling(observer) if observer else None) as compilation:
         with stage("emit"):
-            motion = emit_c.emit_motion(program, described, adjoint=adjoint)
+            motion = emit_c.emit_motion_sources(program, described, adjoint=adjoint)
             compilation.begin(motion.sources)
         with stage("differentiate"):
-            native = derivatives.with_derivatives(program, adjoint=adjoint)
+            native = derivatives.add_fmu_derivatives(program, adjoint=adjoint)
         with stage("emit the derivatives"):
-            sources = motion.sources.joined(emit_c.emit_derivatives(native, described, motion))
+            sources = motion.sources.joined(emit_c.emit_derivative_sources(native, described, motion))
             compilation.begin(sources)
-            description = emit_xml.emit(described, emit_c.translation_units(sources))
+            description = emit_xml.emit_description_files(described, emit_c.list_translation_units(sources))
         with stage("draw"):
             looks = appearance(derivation)
-            drawn = package.pictures(described, looks.diagram)
+            drawn = package.make_fmu_pictures(described, looks.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
         if component:
-            with stage(f"compile for {toolchain.COMPONENT}"):
+            with stage(f"compile for {toolchain.WASM_COMPONENT_FOLDER}"):
                 binaries = binaries.joined(_component(sources, described.model_identifier))
-            description = description.joined(emit_c.component_manifest())
+            description = description.joined(emit_c.emit_component_manifest())
     with stage("build"):
-        core = package.build_native(sources, binaries, description, described, drawn=drawn, compiler=compiler)
+        core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(looks.files)
     return Build(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
 
@@ -90,7 +90,7 @@ def _refuse_component(options: BuildOptions) -> None:
     """
     from mb2fmu.fmu import toolchain
 
-    name, faults = f"--platform {toolchain.COMPONENT}", []
+    name, faults = f"--platform {toolchain.WASM_COMPONENT_FOLDER}", []
     if major_version(options) == "2":
         faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
     if options.get("compiler") == "cc":
@@ -99,7 +99,7 @@ def _refuse_component(options: BuildOptions) -> None:
         faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
     if faults:
         raise EmitError("this FMU cannot be built:", faults)
-    toolchain.wasm_tools()
+    toolchain.find_wasm_tools()
 
 
 def _component(sources: FileTree, identifier: str) -> FileTree:
@@ -107,8 +107,8 @@ def _component(sources: FileTree, identifier: str) -> FileTree:
     from mb2fmu.fmu import emit_c, toolchain
 
     tree, units = emit_c.emit_component(sources)
-    content = toolchain.compile_component(tree, units, emit_c.WORLD)
-    return FileTree({f"binaries/{toolchain.COMPONENT}/{identifier}.wasm": content})
+    content = toolchain.compile_component(tree, units, emit_c.WIT_WORLD)
+    return FileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 
 def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
@@ -122,14 +122,14 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         raise EmitError("this FMU cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
         target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))
-        definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
-        described = interface.describe(definition, derivation.equations, derivation.program, target)
+        definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
+        described = interface.describe_interface(definition, derivation.equations, derivation.program, target)
     with stage("emit"):
-        sources = emit_python.emit(derivation.program, described)
-        description = emit_xml.emit(described)
+        sources = emit_python.emit_python_sources(derivation.program, described)
+        description = emit_xml.emit_description_files(described)
     with stage("build"):
         looks = appearance(derivation)
-        core = package.build_pythonfmu(sources, description, described).joined(looks.files)
+        core = package.build_python_fmu(sources, description, described).joined(looks.files)
     return Build(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import write_tree
+from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events, sticking, with_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
@@ -23,9 +23,9 @@ from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface
-    from mb2fmu.fmu.interface.fmu_interface import Source
-    from mb2fmu.targets.matlab import Named
-    from mb2fmu.targets.modelica import Sampled
+    from mb2fmu.fmu.interface.fmu_interface import VariableSource
+    from mb2fmu.targets.matlab import NamedQuantity
+    from mb2fmu.targets.modelica import SampledEventTimes
     from mb2fmu.validation import Conditions
 
 
@@ -35,8 +35,8 @@ def described(derivation: Derivation) -> FmuInterface:
     from mb2fmu.fmu import interface
 
     target = interface.Target("3", "native", None, "zig", fast=False)
-    definition = analysis.with_nominals(derivation.definition, derivation.equations, derivation.program)
-    return interface.describe(definition, derivation.equations, derivation.program, target)
+    definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
+    return interface.describe_interface(definition, derivation.equations, derivation.program, target)
 
 
 def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
@@ -52,8 +52,10 @@ def _c(derivation: Derivation) -> FileTree:
     from mb2fmu.fmu import emit_c
 
     run = validation.conditions(derivation.definition)
-    experiment = emit_c.HeldInputs(run.step, len(run.inputs), _held(run))
-    return emit_c.emit_standalone(derivatives.with_derivatives(derivation.program), described(derivation), experiment)
+    experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _held(run))
+    return emit_c.emit_standalone(
+        derivatives.add_fmu_derivatives(derivation.program), described(derivation), experiment
+    )
 
 
 def _matlab(derivation: Derivation) -> FileTree:
@@ -66,13 +68,13 @@ def _matlab(derivation: Derivation) -> FileTree:
     run = validation.conditions(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
-        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
-    facts = matlab.Facts(
+        x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
+    facts = matlab.MatlabModelFacts(
         name=derivation.definition.name,
         states=_named(interface, "state"),
         inputs=_named(interface, "input"),
         parameters=_named(interface, "parameter"),
-        outputs=tuple(matlab.Named(o.name, o.unit) for o in derivation.equations.outputs),
+        outputs=tuple(matlab.NamedQuantity(o.name, o.unit) for o in derivation.equations.outputs),
         x0=tuple(x0.tolist()),
         r0=tuple(r0.tolist()),
         p0=tuple(p0.tolist()),
@@ -81,7 +83,7 @@ def _matlab(derivation: Derivation) -> FileTree:
         steps=len(run.inputs),
         tolerance=run.tolerance,
     )
-    return matlab.emit(program, facts)
+    return matlab.emit_matlab_files(program, facts)
 
 
 def _modelica(derivation: Derivation) -> FileTree:
@@ -94,32 +96,32 @@ def _modelica(derivation: Derivation) -> FileTree:
     run = validation.conditions(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
-        x0 = evaluation.evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
+        x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
 
-    def quantities(source: Source, values: Sequence[float]) -> tuple[modelica.Quantity, ...]:
+    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[modelica.ModelicaVariable, ...]:
         found = sorted(interface.of(source), key=lambda variable: variable.index)
         return tuple(
-            modelica.Quantity(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
+            modelica.ModelicaVariable(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
             for v, value in zip(found, values, strict=True)
         )
 
-    facts = modelica.ModelFacts(
+    facts = modelica.ModelicaModelFacts(
         name=derivation.definition.name,
         description=derivation.definition.description,
         states=quantities("state", x0.tolist()),
         inputs=quantities("input", r0.tolist()),
         parameters=quantities("parameter", p0.tolist()),
-        outputs=tuple(modelica.Quantity(o.name, o.unit) for o in derivation.equations.outputs),
+        outputs=tuple(modelica.ModelicaVariable(o.name, o.unit) for o in derivation.equations.outputs),
         stop=float(run.time[-1]),
         step=run.step,
         tolerance=run.tolerance,
         connections=tuple(
-            modelica.Connection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
+            modelica.FlangeConnection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
             for terminal in interface.terminals
         ),
-        sampled=_sampled(derivation),
+        sampled_events=_sampled(derivation),
     )
-    return modelica.emit(_with_modes(derivation), facts)
+    return modelica.emit_modelica_file(_with_modes(derivation), facts)
 
 
 def _with_modes(derivation: Derivation) -> Program:
@@ -140,14 +142,14 @@ def _with_modes(derivation: Derivation) -> Program:
     return dataclasses.replace(frozen, entries={**frozen.entries, "outputs": outputs})
 
 
-def _sampled(derivation: Derivation) -> dict[int, Sampled]:
+def _sampled(derivation: Derivation) -> dict[int, SampledEventTimes]:
     """Return the model's events at set times, with their instants."""
-    from mb2fmu.targets.modelica import Sampled
+    from mb2fmu.targets.modelica import SampledEventTimes
 
     found = {}
     for k, event in enumerate(derivation.equations.events):
         if event.kind == "ticks":
-            found[k] = Sampled(event.period if math.isfinite(event.period) else None, event.offset)
+            found[k] = SampledEventTimes(event.period if math.isfinite(event.period) else None, event.offset)
     return found
 
 
@@ -159,33 +161,33 @@ def _casadi(derivation: Derivation) -> FileTree:
     interface = described(derivation)
     x0, r0, p0 = start_values(derivation)
 
-    def quantities(source: Source, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
+    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
         return tuple((v.name, v.unit, x) for v, x in zip(_named(interface, source), values, strict=True))
 
-    facts = casadi.ExternalFacts(
+    facts = casadi.CasadiModelFacts(
         name=interface.model_identifier,
         states=quantities("state", x0.tolist()),
         inputs=quantities("input", r0.tolist()),
         parameters=quantities("parameter", p0.tolist()),
         outputs=tuple((o.name, o.unit) for o in derivation.equations.outputs),
     )
-    files = casadi.emit(derivation.program, facts)
+    files = casadi.emit_casadi_files(derivation.program, facts)
     sources = {path.removeprefix("runtime/"): content for path, content in files.files.items()}
-    machine = toolchain.host()
+    machine = toolchain.host_platform()
     for path in [path for path in files if "/" not in path]:
         name = path.removesuffix(".c")
-        unit = FileTree({**sources, "unit.c": files[path]}).under("sources")
-        built = toolchain.compile_unit(unit, name, [machine], compiler=toolchain.installed(), fmi=3)
+        unit = FileTree({**sources, "unit.c": files[path]}).move_under("sources")
+        built = toolchain.compile_fmu_binaries(unit, name, [machine], compiler=toolchain.default_compiler(), fmi=3)
         files = files.joined(FileTree({f"{name}{machine.extension}": content for content in built.files.values()}))
     return files
 
 
-def _named(interface: FmuInterface, source: Source) -> tuple[Named, ...]:
+def _named(interface: FmuInterface, source: VariableSource) -> tuple[NamedQuantity, ...]:
     """Return names and units of x, r or p, in order."""
-    from mb2fmu.targets.matlab import Named
+    from mb2fmu.targets.matlab import NamedQuantity
 
     found = sorted(interface.of(source), key=lambda variable: variable.index)
-    return tuple(Named(variable.name, variable.unit) for variable in found)
+    return tuple(NamedQuantity(variable.name, variable.unit) for variable in found)
 
 
 PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
@@ -213,7 +215,7 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
     """
     from mb2fmu.fmu import package
 
-    return package.write_tree(source_files(derivation, target), Path(folder))
+    return package.write_file_tree(source_files(derivation, target), Path(folder))
 
 
 def source_files(derivation: Derivation, target: str) -> FileTree:
@@ -232,4 +234,4 @@ def source_files(derivation: Derivation, target: str) -> FileTree:
 
 def written_sources(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
     """Write the files of source targets into a folder, each whole or not at all; return their paths."""
-    return tuple(path for files in sources for path in write_tree(files, Path(folder)))
+    return tuple(path for files in sources for path in write_file_tree(files, Path(folder)))

@@ -29,7 +29,9 @@ def living(built: Build) -> LiveUnit | None:
     described = built.interface
     if described.target.backend != "native":
         return None
-    module = toolchain.compile_web(emit_c.emit_web(built.sources, with_modes(built.derivation), described))
+    module = toolchain.compile_web_module(
+        emit_c.emit_web_module(built.sources, with_modes(built.derivation), described)
+    )
     if module is None or len(module) > LARGEST:
         return None
 

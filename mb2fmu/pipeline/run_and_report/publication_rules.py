@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mb2fmu.errors import Fault, PackageError, PlatformError
-from mb2fmu.optional_packages import required
+from mb2fmu.optional_packages import require_packages
 from mb2fmu.pipeline.derivation.pipeline_options import UnitOptions
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.file_tree import FileTree
@@ -50,20 +50,20 @@ class Results:
         """Write the archive."""
         from mb2fmu.fmu import package
 
-        package.pack(tree, self.unit)
+        package.write_archive(tree, self.unit)
 
     def publish(self) -> None:
         """Publish the FMU alone; the report of an FMU that it replaces is removed."""
         from mb2fmu.fmu import package
 
-        package.publish(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
+        package.publish_files(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
 
     def publish_with(self, page: bytes) -> None:
         """Publish the FMU together with its report."""
         from mb2fmu.fmu import package
 
-        package.write_whole(self.private / self.page.name, page)
-        package.publish(self.private, [self.path.name, self.page.name])
+        package.write_file_atomically(self.private / self.page.name, page)
+        package.publish_files(self.private, [self.path.name, self.page.name])
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def results(name: str, folder: Path | str) -> Iterator[Results]:
     from mb2fmu.fmu import package
 
     path = Path(folder) / f"{name}.fmu"
-    with package.private_folder(path.parent, path.stem) as private:
+    with package.make_private_folder(path.parent, path.stem) as private:
         yield Results(path, private)
 
 
@@ -123,7 +123,7 @@ def check_report(report: Path, unit: Path | None = None) -> Belonging:
     if claim is None:
         what, remedy = "it names no unit by its hash", "was it made by mb2fmu? make it again with this version"
         raise PackageError(f"{report} cannot be checked:", [Fault(what, str(report), remedy)])
-    core = package.digest(package.core_of(package.unpack(path)))
+    core = package.hash_file_tree(package.remove_validation_report(package.read_archive(path)))
     archive = hashlib.sha256(path.read_bytes()).hexdigest()
     return Belonging(report, path, claim, claim.is_about(archive, core))
 
@@ -141,8 +141,8 @@ def held_still(unit: Path) -> Iterator[Path]:
     """
     from mb2fmu.fmu import package
 
-    package.unpack(unit)  # what is wrong with it is told by the path that the user wrote
-    with work_folder("run the unit") as folder:
+    package.read_archive(unit)  # what is wrong with it is told by the path that the user wrote
+    with make_work_folder("run the unit") as folder:
         copy = folder / unit.name
         copy.write_bytes(unit.read_bytes())
         yield copy
@@ -177,13 +177,13 @@ def refuse_what_cannot_run(options: UnitOptions) -> None:
     """
     from mb2fmu.fmu import toolchain
 
-    required("the validation", "lief", "fmu_manipulation_toolbox", "trimesh")
+    require_packages("the validation", "lief", "fmu_manipulation_toolbox", "trimesh")
     if options.get("backend") == "python":
         return
     asked = options.get("platforms", "host")
-    host = toolchain.host()
-    native, _ = toolchain.split_component(asked)
-    if not native or host not in toolchain.parse(native):
+    host = toolchain.host_platform()
+    native, _ = toolchain.split_wasm_component(asked)
+    if not native or host not in toolchain.parse_platforms(native):
         remedy = f"add the host (--platform host,{asked}), or write it without a validation: mb2fmu export"
         fault = Fault(f"{asked} is not {host}, where it would have to run", "--platform", remedy)
         raise PlatformError("the FMU cannot be validated on this machine:", [fault])

@@ -91,7 +91,7 @@ def described(built: Build) -> FileTree:
     """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
-    return package.with_page(built.core, description(built))
+    return package.add_documentation_page(built.core, description(built))
 
 
 def proved(built: Build, validated: Validated, command: str) -> FileTree:
@@ -103,14 +103,18 @@ def proved(built: Build, validated: Validated, command: str) -> FileTree:
 
     page = _report(validated, built, command, (), LIMIT)
     if built.interface.target.backend == "python":
-        return package.with_page(built.core, page)
+        return package.add_documentation_page(built.core, page)
     reference = validated.result.reference
     trajectory, run = reference.trajectory, reference.conditions
-    table = package.Table(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
-    stimuli = package.Table(run.input_names, run.time[:-1].tolist(), run.inputs.tolist()) if run.input_names else None
+    table = package.TrajectoryTable(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
+    stimuli = (
+        package.TrajectoryTable(run.input_names, run.time[:-1].tolist(), run.inputs.tolist())
+        if run.input_names
+        else None
+    )
     origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the unit"
-    files = package.reference_files(built.interface, table, stimuli=stimuli, origin=origin)
-    return package.with_proof(built.core, page, files)
+    files = package.form_reference_files(built.interface, table, stimuli=stimuli, origin=origin)
+    return package.add_validation_report(built.core, page, files)
 
 
 def command(definition: Declarations, arguments: Mapping[str, Any], options: UnitOptions) -> str:
@@ -193,7 +197,7 @@ def _report(
         spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
     source = validated.definition.source
     hashes = {"model file": _sha256(source)} if source else {}
-    core = package.digest(built.core) if built else ""
+    core = package.hash_file_tree(built.core) if built else ""
     equations = built.derivation.equations if built else _shown_equations(validated)
     scene = built.scene if built else scene_of(validated.mechanism, equations)
     motion = motion_drawings.proof_drawn(scene, validated.result) if scene else None

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import analysis
-from mb2fmu.analysis.studies.ensembles import Batch, Ensemble, Motion, Solver
-from mb2fmu.analysis.studies.fmu_batch_run import UnitMotion, places_of
+from mb2fmu.analysis.studies.ensembles import BatchFunction, BatchIntegrator, Ensemble, EnsembleSolver
+from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
 from mb2fmu.compiler import events
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_inputs import Course, Moved
+from mb2fmu.fmu.toolchain.batch_inputs import BatchResult, BatchTimeGrid
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
@@ -25,10 +25,10 @@ from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.fmu_build.source_targets import described
 
 if TYPE_CHECKING:
-    from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
-    from mb2fmu.compiler.derivatives.forward_derivatives import Variable
+    from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+    from mb2fmu.compiler.derivatives.forward_derivatives import VariableReference
     from mb2fmu.compiler.program.program import Program
-    from mb2fmu.compiler.program.result_dependencies import Group
+    from mb2fmu.compiler.program.result_dependencies import VariableGroup
     from mb2fmu.fmu.toolchain import CompiledMotion, CompiledProgram
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ def compiled(
     """
     from mb2fmu import validation
     from mb2fmu.fmu import toolchain
-    from mb2fmu.fmu.emit_c.fmu_sources import longest_step_loop
+    from mb2fmu.fmu.emit_c.fmu_sources import limit_internal_steps
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _with_dependent_variables(derivation)
@@ -69,7 +69,7 @@ def compiled(
         tolerance=run.tolerance,
         step=float(run.time[1]),
         stop=float(run.time[-1]),
-        most=longest_step_loop(program),
+        most=limit_internal_steps(program),
         motion=_motion(cache(lambda: toolchain.compile_motion(program))),
         implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
         **_entries(program),
@@ -83,7 +83,7 @@ def compiled(
 def _switches(derivation: Derivation) -> bool:
     """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
     program = derivation.program
-    return needs_events(derivation) or bool(program.layout.memory) or events.freeze(program) is not program
+    return needs_events(derivation) or bool(program.layout.memory) or events.freeze_switches(program) is not program
 
 
 def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
@@ -93,15 +93,15 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
         motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
         implicit_motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "implicit"))),
         start=None,
-        one_by_one=True,
+        runs_sequentially=True,
     )
     reason = why_not(derivation)
     if reason:
-        return replace(alone, not_varied=reason)
+        return replace(alone, no_derivatives_reason=reason)
     return replace(alone, varied=lambda many, to: with_derivatives(many, derivation, to))
 
 
-def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> UnitMotion:
+def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSolver) -> FmuBatchIntegrator:
     """Return the model's FMU, loaded, in a C loop."""
     from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.pipeline.fmu_build.core_fmu import build
@@ -116,27 +116,31 @@ def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: Solver) -> 
         "outputs": ensemble.output_names,
     }
     (content,) = built.binaries.files.values()
-    loop = toolchain.load_library(emit_c.unit_runs(), "unit_runs", often=True)
-    return UnitMotion(toolchain.loaded(content, "unit"), loop, places_of(built.interface.token, references, names))
+    loop = toolchain.compile_library(emit_c.read_batch_fmu_sources(), "unit_runs", often=True)
+    return FmuBatchIntegrator(
+        toolchain.load_library_bytes(content, "unit"),
+        loop,
+        find_value_references(built.interface.token, references, names),
+    )
 
 
 class _Entries(TypedDict):
     """Entry points of a program as functions; None where there is nothing to do."""
 
-    rhs: Batch
-    outputs: Batch
-    project: Batch | None
-    start: Batch | None
+    rhs: BatchFunction
+    outputs: BatchFunction
+    project: BatchFunction | None
+    start: BatchFunction | None
 
 
 def _entries(program: Program) -> _Entries:
     """Return the entry points of a program, each compiled when it is first needed."""
     from mb2fmu.fmu import toolchain
 
-    def entry(name: str) -> Batch:
+    def entry(name: str) -> BatchFunction:
         return _batch(cache(lambda: toolchain.compile_program(program, name)))
 
-    def there(name: str) -> Batch | None:
+    def there(name: str) -> BatchFunction | None:
         return entry(name) if name in program.entries and program.entries[name].results else None
 
     return _Entries(rhs=entry("rhs"), outputs=entry("outputs"), project=there("project"), start=there("initialize"))
@@ -148,8 +152,8 @@ class _Carrying(_Entries):
     states: tuple[str, ...]
     output_names: tuple[str, ...]
     scale: Floats
-    motion: Motion
-    implicit_motion: Motion
+    motion: BatchIntegrator
+    implicit_motion: BatchIntegrator
     own: int
 
 
@@ -158,10 +162,10 @@ def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Car
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import toolchain
 
-    groups: dict[Group, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
+    groups: dict[VariableGroup, tuple[str, ...]] = {"parameters": ensemble.parameters, "states": ensemble.states}
     group_of = {name: group for group in groups for name in groups[group]}
-    leaves: list[Variable] = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
-    carrying, own = derivatives.with_variations(program, leaves), len(ensemble.states)
+    leaves: list[VariableReference] = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
+    carrying, own = derivatives.add_variational_states(program, leaves), len(ensemble.states)
     return _Carrying(
         states=carrying.layout.states,
         output_names=carrying.entries["outputs"].labels,
@@ -187,12 +191,12 @@ def _with_dependent_variables(derivation: Derivation) -> Program:
     return replace(program, entries={**program.entries, "outputs": outputs})
 
 
-def _varied_implicit(program: Program, leaves: Sequence[Variable], own: int) -> CompiledMotion:
+def _varied_implicit(program: Program, leaves: Sequence[VariableReference], own: int) -> CompiledMotion:
     """Return the integrator for stiff models, with derivatives behind the states."""
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import toolchain
 
-    native = derivatives.with_varied_jacobian(_with_jacobian(program, "the model"), leaves)
+    native = derivatives.add_variational_jacobian(_with_jacobian(program, "the model"), leaves)
     return toolchain.compile_implicit_motion(native, judged=own)
 
 
@@ -203,19 +207,19 @@ def _implicit(program: Program, name: str) -> CompiledMotion:
     return toolchain.compile_implicit_motion(_with_jacobian(program, name))
 
 
-def _with_jacobian(program: Program, name: str) -> NativeProgram:
+def _with_jacobian(program: Program, name: str) -> ProgramWithDerivatives:
     """Return the program with its Jacobian written out."""
     from mb2fmu.compiler import derivatives
 
-    native = derivatives.with_derivatives(program, adjoint=False)
-    if native.colours is not None:
-        what = f"its Jacobian has more than {derivatives.LARGEST_JACOBIAN:,} operations"
+    native = derivatives.add_fmu_derivatives(program, adjoint=False)
+    if native.column_colours is not None:
+        what = f"its Jacobian has more than {derivatives.MAX_JACOBIAN_OPERATIONS:,} operations"
         remedy = "take the explicit solver, or simulate one by one: mb2fmu.simulate"
         raise AnalysisError("the implicit solver is not available for this model:", [Fault(what, name, remedy)])
     return native
 
 
-def _batch(program: Callable[[], CompiledProgram]) -> Batch:
+def _batch(program: Callable[[], CompiledProgram]) -> BatchFunction:
     """Return the program, compiled when it is first needed, as a function of t, x, r, p."""
 
     def call(t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -224,10 +228,10 @@ def _batch(program: Callable[[], CompiledProgram]) -> Batch:
     return call
 
 
-def _motion(compiled_motion: Callable[[], CompiledMotion | UnitMotion]) -> Motion:
+def _motion(compiled_motion: Callable[[], CompiledMotion | FmuBatchIntegrator]) -> BatchIntegrator:
     """Return the integrator, compiled when it is first needed."""
 
-    def move(x0: Floats, p: Floats, course: Course, states: bool, outputs: Sequence[int]) -> Moved:
+    def move(x0: Floats, p: Floats, course: BatchTimeGrid, states: bool, outputs: Sequence[int]) -> BatchResult:
         return compiled_motion()(x0, p, course, states=states, outputs=outputs)
 
     return move
@@ -240,7 +244,7 @@ _FINEST = 1e-9
 def why_not(derivation: Derivation) -> str:
     """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
-    if program.layout.memory and events.freeze(program) is program:
+    if program.layout.memory and events.freeze_switches(program) is program:
         return "its loops remember their branch"
     return ""
 
@@ -254,7 +258,7 @@ def with_derivatives(ensemble: Ensemble, derivation: Derivation, to: tuple[str, 
         to: FMU names of parameters, and of states for their start values.
     """
 
-    def varied(motion: Motion) -> Motion:
+    def varied(motion: BatchIntegrator) -> BatchIntegrator:
         return lambda x0, p, course, states, outputs: _moved(
             motion, ensemble, derivation, to, (x0, p, course, states, outputs)
         )
@@ -270,12 +274,12 @@ def with_derivatives(ensemble: Ensemble, derivation: Derivation, to: tuple[str, 
 
 
 def _moved(
-    motion: Motion,
+    motion: BatchIntegrator,
     ensemble: Ensemble,
     derivation: Derivation,
     to: tuple[str, ...],
-    asked: tuple[Floats, Floats, Course, bool, Sequence[int]],
-) -> Moved:
+    asked: tuple[Floats, Floats, BatchTimeGrid, bool, Sequence[int]],
+) -> BatchResult:
     """Return instances as the FMU moves them, with derivatives; NaN, and the reason, where there are none."""
     x0, p, course, states, outputs = asked
     n_x, n_y = len(ensemble.states), len(ensemble.output_names)
@@ -290,7 +294,7 @@ def _moved(
             except AnalysisError as error:
                 reasons[k] = "; ".join(fault.what for fault in error.faults)
     of_x, of_y = slopes[:, :, :n_x], slopes[:, :, n_x:]
-    return Moved(
+    return BatchResult(
         _behind(moved.states, of_x[:, -1]),
         _behind(moved.outputs, of_y[:, -1]),
         _behind(moved.path_states, of_x) if states else np.full((0, course.points + 1, n_x * (1 + len(to))), np.nan),
@@ -307,12 +311,12 @@ def _behind(values: Floats, slopes: Floats) -> Floats:
 
 
 def _derivatives(
-    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, course: Course
+    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, course: BatchTimeGrid
 ) -> Floats:
     """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
     definition, equations = derivation.definition, derivation.equations
-    start = replace(analysis.start_at(definition, equations, {}), x=x, p=p, t=course.start)
-    study = analysis.study_of(
+    start = replace(analysis.set_operating_point_start(definition, equations, {}), x=x, p=p, t=course.start)
+    study = analysis.make_sensitivity_request(
         definition,
         equations,
         start,
@@ -323,15 +327,15 @@ def _derivatives(
         tolerance=min(course.tolerance, _FINEST),
     )
     study = replace(study, of=(*ensemble.states, *ensemble.output_names))
-    return analysis.sensitivities(_with_names(derivation), start, _held(course), study).derivatives
+    return analysis.compute_sensitivities(_with_names(derivation), start, _held(course), study).derivatives
 
 
-def _held(course: Course) -> analysis.HeldInputs:
+def _held(course: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
     """Return the inputs of a course as the FMU receives them: new values after the communication point."""
     rows = np.flatnonzero(course.turns[:-1]) if len(course.inputs) > 1 else np.empty(0, dtype=np.intp)
     rows = np.concatenate([[0], rows]).astype(np.intp)
     points = course.start + np.linspace(0.0, course.step * course.points, course.points + 1)  # to the bit
-    return analysis.HeldInputs(points[rows], course.inputs[rows])
+    return analysis.ZeroOrderHoldInputs(points[rows], course.inputs[rows])
 
 
 def _with_names(derivation: Derivation) -> Program:

@@ -72,7 +72,7 @@ def simulate_unit(
     from mb2fmu.validation.runs.fmu_run import offered_kinds
 
     used = offered_kinds(path)[0] if kind is None else _kind(kind)
-    files = package.unpack(path)
+    files = package.read_archive(path)
     described = read_description(files["modelDescription.xml"])
     reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
     time = _times(described, stop, step)

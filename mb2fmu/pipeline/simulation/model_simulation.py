@@ -24,7 +24,7 @@ from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
 from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -128,7 +128,7 @@ def _by_its_unit(
     observer: Observer | None,
 ) -> SimulatedUnit:
     """Make the FMU of a model in a temporary folder, and run it: it handles the events."""
-    from mb2fmu.fmu.package import pack
+    from mb2fmu.fmu.package import write_archive
     from mb2fmu.pipeline.fmu_build.core_fmu import build
     from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
     from mb2fmu.validation import conditions
@@ -139,9 +139,9 @@ def _by_its_unit(
     given = conditions(replace(derivation.definition, experiment=run))
     held = {name: _held(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
-    with Stopwatch(observer)("simulate"), work_folder("run the unit") as folder:
+    with Stopwatch(observer)("simulate"), make_work_folder("run the unit") as folder:
         path = folder / f"{derivation.definition.name}.fmu"
-        pack(built.core, path)
+        write_archive(built.core, path)
         return simulate_unit(path, inputs=inputs, stop=run.stop, step=run.step)
 
 
@@ -221,7 +221,7 @@ def _dependent_over(derivation: Derivation, time: Floats, x: Floats, inputs: Flo
     placed, speeds = (len(program.entries[entry].results) for entry in ("position", "dependent_speeds"))
     entries, results = ("position", "dependent_speeds"), range(placed - wanted, placed + speeds)
     p = start_values(derivation)[2]
-    return evaluation.evaluator(program, entries, results)(time, x, inputs, p).reshape(len(time), -1)
+    return evaluation.make_evaluator(program, entries, results)(time, x, inputs, p).reshape(len(time), -1)
 
 
 def _states_over(time: Floats, slope: Slope, x0: Floats, definition: Declarations, longest: float) -> Floats:

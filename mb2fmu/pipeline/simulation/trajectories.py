@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.fmu.package.publishing import write_whole
+from mb2fmu.fmu.package.publishing import write_file_atomically
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.model.quantity_declarations import Output, Quantity
 
@@ -45,7 +45,7 @@ class MotionPage:
 
     def save(self, path: Path | str) -> Path:
         """Write the page, whole or not at all."""
-        write_whole(Path(path), self.content)
+        write_file_atomically(Path(path), self.content)
         return Path(path)
 
     def _repr_html_(self) -> str:
@@ -157,7 +157,7 @@ class Trajectories(ABC):
         for t, row in zip(self.time.tolist(), self._table.tolist(), strict=True):
             writer.writerow([repr(t), *map(repr, row)])
         if path is not None:
-            write_whole(Path(path), text.getvalue().encode())
+            write_file_atomically(Path(path), text.getvalue().encode())
         return text.getvalue()
 
     def to_parquet(self, path: Path | str) -> None:
@@ -166,7 +166,7 @@ class Trajectories(ABC):
         Raises:
             ToolError: If pyarrow is not installed.
         """
-        write_whole(Path(path), parquet_file(self.time, self.units, self._table))
+        write_file_atomically(Path(path), parquet_file(self.time, self.units, self._table))
 
     def plot(self, *names: str, save: Path | str | None = None) -> Figure:
         """Plot variables over time, one panel per unit.
@@ -186,7 +186,7 @@ class Trajectories(ABC):
         chosen = [(name, self.units[name], self[name]) for name in wanted]
         figure = panels(self.name, self.time, chosen)
         if save is not None:
-            write_whole(Path(save), drawn(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
+            write_file_atomically(Path(save), drawn(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
         return figure
 
     @property

@@ -14,13 +14,13 @@ from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
 from mb2fmu.analysis.fitted_curve import FittedCurve
-from mb2fmu.analysis.studies.model_fitting import Fitted, Unknown, fit
+from mb2fmu.analysis.studies.model_fitting import FitResult, FitUnknown, fit_unknowns
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import seconds
-from mb2fmu.units import compatible, display_conversion
+from mb2fmu.units import are_compatible_units, display_conversion
 
 if TYPE_CHECKING:
     from mb2fmu.validation import Table
@@ -67,7 +67,7 @@ def identify(
     arguments: Mapping[str, Any] | None = None,
     between: Between = "smooth",
     observer: Observer | None = None,
-) -> Fitted:
+) -> FitResult:
     """Find parameters, and start values of states, for which the model moves as measured.
 
     Args:
@@ -94,7 +94,7 @@ def identify(
     measured = _Measured(derivation, experiments, places)
     with Stopwatch(observer)("fit"):
         precision = _WITH_INPUTS if any(each.inputs for each in experiments) else _TOLERANCE
-        found = fit(unknowns, measured.predict, measured.values, measured.columns, precision=precision)
+        found = fit_unknowns(unknowns, measured.predict, measured.values, measured.columns, precision=precision)
         curves = measured.curves(found.values, [path.name for path in data])
         left = ", ".join(dict.fromkeys(name for each in experiments for name in each.derivatives))
         words = (f"{left}: derivatives of states, and what follows from them, are not compared",) if left else ()
@@ -188,12 +188,14 @@ def _units(derivation: Derivation) -> dict[str, str]:
 def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, float]) -> analysis.Sensitivities:
     """Return the motion with these values, and its derivatives by them, at the instants of an experiment."""
     definition, equations = derivation.definition, derivation.equations
-    start = analysis.start_at(definition, equations, at)
+    start = analysis.set_operating_point_start(definition, equations, at)
     tolerance = _WITH_INPUTS if experiment.inputs else _TOLERANCE
-    study = analysis.study_of(definition, equations, start, experiment.names, tuple(at), tolerance=tolerance)
+    study = analysis.make_sensitivity_request(
+        definition, equations, start, experiment.names, tuple(at), tolerance=tolerance
+    )
     ahead = int(experiment.time[0] > 0.0)
     time = np.concatenate([[0.0], experiment.time]) if ahead else experiment.time
-    signals = analysis.signals_of(definition, start)
+    signals = analysis.make_input_signals(definition, start)
     given = {
         k: _course(experiment.time, experiment.inputs[item.name], experiment.between)
         for k, item in enumerate(definition.inputs)
@@ -207,7 +209,7 @@ def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, fl
             r[k] = curve(t)
         return r
 
-    found = analysis.sensitivities(derivation.program, start, inputs, replace(study, time=time))
+    found = analysis.compute_sensitivities(derivation.program, start, inputs, replace(study, time=time))
     return replace(found, values=found.values[ahead:], derivatives=found.derivatives[ahead:])
 
 
@@ -270,7 +272,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
                 remedy = f"columns may be {', '.join((*seen, *inputs))}"
                 faults.append(Fault(f"the model has no {column.name}", str(path), remedy))
                 continue
-            if column.unit and not compatible(unit, column.unit):
+            if column.unit and not are_compatible_units(unit, column.unit):
                 faults.append(
                     Fault(f"{column.name} is in {unit}, not in {column.unit}", str(path), "give its own unit")
                 )
@@ -314,11 +316,11 @@ def _times(table: Table) -> tuple[Floats, list[Fault]]:
 
 def _unknowns(
     derivation: Derivation, free: Sequence[str], bounds: Mapping[str, tuple[float, float]], experiments: int
-) -> tuple[list[Unknown], list[tuple[str, int, int]]]:
+) -> tuple[list[FitUnknown], list[tuple[str, int, int]]]:
     """Return the unknowns, with each one's FMU name, experiment (−1: all) and place."""
     d = derivation.definition
     parameters = {p.name: p for p in d.parameters if not p.calculated}
-    start = analysis.start_at(d, derivation.equations, {})
+    start = analysis.set_operating_point_start(d, derivation.equations, {})
     states = dict(zip(start.names, start.x.tolist(), strict=True))
     declared = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.parameters)
     units = {each.name: each.unit for each in declared}
@@ -331,7 +333,7 @@ def _unknowns(
         Fault(f"{name} has a bound but is not free", remedy=f"--free {name}") for name in bounds if name not in free
     ]
     faults += [] if free else [Fault("nothing is free", remedy="name parameters: --free m,l")]
-    unknowns: list[Unknown] = []
+    unknowns: list[FitUnknown] = []
     places: list[tuple[str, int, int]] = []
     for name in [] if faults else dict.fromkeys(free):
         value = float(parameters[name].value) if name in parameters else states[name]
@@ -344,7 +346,7 @@ def _unknowns(
         for k in range(experiments) if several else [0 if name in states else -1]:
             label = f"{name} ({k + 1})" if several else name
             places.append((name, k, len(unknowns)))
-            unknowns.append(Unknown(label, value, float(low), float(high), units[name]))
+            unknowns.append(FitUnknown(label, value, float(low), float(high), units[name]))
     if faults:
         raise AnalysisError("nothing can be fitted:", faults)
     return unknowns, places

@@ -37,7 +37,7 @@ def linearize(
         Mb2FmuError: The class of the stage that found fault; ``AnalysisError`` if there is no such point.
     """
     derivation = derive(model, arguments=arguments, observer=observer, **options)
-    start = analysis.start_at(derivation.definition, derivation.equations, at or {}, trim)
+    start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at or {}, trim)
     with Stopwatch(observer)("linearize"):
         return analysis.linearize(derivation.equations, derivation.program, start, search=search)
 
@@ -52,7 +52,7 @@ def sweep(
     arguments: Mapping[str, Any] | None = None,
     observer: Observer | None = None,
     **options: Unpack[FormulationOptions],
-) -> analysis.Sweep:
+) -> analysis.RootLocus:
     """Return eigenvalues over one quantity (a root locus), and the values at which stability changes.
 
     Args:
@@ -72,13 +72,15 @@ def sweep(
     definition, equations = derivation.definition, derivation.equations
     numbers = [float(value) for value in values]
 
-    def start_for(value: float) -> analysis.Start:
-        return analysis.start_at(definition, equations, {**(at or {}), name: value}, trim)
+    def start_for(value: float) -> analysis.OperatingPointStart:
+        return analysis.set_operating_point_start(definition, equations, {**(at or {}), name: value}, trim)
 
     declared = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     units = {item.name: item.unit for item in (*declared, *definition.inputs, *definition.parameters)}
     with Stopwatch(observer)("sweep"):
-        return analysis.sweep(equations, derivation.program, start_for, numbers, name, units.get(name, "s"))
+        return analysis.compute_root_locus(
+            equations, derivation.program, start_for, numbers, name, units.get(name, "s")
+        )
 
 
 def sensitivities(
@@ -108,6 +110,10 @@ def sensitivities(
     """
     derivation = derive(model)
     definition, equations = derivation.definition, derivation.equations
-    start = analysis.start_at(definition, equations, at or {})
-    study = analysis.study_of(definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance)
-    return analysis.sensitivities(derivation.program, start, analysis.signals_of(definition, start), study)
+    start = analysis.set_operating_point_start(definition, equations, at or {})
+    study = analysis.make_sensitivity_request(
+        definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance
+    )
+    return analysis.compute_sensitivities(
+        derivation.program, start, analysis.make_input_signals(definition, start), study
+    )

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mb2fmu.analysis.studies.case_runner import Answer
-from mb2fmu.analysis.studies.case_scheduling import Effort, Engine, InProcess, run_cases
-from mb2fmu.analysis.studies.study_cases import Signal, Study, resolve
-from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, examine_plan, names_no_source
-from mb2fmu.analysis.studies.study_store import INDICES, INPUTS, SUMMARY, Store
-from mb2fmu.analysis.studies.trajectory_files import zarr_package
+from mb2fmu.analysis.studies.case_runner import CaseResults
+from mb2fmu.analysis.studies.case_scheduling import ChunkEngine, InProcessEngine, RunEffort, run_cases
+from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, examine_plan, lacks_source
+from mb2fmu.analysis.studies.study_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
+from mb2fmu.analysis.studies.trajectory_files import import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
-from mb2fmu.fmu.package.fmu_archive import archived
+from mb2fmu.fmu.package.fmu_archive import make_archive
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import Observer
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import Description
@@ -51,7 +51,7 @@ class StudyOutcome:
     """
 
     folder: Path
-    study: Study
+    study: ResolvedStudy
     cases: int
     failed: int
     summary: Path
@@ -96,11 +96,11 @@ def run_study(
     written = plan if isinstance(plan, Mapping) else _read(Path(plan))
     checked, faults = examine_plan(written)
     if checked.trajectory_format == "zarr":
-        zarr_package()  # told before anything runs
+        import_zarr()  # told before anything runs
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent
     study, name, content = _prepared(base, checked, observer, faults)
-    store = Store(Path(folder), study, (name, content), written)
-    with store.sole():
+    store = StudyStore(Path(folder), study, (name, content), written)
+    with store.lock_folder():
         store.begin(resume=resume)
         say = told or (lambda _done, _n, _failed: None)
         left = np.flatnonzero(~store.done).tolist()
@@ -111,22 +111,22 @@ def run_study(
                     store.effort = _run(engine, store, left, say)
         finally:
             store.flush()
-            store.leave_nothing()
+            store.remove_new_files()
         if not store.complete:
             store.finish()
         return _summed_up(store, study, name, content)
 
 
-def _run(engine: Engine, store: Store, left: Sequence[int], say: Told) -> Effort:
+def _run(engine: ChunkEngine, store: StudyStore, left: Sequence[int], say: Told) -> RunEffort:
     """Run the cases that are left, and keep each result as it comes."""
 
-    def take(cases: tuple[int, ...], answer: Answer) -> None:
+    def take(cases: tuple[int, ...], answer: CaseResults) -> None:
         store.add(cases, answer)
         say(int(store.done.sum()), len(store.done), store.failed)
 
     begin = time.perf_counter()
     spent, workers = run_cases(engine, left, take, len(store.study.results))
-    return Effort(time.perf_counter() - begin, spent, workers)
+    return RunEffort(time.perf_counter() - begin, spent, workers)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -143,14 +143,14 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _prepared(
     base: Path, plan: StudyPlan, observer: Observer | None, earlier: Sequence[Fault] = ()
-) -> tuple[Study, str, bytes]:
+) -> tuple[ResolvedStudy, str, bytes]:
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.audit.description.description_import import read_description
-    from mb2fmu.fmu.package.fmu_archive import unarchived
+    from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
     from mb2fmu.validation.runs.fmu_description import read_description as unit_description
 
-    if names_no_source(plan, earlier):
+    if lacks_source(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
     faults = list(earlier)
     table: Table | None = None
@@ -165,16 +165,16 @@ def _prepared(
         if not faults:
             raise
         raise type(error)(error.headline, [*faults, *error.faults]) from error
-    tree = unarchived(content, name)
+    tree = unpack_archive_bytes(content, name)
     described: Description = read_description(tree["modelDescription.xml"])
     unit: UnitDescription = unit_description(tree)
-    return resolve(plan, described, unit, table, defaults, _signals, faults), name, content
+    return resolve_study(plan, described, unit, table, defaults, _signals, faults), name, content
 
 
-def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, Signal]]:
+def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, InputSignal]]:
     """Return name and archive of the FMU, made from the model if one is given; and its inputs' signals."""
     path = base / plan.source
-    if plan.of_unit:
+    if plan.source_is_fmu:
         try:
             return path.name, path.read_bytes(), {}
         except OSError as error:
@@ -189,56 +189,58 @@ def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, 
     run = definition.experiment
     run = replace(run, stop=plan.stop or run.stop, step=plan.step or run.step)
     given = validation.conditions(replace(definition, experiment=run))
-    defaults: dict[str, Signal] = {}
+    defaults: dict[str, InputSignal] = {}
     for column, name in enumerate(given.input_names):
         values = given.inputs[:, column].tolist()
         defaults[name] = lambda t, values=values: values[min(int(t / run.step + 0.5), len(values) - 1)]  # type: ignore[misc]
-    return f"{definition.name}.fmu", archived(built.core), defaults
+    return f"{definition.name}.fmu", make_archive(built.core), defaults
 
 
-def _signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, Signal]:
+def _signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, InputSignal]:
     """Return the plan's inputs as functions of time."""
     inputs: Mapping[str, InputValue] = dict(given)
     return {signal.name: signal.at for signal in read_inputs(inputs, (), units, stop)}
 
 
 @contextmanager
-def _engine(study: Study, content: bytes, scheduler: str, workers: int | None, client: Any) -> Iterator[Engine]:
+def _engine(
+    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
+) -> Iterator[ChunkEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
-    from mb2fmu.fmu.package.fmu_archive import unarchived
-    from mb2fmu.fmu.package.publishing import write_tree
+    from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
+    from mb2fmu.fmu.package.publishing import write_file_tree
 
-    with work_folder("run the cases") as folder:
+    with make_work_folder("run the cases") as folder:
         if client is None and scheduler == HERE:
             (folder / "resources").mkdir()
-            write_tree(unarchived(content, "unit"), folder)
-            yield InProcess(study.job, folder, study.cases)
+            write_file_tree(unpack_archive_bytes(content, "unit"), folder)
+            yield InProcessEngine(study.job, folder, study.cases)
             return
         try:
-            from mb2fmu.analysis.studies.dask_workers import DaskWorkers, connected
+            from mb2fmu.analysis.studies.dask_workers import DaskEngine, connect_workers
         except ImportError as error:
             remedy = "pip install 'mb2fmu[study]', or write --scheduler none: in this process, one after the other"
             raise ToolError(
                 "the study cannot be run:", [Fault(f"{error.name} is not installed", remedy=remedy)]
             ) from error
         if client is not None:
-            engine = DaskWorkers(client, content, study.job, study.cases)
+            engine = DaskEngine(client, content, study.job, study.cases)
             try:
                 yield engine
             finally:
                 engine.close()
             return
-        with connected(scheduler, workers, folder) as made:
-            engine = DaskWorkers(made, content, study.job, study.cases, own=scheduler == "local")
+        with connect_workers(scheduler, workers, folder) as made:
+            engine = DaskEngine(made, content, study.job, study.cases, own=scheduler == "local")
             try:
                 yield engine
             finally:
                 engine.close()
 
 
-def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOutcome:
+def _summed_up(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
-    from mb2fmu.fmu.package.publishing import write_whole
+    from mb2fmu.fmu.package.publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import index_table, input_table, sensitivities, summary
 
     cases, values, messages = store.results()
@@ -247,11 +249,13 @@ def _summed_up(store: Store, study: Study, name: str, content: bytes) -> StudyOu
     facts |= {"Run": effort} if effort else {}
     found = sensitivities(study, values) if len(cases) == len(study.cases) else {}
     if found:
-        write_whole(store.folder / INDICES, index_table(study, found))
+        write_file_atomically(store.folder / INDICES_FILE, index_table(study, found))
     given = input_table(study)
     if given:
-        write_whole(store.folder / INPUTS, given)
+        write_file_atomically(store.folder / INPUTS_FILE, given)
     page = summary(study, store.folder / name, cases, values, messages, facts, found)
-    write_whole(store.folder / SUMMARY, page)
+    write_file_atomically(store.folder / SUMMARY_FILE, page)
     overhead = None if store.effort is None else store.effort.overhead
-    return StudyOutcome(store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY, effort, overhead)
+    return StudyOutcome(
+        store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY_FILE, effort, overhead
+    )

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.sensitivity_indices import Indices, sobol_indices
-from mb2fmu.analysis.studies.study_cases import Study
-from mb2fmu.analysis.studies.study_store import INPUTS
+from mb2fmu.analysis.studies.sensitivity_indices import SobolIndices, estimate_sobol_indices
+from mb2fmu.analysis.studies.study_cases import ResolvedStudy
+from mb2fmu.analysis.studies.study_store import INPUTS_FILE
 from mb2fmu.report.figures.study_figures import MOST_ACROSS, MOST_DOWN, MOST_LINES, Shares, parallels, responses, shares
 from mb2fmu.report.pages.study_page import CaseRow, StudyPage, study_page
 
@@ -26,7 +26,7 @@ _OF_SHARES = (
 )
 
 
-def replay(study: Study, unit: Path, case: int) -> str:
+def replay(study: ResolvedStudy, unit: Path, case: int) -> str:
     """Return the command that runs one case again, with the same numbers to the last bit.
 
     Args:
@@ -43,18 +43,18 @@ def replay(study: Study, unit: Path, case: int) -> str:
             words += ["--at", f"{name}={float(held[0])!r}"]
     for name, formula in study.inputs.items():
         words += ["--input", f"{name}={formula}"]
-    words += ["--input", str(unit.parent / INPUTS)] if _moving(study) else []
+    words += ["--input", str(unit.parent / INPUTS_FILE)] if _moving(study) else []
     words += ["--stop", repr(study.stop), "--step", repr(study.job.step)]
     words += ["--kind", "me" if study.job.request["kind"] == "ModelExchange" else "cs"]
     return shlex.join([*words, "--plot", f"case-{case}.svg"])
 
 
-def _moving(study: Study) -> list[str]:
+def _moving(study: ResolvedStudy) -> list[str]:
     """Return the inputs that follow the model's experiment and change with time."""
     return [name for name, held in study.driven.items() if (held != held[0]).any()]
 
 
-def input_table(study: Study) -> bytes:
+def input_table(study: ResolvedStudy) -> bytes:
     """Return inputs that follow the model's experiment as CSV: a row for each step; empty if none changes with time."""
     names = _moving(study)
     if not names:
@@ -67,15 +67,15 @@ def input_table(study: Study) -> bytes:
     return text.getvalue().encode()
 
 
-def sensitivities(study: Study, values: Floats) -> dict[str, Indices]:
+def sensitivities(study: ResolvedStudy, values: Floats) -> dict[str, SobolIndices]:
     """Return Sobol' indices of all results, if the cases were chosen for them; values of all cases, (n, n_results)."""
     if not study.plan.indices:
         return {}
     d = len(study.varied)
-    return {name: sobol_indices(values[:, k], d, study.plan.seed) for k, name in enumerate(study.results)}
+    return {name: estimate_sobol_indices(values[:, k], d, study.plan.seed) for k, name in enumerate(study.results)}
 
 
-def index_rows(study: Study, found: Mapping[str, Indices]) -> list[tuple[str, str, list[float]]]:
+def index_rows(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> list[tuple[str, str, list[float]]]:
     """Return result, quantity, and six numbers: first-order index, its interval, total index, its interval."""
     return [
         (name, quantity, [each.first[k], *each.first_interval[k], each.total[k], *each.total_interval[k]])
@@ -84,7 +84,7 @@ def index_rows(study: Study, found: Mapping[str, Indices]) -> list[tuple[str, st
     ]
 
 
-def index_table(study: Study, found: Mapping[str, Indices]) -> bytes:
+def index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> bytes:
     """Return the indices as CSV, every digit of them."""
     heads = ("result", "quantity", "alone", "alone from", "alone to", "together", "together from", "together to")
     text = io.StringIO()
@@ -101,13 +101,13 @@ def _index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple[str, .
 
 
 def summary(
-    study: Study,
+    study: ResolvedStudy,
     unit: Path,
     cases: npt.NDArray[np.intp],
     values: Floats,
     messages: Sequence[str],
     facts: Mapping[str, str],
-    found: Mapping[str, Indices],
+    found: Mapping[str, SobolIndices],
 ) -> bytes:
     """Return the page of a study.
 
@@ -170,7 +170,7 @@ def _range(name: str, unit: str, values: Floats) -> tuple[str, ...]:
 def _pictures(
     varied: Mapping[str, tuple[str, Floats]],
     results: Sequence[tuple[str, str, Floats]],
-    found: Mapping[str, Indices],
+    found: Mapping[str, SobolIndices],
     log: Sequence[str],
 ) -> dict[str, tuple[bytes, str]]:
     """Return heading → picture and its caption."""
@@ -200,7 +200,7 @@ def _pictures(
     return pictures
 
 
-def _notes(study: Study, failed: int, found: Mapping[str, Indices]) -> list[str]:
+def _notes(study: ResolvedStudy, failed: int, found: Mapping[str, SobolIndices]) -> list[str]:
     """Return remarks."""
     notes = []
     if failed > FAILURES:

@@ -87,7 +87,7 @@ def split(
         arguments or {},
         run,
     ).encode()
-    package.write_tree(FileTree(files), Path(folder))
+    package.write_file_tree(FileTree(files), Path(folder))
     units = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
     return Split(known, made, finished, units, Path(folder) / "system.py")
 
@@ -95,7 +95,7 @@ def split(
 def _unit(part: Part, observer: Observer | None) -> bytes:
     """Build the FMU of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
-    return package.archived(report_pages.described(built))
+    return package.make_archive(report_pages.described(built))
 
 
 def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings, step: float = 0.001) -> Settings:
@@ -156,4 +156,4 @@ def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
 def _way_to(whole: Derivation, folder: Path) -> str:
     """Return the path of the model's file as seen from the folder."""
     source = whole.definition.source
-    return "" if source is None else package.way_between(folder, source)
+    return "" if source is None else package.relative_posix_path(folder, source)

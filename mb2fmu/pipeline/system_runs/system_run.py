@@ -43,7 +43,7 @@ from mb2fmu.systems.system_report import system_page
 from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
 from mb2fmu.systems.wired_system import CouplingError, Joined
 from mb2fmu.systems.wiring import join, name_faults
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
     from mb2fmu.model import Declarations
@@ -131,10 +131,10 @@ def joined_system(
         CouplingError: With everything that is wrong with names, connections, units of measure, loops.
     """
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":
-        with work_folder("lay out the units") as folder:
+        with make_work_folder("lay out the units") as folder:
             return joined_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
-    with work_folder("build the units") as folder:
+    with make_work_folder("build the units") as folder:
         return join(given, _components(given, folder, observer))
 
 
@@ -248,10 +248,10 @@ def couple(
         with stage("run the system"):
             motion = simulate_system(joined, _advanced(observer, "run the system"))
     except SystemRunError as error:
-        package.write_tree(files.joined(_results(name, error.motion, parquet=parquet)), target)
+        package.write_file_tree(files.joined(_results(name, error.motion, parquet=parquet)), target)
         raise
     with stage("write the system"):  # kept, whatever the whole says
-        written = list(package.write_tree(files.joined(_results(name, motion, parquet=parquet)), target))
+        written = list(package.write_file_tree(files.joined(_results(name, motion, parquet=parquet)), target))
     truth: tuple[Deviation, ...] = ()
     if joined.system.whole is not None:
         with stage("run the whole"):
@@ -266,7 +266,7 @@ def couple(
             )
     with stage("report"):
         page = system_page(joined, motion, truth, answers)
-    written += package.write_tree(FileTree({f"{name}.html": page}), target)
+    written += package.write_file_tree(FileTree({f"{name}.html": page}), target)
     return Coupled(joined, motion, truth, answers, tuple(written), stage.timings)
 
 
@@ -281,11 +281,11 @@ def _files(joined: Joined, ssp: SspVersion) -> FileTree:
     name = joined.system.name
     return FileTree(
         {
-            f"{name}.ssp": package.archived(ssp_files(joined, ssp)),
+            f"{name}.ssp": package.make_archive(ssp_files(joined, ssp)),
             f"{name}.svg": system_picture(joined.wiring, f"{name}: FMUs and what flows between them").encode(),
             f"{name}_fmpy.py": fmpy_script(joined, f"{name}/").encode(),
         }
-    ).joined(osp_files(joined).under(name))
+    ).joined(osp_files(joined).move_under(name))
 
 
 def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:

@@ -8,19 +8,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mb2fmu.analysis import Critical, Sweep
+from mb2fmu.analysis import RootLocus, StabilityCrossing
 from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, bordered, drawn, styled
 
 _ROWS = 21
 """Of the table on a terminal: values between are in the JSON."""
 
 
-def sweep_text(found: Sweep) -> str:
+def sweep_text(found: RootLocus) -> str:
     """Return critical values, stable ranges, and the eigenvalues at about twenty values."""
     return "\n".join(_lines(found)) + "\n"
 
 
-def _lines(found: Sweep) -> Iterator[str]:
+def _lines(found: RootLocus) -> Iterator[str]:
     """Yield the lines that describe a sweep: critical values, and where it is stable."""
     unit = "" if found.unit == "1" else f" {found.unit}"
     first, last = found.values[0], found.values[-1]
@@ -43,7 +43,7 @@ def _lines(found: Sweep) -> Iterator[str]:
         yield f"  {found.values[k]:10.6g}  " + "  ".join(f"{_number(value):>22}" for value in shown)
 
 
-def _meaning(each: Critical) -> str:
+def _meaning(each: StabilityCrossing) -> str:
     """Return what happens to a root at a critical value, in words."""
     kind = f"oscillation of {each.frequency:.6g} rad/s" if each.frequency else "motion without oscillation"
     return f"a {kind} becomes {each.becomes}".replace("a oscill", "an oscill")
@@ -54,7 +54,7 @@ def _number(value: complex) -> str:
     return f"{value.real:+.5g}" + (f" ± {value.imag:.5g}i" if value.imag > 0 else "")
 
 
-def _stable_ranges(found: Sweep) -> Iterator[tuple[float, float]]:
+def _stable_ranges(found: RootLocus) -> Iterator[tuple[float, float]]:
     """Yield the ranges, up to the critical values, in which all real parts are negative."""
     edges = [found.values[0], *(each.value for each in found.critical), found.values[-1]]
     for low, high in pairwise(edges):
@@ -63,7 +63,7 @@ def _stable_ranges(found: Sweep) -> Iterator[tuple[float, float]]:
             yield float(low), float(high)
 
 
-def root_locus(found: Sweep, *, form: Literal["svg", "png"] = "svg") -> bytes:
+def root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") -> bytes:
     """Draw real and imaginary parts over the quantity, critical values marked, unstable parts in red.
 
     Args:
@@ -88,7 +88,7 @@ def root_locus(found: Sweep, *, form: Literal["svg", "png"] = "svg") -> bytes:
     return drawn(figure, form)
 
 
-def _parts(axes: Any, found: Sweep, part: Literal["real", "imag"]) -> None:
+def _parts(axes: Any, found: RootLocus, part: Literal["real", "imag"]) -> None:
     """Draw one panel: a curve per eigenvalue."""
     axes.axhline(0, color=LINE, linewidth=1.4)
     for column in found.eigenvalues.T:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuVariable, SolverSettings
-from mb2fmu.fmu.solvers import solver_of_kind
+from mb2fmu.fmu.solvers import find_solver_by_kind
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -146,7 +146,7 @@ _NEAR_SINGULAR = (
 
 def _solver(solver: SolverSettings, step: float) -> str:
     """Return solver and step or tolerance, in words."""
-    row = solver_of_kind(solver.kind)
+    row = find_solver_by_kind(solver.kind)
     if row.fixed:
         return f"{row.title}, fixed step {plain(solver.internal_step or step)} s"
     return f"{row.title}, relative tolerance {plain(solver.tolerance)}"

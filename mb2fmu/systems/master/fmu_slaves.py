@@ -23,7 +23,7 @@ import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 
-from mb2fmu.fmu.runner.fmpy_instances import STATUS, Log, Unit3
+from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, Fmi3CoSimulation, MessageLog
 from mb2fmu.systems.master import input_extrapolation
 
 Floats = npt.NDArray[np.float64]
@@ -121,7 +121,7 @@ class _Unit:
         try:
             return function(*arguments)
         except FMICallException as error:
-            raise SlaveError(f"{error.function} returned {STATUS[error.status]}") from error
+            raise SlaveError(f"{error.function} returned {FMI_STATUS_NAMES[error.status]}") from error
 
     def write(self, values: Floats) -> None:
         """Set its inputs, shape (n_inputs,)."""
@@ -279,18 +279,18 @@ class Slave3(_Unit):
         raise SlaveError(f"its discrete states do not settle in {MOST_UPDATES} iterations")
 
 
-class Intermediate(Unit3):
+class Intermediate(Fmi3CoSimulation):
     """An FMI 3.0 Co-Simulation instance whose inputs can be given at internal steps.
 
     Args:
-        request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Unit3` reads it.
+        request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Fmi3CoSimulation` reads it.
         log: Of the FMU's messages.
         abilities: Whether updates, events and early return are used.
     """
 
     provide: Callable[[float], tuple[list[int], list[float]]]
 
-    def __init__(self, request: dict[str, Any], log: Log, abilities: Abilities, required: Sequence[int]) -> None:
+    def __init__(self, request: dict[str, Any], log: MessageLog, abilities: Abilities, required: Sequence[int]) -> None:
         self._request = request
         self._fmu = FMU3Slave(
             guid=request["token"],

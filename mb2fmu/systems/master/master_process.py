@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
-from mb2fmu.fmu.runner.fmpy_instances import Log, Unit2
+from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
 from mb2fmu.systems.master.fmu_slaves import Abilities, Advance, Slave2, Slave3, SlaveError
 from mb2fmu.systems.master.fmu_slaves import Intermediate as Unit3
 from mb2fmu.systems.master.simulation_run import run
@@ -60,7 +60,7 @@ class SystemRequest:
     units: tuple[UnitRequest, ...]
 
 
-class _Named(Log):
+class _Named(MessageLog):
     """A log that names the component of each message.
 
     Args:
@@ -89,7 +89,7 @@ class _Named(Log):
         self._stream.flush()
 
 
-class _Unit2(Unit2):
+class _Unit2(Fmi2CoSimulation):
     """An FMI 2.0 FMU with the name of its component."""
 
     def _made(self, request: dict[str, Any]) -> FMU2Slave:

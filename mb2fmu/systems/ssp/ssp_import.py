@@ -16,7 +16,7 @@ from lxml import etree
 
 from mb2fmu.errors import Fault
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import unpack, write_tree
+from mb2fmu.fmu.package import read_archive, write_file_tree
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredTarget, Value
 from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, schema_faults
 from mb2fmu.systems.wired_system import CouplingError
@@ -56,12 +56,12 @@ def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
         PackageError: If it is no archive, or members would land outside of a folder.
         CouplingError: With everything that does not follow SSP, or is not read.
     """
-    tree = unpack(path, needed=STRUCTURE, what="SSP archive")
+    tree = read_archive(path, needed=STRUCTURE, what="SSP archive")
     reader = _Reader(tree, path.name)
     system = reader.system(run)
     if reader.faults:
         raise CouplingError(f"{path.name} cannot be read as a system:", reader.faults)
-    write_tree(tree, folder)
+    write_file_tree(tree, folder)
     system.source = folder / STRUCTURE
     return system
 

@@ -1,4 +1,4 @@
-"""``emit``: make the files of the CasADi target from printed functions, a fixed runtime and a template."""
+"""``emit_casadi_files``: make the files of the CasADi target from printed functions, a fixed runtime and a template."""
 
 from __future__ import annotations
 
@@ -8,30 +8,34 @@ from functools import cache
 
 import jinja2
 
-from mb2fmu.compiler.derivatives.second_derivatives import Pattern, TwiceDifferentiable, differentiate_twice
-from mb2fmu.compiler.program.program import Op, Program, first_memory
-from mb2fmu.compiler.program.reachable_nodes import needed
-from mb2fmu.compiler.program.result_dependencies import Group
+from mb2fmu.compiler.derivatives.second_derivatives import (
+    SparsityPattern,
+    TwiceDifferentiatedEntry,
+    differentiate_twice,
+)
+from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.fmu import template_environment
-from mb2fmu.fmu.emit_c.c_literals import number, remark
-from mb2fmu.fmu.emit_c.equations_source import print_bodies, printed_tables, required_nodes
-from mb2fmu.fmu.emit_c.fmu_sources import packaged, packaged_operations
-from mb2fmu.fmu.emit_c.function_signatures import Names, PrintedFunction, Signature
-from mb2fmu.fmu.emit_c.operation_code import operation_files
-from mb2fmu.fmu.emit_c.rolled_loop_printing import print_rolled
-from mb2fmu.fmu.emit_c.statement_schedule import Graph
+from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
+from mb2fmu.fmu.emit_c.equations_source import find_required_nodes, print_lookup_tables, print_newton_bodies
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, read_packaged_file
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
+from mb2fmu.fmu.emit_c.operation_code import list_operation_files
+from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
+from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.file_tree import FileTree
 
-_RUNTIME = (
+_RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),
     *("elementary_exponential.c", "linear_algebra.h", "linear_algebra.c", "lookup.h", "lookup.c", "portability.h"),
 )
 
-_PARAMETERS = (
+_C_PARAMETERS = (
     *("double t", "const double x[]", "const double r[]", "const double p[]", "const double s[]"),
     *("double work[]", "double y[]"),
 )
-_LEAVES = {
+_LEAF_EXPRESSIONS = {
     Op.TIME: "t",
     Op.STATE: "x",
     Op.INPUT: "r",
@@ -40,15 +44,15 @@ _LEAVES = {
     Op.MEMORY: "external_memory",
 }
 
-FUNCTIONS = {"rhs": "x'", "outputs": "y"}
+PRINTED_ENTRIES = {"rhs": "x'", "outputs": "y"}
 """Entry points that are printed, each into a file of its own, and what they give."""
 
-LARGEST_HESSIAN = 60_000
+MAX_HESSIAN_OPERATIONS = 60_000
 """Operations above which second derivatives are not written out: CasADi then takes one direction after the other."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalFacts:
+class CasadiModelFacts:
     """Facts for the files beside the equations.
 
     Attributes:
@@ -67,7 +71,7 @@ class ExternalFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Printed:
+class _PrintedExternalFunction:
     """One external function with the two C functions behind it.
 
     Attributes:
@@ -85,7 +89,7 @@ class _Printed:
     first: tuple[int, ...]
 
 
-def emit(program: Program, facts: ExternalFacts) -> FileTree:
+def emit_casadi_files(program: Program, facts: CasadiModelFacts) -> FileTree:
     """Print the files.
 
     Args:
@@ -99,40 +103,42 @@ def emit(program: Program, facts: ExternalFacts) -> FileTree:
         EmitError: If there are no second derivatives.
     """
     files: dict[str, bytes] = {}
-    runtime = {name: packaged("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in _RUNTIME}
-    for entry in [name for name in FUNCTIONS if program.entries[name].results]:
-        twice = differentiate_twice(program, entry, GROUPS)
-        files[f"{facts.name}_{entry}.c"] = _file(twice, facts, entry, first_memory(program))
-        runtime |= packaged_operations(twice.program)
-    runtime["external.h"] = packaged("mb2fmu.targets.casadi", "runtime/external.h")
-    return FileTree(files).joined(FileTree(runtime).under("runtime"))
+    runtime = {name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in _RUNTIME_FILES}
+    for entry in [name for name in PRINTED_ENTRIES if program.entries[name].results]:
+        twice = differentiate_twice(program, entry, INPUT_GROUPS)
+        files[f"{facts.name}_{entry}.c"] = _print_function_file(twice, facts, entry, read_initial_memory(program))
+        runtime |= read_operation_files(twice.program)
+    runtime["external.h"] = read_packaged_file("mb2fmu.targets.casadi", "runtime/external.h")
+    return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
 
 
-def _file(twice: TwiceDifferentiable, facts: ExternalFacts, entry: str, memory: Sequence[float]) -> bytes:
+def _print_function_file(
+    twice: TwiceDifferentiatedEntry, facts: CasadiModelFacts, entry: str, memory: Sequence[float]
+) -> bytes:
     """Print one function with its derivatives."""
     program = twice.program
-    graph = Graph(program)
-    names = Names(
-        pivots=required_nodes(program, "pivots"),
-        divisors=required_nodes(program, "divisors"),
-        domains=required_nodes(program, "domains"),
+    graph = ScheduledGraph(program)
+    names = SharedCNames(
+        pivots=find_required_nodes(program, "pivots"),
+        divisors=find_required_nodes(program, "divisors"),
+        domains=find_required_nodes(program, "domains"),
     )
-    bodies, inner = print_bodies(program, names)
-    wanted = external_functions(twice, len(program.entries["value"].results))
-    if needed(program, program.entries["hessian"].results)[0].sum() > LARGEST_HESSIAN:
+    bodies, inner = print_newton_bodies(program, names)
+    wanted = list_external_functions(twice, len(program.entries["value"].results))
+    if find_needed_nodes(program, program.entries["hessian"].results)[0].sum() > MAX_HESSIAN_OPERATIONS:
         wanted = tuple(function for function in wanted if function.entry != "hessian")
-    printed = [_printed(graph, function, names) for function in wanted]
+    printed = [_print_external_function(graph, function, names) for function in wanted]
     unique = {each.name: each for one in printed for each in (one.whole, one.part)}
     text = (
-        _environment()
+        _make_template_environment()
         .get_template("external.c.jinja")
         .render(
             facts=facts,
-            gives=FUNCTIONS[entry],
+            gives=PRINTED_ENTRIES[entry],
             name=f"{facts.name}_{entry}",
             entry=entry,
-            files=operation_files(program),
-            tables=printed_tables(program, names, inner),
+            files=list_operation_files(program),
+            tables=print_lookup_tables(program, names, inner),
             memory=memory or (0.0,),
             functions=(*bodies, *unique.values()),
             printed=printed,
@@ -142,7 +148,9 @@ def _file(twice: TwiceDifferentiable, facts: ExternalFacts, entry: str, memory: 
     return text.encode()
 
 
-def _printed(graph: Graph, function: ExternalFunction, names: Names) -> _Printed:
+def _print_external_function(
+    graph: ScheduledGraph, function: ExternalFunction, names: SharedCNames
+) -> _PrintedExternalFunction:
     """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]
     first, places = [], []
@@ -152,38 +160,40 @@ def _printed(graph: Graph, function: ExternalFunction, names: Names) -> _Printed
         places.append([(f"y[{count + i}]", entry.results[k]) for i, (_, _, k) in enumerate(block.entries)])
         count += len(block.entries)
 
-    def c_function(name: str, blocks: Sequence[BlockOfResults]) -> PrintedFunction:
+    def c_function(name: str, blocks: Sequence[SparseOutput]) -> PrintedFunction:
         """Print one C function that computes these blocks of results."""
         outputs = [
             place for block, its in zip(function.outputs, places, strict=True) if block in blocks for place in its
         ]
-        return print_rolled(graph, Signature(f"external_{name}", _PARAMETERS, _LEAVES), outputs, names)
+        return print_function_with_loops(
+            graph, FunctionSignature(f"external_{name}", _C_PARAMETERS, _LEAF_EXPRESSIONS), outputs, names
+        )
 
     whole = c_function(function.entry, function.outputs)
     without = [block for block in function.outputs if not block.by_parameters]
     part = whole if len(without) == len(function.outputs) else c_function(f"{function.entry}_part", without)
-    return _Printed(function, whole, part, count, tuple(first))
+    return _PrintedExternalFunction(function, whole, part, count, tuple(first))
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = template_environment.environment("mb2fmu.targets.casadi")
-    environment.filters |= {"number": number, "remark": remark}
+    environment = template_environment.make_template_environment("mb2fmu.targets.casadi")
+    environment.filters |= {"number": format_c_double, "remark": escape_comment_text}
     return environment
 
 
-GROUPS: tuple[Group, ...] = ("time", "states", "inputs", "parameters")
+INPUT_GROUPS: tuple[VariableGroup, ...] = ("time", "states", "inputs", "parameters")
 """The inputs, in this order."""
 
-_INPUTS = ("t", "x", "r", "p")
+_INPUT_NAMES = ("t", "x", "r", "p")
 
-Run = tuple[str, int | None, int]
+IndexRun = tuple[str, int | None, int]
 """Name, first place (None: nowhere) and length of neighbouring rows, columns or results."""
 
 
 @dataclass(frozen=True, slots=True)
-class BlockOfResults:
+class SparseOutput:
     """One output of an external function: a sparse matrix, column by column.
 
     Attributes:
@@ -227,24 +237,24 @@ class ExternalFunction:
     entry: str
     inputs: tuple[tuple[str, int], ...]
     seeds: tuple[tuple[int | None, int], ...]
-    outputs: tuple[BlockOfResults, ...]
+    outputs: tuple[SparseOutput, ...]
 
 
-def external_functions(twice: TwiceDifferentiable, results: int) -> tuple[ExternalFunction, ...]:
+def list_external_functions(twice: TwiceDifferentiatedEntry, results: int) -> tuple[ExternalFunction, ...]:
     """Return f and its derivatives.
 
     Args:
-        twice: By :data:`GROUPS`.
+        twice: By :data:`INPUT_GROUPS`.
         results: How many F has.
     """
-    sizes = [twice.variables[group] for group in GROUPS]
-    inputs = tuple(zip(_INPUTS, sizes, strict=True))
+    sizes = [twice.variables[group] for group in INPUT_GROUPS]
+    inputs = tuple(zip(_INPUT_NAMES, sizes, strict=True))
     given = (*inputs, ("out_y", results))
     weighted = (*given, ("adj_y", results))
-    adjoint = (*weighted, *_named("out_adj_", inputs))
+    adjoint = (*weighted, *_prefix_names("out_adj_", inputs))
     n = sum(sizes)
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    of_inputs = list(zip(_INPUTS, starts, sizes, strict=True))
+    of_inputs = list(zip(_INPUT_NAMES, starts, sizes, strict=True))
     of_weighted = [*of_inputs, ("out_y", None, results), ("adj_y", n, results)]
     value, gradient = [("y", 0, results)], [(f"adj_{name}", start, size) for name, start, size in of_inputs]
     # Where the runs of seeds are read from: weights, directions of the inputs, directions of the weights.
@@ -253,32 +263,34 @@ def external_functions(twice: TwiceDifferentiable, results: int) -> tuple[Extern
     again = [(len(adjoint) + i, size) for i, size in enumerate(sizes)]
     last = (len(adjoint) + len(given), results)
     return (
-        ExternalFunction("", "value", inputs, (), _columns(value)),
-        ExternalFunction("jac_", "jacobian", given, (), _blocks(twice.jacobian, value, of_inputs)),
+        ExternalFunction("", "value", inputs, (), _full_columns(value)),
+        ExternalFunction("jac_", "jacobian", given, (), _cut_into_blocks(twice.jacobian, value, of_inputs)),
         ExternalFunction(
-            "fwd1_", "tangent", (*given, *_named("fwd_", inputs)), (unread, *along), _columns(value, "fwd_")
+            "fwd1_", "tangent", (*given, *_prefix_names("fwd_", inputs)), (unread, *along), _full_columns(value, "fwd_")
         ),
-        ExternalFunction("adj1_", "adjoint", weighted, (weights,), _columns(gradient)),
-        ExternalFunction("jac_adj1_", "hessian", adjoint, (weights,), _blocks(twice.hessian, gradient, of_weighted)),
+        ExternalFunction("adj1_", "adjoint", weighted, (weights,), _full_columns(gradient)),
+        ExternalFunction(
+            "jac_adj1_", "hessian", adjoint, (weights,), _cut_into_blocks(twice.hessian, gradient, of_weighted)
+        ),
         ExternalFunction(
             "fwd1_adj1_",
             "adjoint_tangent",
-            (*adjoint, *_named("fwd_", weighted)),
+            (*adjoint, *_prefix_names("fwd_", weighted)),
             (weights, *again, last),
-            _columns(gradient, "fwd_"),
+            _full_columns(gradient, "fwd_"),
         ),
     )
 
 
-def _named(before: str, inputs: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+def _prefix_names(before: str, inputs: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
     """Put a prefix before the names."""
     return tuple((before + name, size) for name, size in inputs)
 
 
-def _columns(runs: Sequence[Run], before: str = "") -> tuple[BlockOfResults, ...]:
+def _full_columns(runs: Sequence[IndexRun], before: str = "") -> tuple[SparseOutput, ...]:
     """Return results as full columns, one run after the other."""
     return tuple(
-        BlockOfResults(
+        SparseOutput(
             name=before + name,
             shape=(size, 1),
             entries=tuple((i, 0, (start or 0) + i) for i in range(size)),
@@ -288,7 +300,9 @@ def _columns(runs: Sequence[Run], before: str = "") -> tuple[BlockOfResults, ...
     )
 
 
-def _blocks(pattern: Pattern, rows: Sequence[Run], columns: Sequence[Run]) -> tuple[BlockOfResults, ...]:
+def _cut_into_blocks(
+    pattern: SparsityPattern, rows: Sequence[IndexRun], columns: Sequence[IndexRun]
+) -> tuple[SparseOutput, ...]:
     """Cut a matrix into blocks, those of one run of rows in sequence; columns of rows in no run are zero."""
     places = list(zip(pattern.rows.tolist(), pattern.columns.tolist(), range(len(pattern.rows)), strict=True))
     blocks = []
@@ -297,7 +311,7 @@ def _blocks(pattern: Pattern, rows: Sequence[Run], columns: Sequence[Run]) -> tu
         for across, left, width in columns:
             inside = [] if left is None else [(i, j - left, k) for i, j, k in band if 0 <= j - left < width]
             blocks.append(
-                BlockOfResults(
+                SparseOutput(
                     name=f"jac_{down}_{across}",
                     shape=(height, width),
                     entries=tuple(sorted(inside, key=lambda entry: (entry[1], entry[0]))),

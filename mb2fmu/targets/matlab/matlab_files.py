@@ -1,4 +1,4 @@
-"""``emit``: make the two files of the Matlab target from printed functions, fixed functions and templates."""
+"""``emit_matlab_files``: make the two files of the Matlab target from printed functions, fixed functions and templates."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from importlib import resources
 import jinja2
 import numpy as np
 
-from mb2fmu.compiler.derivatives import jacobian
-from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program, first_memory
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.derivatives import form_jacobian
+from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program, read_initial_memory
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.scalar_operations import OPERATIONS
 
-_ENTRIES = ("rhs", "outputs")
-_FIXED = ("arithmetic.m", "linear_solves.m", "newton.m")
+_PRINTED_ENTRIES = ("rhs", "outputs")
+_FIXED_FILES = ("arithmetic.m", "linear_solves.m", "newton.m")
 
-LONGEST_NAME = 52
+MAX_MODEL_NAME_LENGTH = 52
 """``namelengthmax`` of MATLAB, 63, less the longest ending that is added."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedQuantity:
     """Name and unit of one number of a vector."""
 
     name: str
@@ -35,7 +35,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MatlabModelFacts:
     """Facts for the files beside the equations.
 
     Attributes:
@@ -54,10 +54,10 @@ class Facts:
     """
 
     name: str
-    states: tuple[Named, ...]
-    inputs: tuple[Named, ...]
-    parameters: tuple[Named, ...]
-    outputs: tuple[Named, ...]
+    states: tuple[NamedQuantity, ...]
+    inputs: tuple[NamedQuantity, ...]
+    parameters: tuple[NamedQuantity, ...]
+    outputs: tuple[NamedQuantity, ...]
     x0: tuple[float, ...]
     r0: tuple[float, ...]
     p0: tuple[float, ...]
@@ -67,7 +67,7 @@ class Facts:
     tolerance: float
 
 
-def emit(program: Program, facts: Facts) -> FileTree:
+def emit_matlab_files(program: Program, facts: MatlabModelFacts) -> FileTree:
     """Print the files.
 
     Args:
@@ -77,58 +77,61 @@ def emit(program: Program, facts: Facts) -> FileTree:
     Raises:
         EmitError: If the model's name is too long for MATLAB.
     """
-    if len(facts.name) > LONGEST_NAME:
-        fault = Fault(f"it has {len(facts.name)} characters", facts.name, f"MATLAB allows {LONGEST_NAME}")
+    if len(facts.name) > MAX_MODEL_NAME_LENGTH:
+        fault = Fault(f"it has {len(facts.name)} characters", facts.name, f"MATLAB allows {MAX_MODEL_NAME_LENGTH}")
         raise EmitError("the code for MATLAB cannot be printed:", [fault])
-    memory = first_memory(program)
-    entries = (*_ENTRIES, *(("remember",) if memory else ()))
-    slopes = jacobian(program, "rhs", ("states",))
-    printed = [FunctionPrinter(program, f"{facts.name}_{entry}").function(entry) for entry in entries]
-    printed.append(FunctionPrinter(slopes.program, f"{facts.name}_slopes").function(slopes.entry))
+    memory = read_initial_memory(program)
+    entries = (*_PRINTED_ENTRIES, *(("remember",) if memory else ()))
+    slopes = form_jacobian(program, "rhs", ("states",))
+    printed = [MatlabFunctionPrinter(program, f"{facts.name}_{entry}").function(entry) for entry in entries]
+    printed.append(MatlabFunctionPrinter(slopes.program, f"{facts.name}_slopes").function(slopes.entry))
     context = {
         "facts": facts,
         "memory": memory,
         "rows": np.asarray(slopes.rows) + 1,
         "columns": np.asarray(slopes.columns) + 1,
         "functions": printed,
-        "fixed": [_read(f"runtime/{name}") for name in _FIXED],
+        "fixed": [_read_fixed_file(f"runtime/{name}") for name in _FIXED_FILES],
     }
     files = {f"{facts.name}.m": "model.m.jinja", f"{facts.name}_experiment.m": "experiment.m.jinja"}
     return FileTree(
-        {name: _environment().get_template(file).render(**context).encode() for name, file in files.items()}
+        {
+            name: _make_template_environment().get_template(file).render(**context).encode()
+            for name, file in files.items()
+        }
     )
 
 
-def _read(path: str) -> str:
+def _read_fixed_file(path: str) -> str:
     """Return a fixed file with Unix line ends."""
     return resources.files("mb2fmu.targets.matlab").joinpath(path).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = template_environment.environment("mb2fmu.targets.matlab")
-    environment.filters |= {"number": number, "text": text}
+    environment = template_environment.make_template_environment("mb2fmu.targets.matlab")
+    environment.filters |= {"number": format_matlab_number, "text": format_matlab_text}
     return environment
 
 
-_LEAF = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
+_LEAF_VECTORS = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
 
 
-def number(value: float) -> str:
+def format_matlab_number(value: float) -> str:
     """Return a double as a MATLAB literal that reads back to the same bits; negative ones stand in parentheses."""
     if math.isfinite(value):
         return repr(float(value)) if math.copysign(1.0, value) > 0.0 else f"({float(value)!r})"
     return {math.inf: "Inf", -math.inf: "(-Inf)"}.get(value, "NaN")
 
 
-def text(value: str) -> str:
+def format_matlab_text(value: str) -> str:
     """Return a character vector on one line."""
     shown = "".join(c if c.isprintable() else " " for c in value)
     return "'" + shown.replace("'", "''") + "'"
 
 
-class FunctionPrinter:
+class MatlabFunctionPrinter:
     """Prints a function ``y = name(t, x, r, p, m)``, and those of the bodies of Newton's method that it needs.
 
     Args:
@@ -154,7 +157,7 @@ class FunctionPrinter:
         """
         names = [entries] if isinstance(entries, str) else list(entries)
         results = [node for entry in names for node in self._program.entries[entry].results]
-        nodes, _ = needed(self._program, results)
+        nodes, _ = find_needed_nodes(self._program, results)
         leaf = np.isin(self._program.op, [int(op) for op in LEAF_OPERATIONS])
         self._printed_blocks.clear()
         lines = [line for node in np.flatnonzero(nodes & ~leaf).tolist() for line in self._statements(node)]
@@ -165,7 +168,7 @@ class FunctionPrinter:
 
     def _body(self, body: Program, name: str) -> str:
         """Return the function of Newton's residuals, then steps, at y with theta held."""
-        return FunctionPrinter(body, name).function(("residual", "step"), "t, x, r, p, m")
+        return MatlabFunctionPrinter(body, name).function(("residual", "step"), "t, x, r, p, m")
 
     def _statements(self, node: int) -> list[str]:
         """Return the statement of a node, after the blocks that it reads."""
@@ -175,7 +178,7 @@ class FunctionPrinter:
             return [*self._block(block), f"v{node} = b{block}({int(program.b[node]) + 1});"]
         expression = self._expression(node, op)
         if node in self._domains:
-            expression = f"inside({expression}, {text(self._domains[node])})"
+            expression = f"inside({expression}, {format_matlab_text(self._domains[node])})"
         return [f"v{node} = {expression};"]
 
     def _block(self, index: int) -> list[str]:
@@ -188,16 +191,20 @@ class FunctionPrinter:
             body = self._bodies.setdefault(block.body, f"{self._name}_body_{block.body}")
             theta, guess = block.operands[: -block.size], block.operands[-block.size :]
             at = f"@(y) {body}(0, y, [], {self._vector(theta)}, [])"
-            rows = f"{{{', '.join(map(text, block.rows))}}}"
+            rows = f"{{{', '.join(map(format_matlab_text, block.rows))}}}"
             limits = self._vector(theta[len(theta) - 2 * len(block.rows) :])
-            return [f"b{index} = newton({text(block.name)}, {at}, {self._vector(guess)}, {rows}, {limits});"]
+            return [
+                f"b{index} = newton({format_matlab_text(block.name)}, {at}, {self._vector(guess)}, {rows}, {limits});"
+            ]
         factor, lines = self._program.blocks[block.factor], []
         kind = factor.kind.removesuffix("_factor")
         if block.factor not in self._printed_blocks:
             self._printed_blocks.add(block.factor)
             rank = f", {factor.rank}" if factor.rank >= 0 else ""
             entries = self._vector(factor.operands)
-            lines.append(f"b{block.factor} = {kind}_factor({factor.size}, {text(factor.name)}, {entries}{rank});")
+            lines.append(
+                f"b{block.factor} = {kind}_factor({factor.size}, {format_matlab_text(factor.name)}, {entries}{rank});"
+            )
         return [*lines, f"b{index} = {kind}_solve(b{block.factor}, {self._vector(block.operands)});"]
 
     def _expression(self, node: int, op: Op) -> str:
@@ -206,8 +213,8 @@ class FunctionPrinter:
         operands = [self._operand(each) for each in self._operands[node]]
         if op is Op.TABLE:
             table = program.tables[int(program.a[node])].derivative(int(program.b[node]))
-            breaks = ", ".join(map(number, table.breaks))
-            rows = "; ".join(", ".join(map(number, row)) for row in table.coefficients)
+            breaks = ", ".join(map(format_matlab_number, table.breaks))
+            rows = "; ".join(", ".join(map(format_matlab_number, row)) for row in table.coefficients)
             return f"table_value([{breaks}], [{rows}], {operands[-1]})"
         return OPERATIONS[op].matlab.format(*operands)
 
@@ -215,10 +222,10 @@ class FunctionPrinter:
         """Return the text that reads a node."""
         program, op = self._program, Op(int(self._program.op[node]))
         if op is Op.CONSTANT:
-            return number(float(program.constants[program.a[node]]))
+            return format_matlab_number(float(program.constants[program.a[node]]))
         if op is Op.TIME:
             return "t"
-        return f"{_LEAF[op]}({int(program.a[node]) + 1})" if op in _LEAF else f"v{node}"
+        return f"{_LEAF_VECTORS[op]}({int(program.a[node]) + 1})" if op in _LEAF_VECTORS else f"v{node}"
 
     def _vector(self, nodes: Sequence[int]) -> str:
         """Return a column of nodes."""

@@ -1,6 +1,6 @@
 """Modelica target: the equations as one flat model of Modelica 3.6 that needs no library.
 
-Input: ``Program`` and ``ModelFacts`` (variables with units and start values, experiment). Output: ``FileTree`` with
+Input: ``Program`` and ``ModelicaModelFacts`` (variables with units and start values, experiment). Output: ``FileTree`` with
 ``<Name>.mo``, and
 ``<Name>Flanges.mo`` where terminals are power bonds.
 
@@ -9,7 +9,12 @@ equations, tables as functions; numbers read back to the same bits; events where
 anything about variables, and must not change the equations; what Modelica cannot say is refused by name.
 """
 
-from mb2fmu.targets.modelica.modelica_file import ModelFacts, Quantity, Sampled, emit
-from mb2fmu.targets.modelica.modelica_flanges import Connection
+from mb2fmu.targets.modelica.modelica_file import (
+    ModelicaModelFacts,
+    ModelicaVariable,
+    SampledEventTimes,
+    emit_modelica_file,
+)
+from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection
 
-__all__ = ["Connection", "ModelFacts", "Quantity", "Sampled", "emit"]
+__all__ = ["FlangeConnection", "ModelicaModelFacts", "ModelicaVariable", "SampledEventTimes", "emit_modelica_file"]

@@ -1,4 +1,4 @@
-"""``emit``: make the file of the Modelica target from printed equations and a template."""
+"""``emit_modelica_file``: make the file of the Modelica target from printed equations and a template."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from types import MappingProxyType
 
 import jinja2
 
-from mb2fmu.compiler.events import switches_of
+from mb2fmu.compiler.events import list_switches
 from mb2fmu.compiler.program.program import Program, Table
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.targets.modelica.modelica_flanges import Connection, flange_model
-from mb2fmu.targets.modelica.modelica_mode_clauses import events_of, mode_names
-from mb2fmu.targets.modelica.modelica_printing import EquationPrinter, Names, number
+from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_flange_model
+from mb2fmu.targets.modelica.modelica_mode_clauses import form_modes_and_events, make_mode_identifiers
+from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
 
-_WORDS = frozenset(
+_RESERVED_WORDS = frozenset(
     [
         *("algorithm", "and", "annotation", "block", "break", "class", "connect", "connector", "constant"),
         *(
@@ -44,7 +44,7 @@ _WORDS = frozenset(
 """Keywords of Modelica 3.6 (2.3.3), and names that are predefined."""
 
 
-_QUANTITIES: Mapping[str, str] = MappingProxyType(
+_SI_TYPES_BY_UNIT: Mapping[str, str] = MappingProxyType(
     {
         "m": "Length", "m2": "Area", "m3": "Volume", "m/s": "Velocity", "m/s2": "Acceleration", "rad": "Angle",
         "rad/s": "AngularVelocity", "rad/s2": "AngularAcceleration", "kg": "Mass", "kg.m2": "MomentOfInertia",
@@ -56,12 +56,14 @@ _QUANTITIES: Mapping[str, str] = MappingProxyType(
 """Of Modelica.Units.SI, by unit."""
 
 
-_OURS = re.compile(r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode|least)\d+|unit|least|stage|turn|doing|fired|rests")
+_GENERATED_NAME_PATTERN = re.compile(
+    r"(b\d+)*[vb]\d+(_\d+)?|(table|flange|mode|least)\d+|unit|least|stage|turn|doing|fired|rests"
+)
 """Names that the file itself gives."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class ModelicaVariable:
     """One variable.
 
     Attributes:
@@ -83,12 +85,12 @@ class Quantity:
     description: str = ""
 
 
-NEVER_AGAIN = 1e9
+NO_REPEAT_PERIOD_S = 1e9
 """A period in s, of 31 years: compilers want one that they can write as a fraction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledEventTimes:
     """Instants of an event: ``offset``, ``offset + period``, …, in s; without a period once, at ``offset``."""
 
     period: float | None
@@ -98,12 +100,12 @@ class Sampled:
     def condition(self) -> str:
         """The condition of the `when` clause; at 0 s only `sample` fires, no comparison that holds already."""
         if self.period is None and self.offset > 0.0:
-            return f"time > {number(self.offset)}"
-        return f"sample({number(self.offset)}, {number(NEVER_AGAIN if self.period is None else self.period)})"
+            return f"time > {format_modelica_number(self.offset)}"
+        return f"sample({format_modelica_number(self.offset)}, {format_modelica_number(NO_REPEAT_PERIOD_S if self.period is None else self.period)})"
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelicaModelFacts:
     """Facts for the file beside the equations.
 
     Attributes:
@@ -117,23 +119,23 @@ class ModelFacts:
         step: Communication step in s.
         tolerance: Relative.
         connections: Terminals.
-        sampled: Number of an event of the model's own that comes at set times → when; the others have conditions.
+        sampled_events: Number of an event of the model's own that comes at set times → when; the others have conditions.
     """
 
     name: str
     description: str
-    states: tuple[Quantity, ...]
-    inputs: tuple[Quantity, ...]
-    parameters: tuple[Quantity, ...]
-    outputs: tuple[Quantity, ...]
+    states: tuple[ModelicaVariable, ...]
+    inputs: tuple[ModelicaVariable, ...]
+    parameters: tuple[ModelicaVariable, ...]
+    outputs: tuple[ModelicaVariable, ...]
     stop: float
     step: float
     tolerance: float
-    connections: tuple[Connection, ...] = ()
-    sampled: Mapping[int, Sampled] = field(default_factory=dict)
+    connections: tuple[FlangeConnection, ...] = ()
+    sampled_events: Mapping[int, SampledEventTimes] = field(default_factory=dict)
 
 
-def emit(program: Program, facts: ModelFacts) -> FileTree:
+def emit_modelica_file(program: Program, facts: ModelicaModelFacts) -> FileTree:
     """Print the file.
 
     Args:
@@ -144,17 +146,17 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
         EmitError: If something in the equations cannot be said in Modelica; all of it is named.
     """
     frozen = "indicators" in program.entries
-    if len(program.layout.memory) > (len(switches_of(program)) if frozen else 0):
+    if len(program.layout.memory) > (len(list_switches(program)) if frozen else 0):
         fault = Fault("it has discrete memory", facts.name, "use the C or MATLAB target, or other constraints")
         raise EmitError("the model cannot be written in Modelica:", [fault])
     groups = (facts.states, facts.inputs, facts.parameters, facts.outputs)
-    names = identifiers([each.name for group in groups for each in group])
+    names = make_identifiers([each.name for group in groups for each in group])
     ends = [sum(map(len, groups[: k + 1])) for k in range(len(groups))]
     states, inputs, parameters, outputs = (
         names[end - len(group) : end] for end, group in zip(ends, groups, strict=True)
     )
-    memory = mode_names(program) if frozen else ()
-    printer = EquationPrinter(program, Names(states, inputs, parameters, memory=memory))
+    memory = make_mode_identifiers(program) if frozen else ()
+    printer = ModelicaEquationPrinter(program, ModelicaNames(states, inputs, parameters, memory=memory))
     events = [name for name in ("conditions", "resets", "indicators", "surfaces", "event") if name in program.entries]
     results = printer.print_entries(("rhs", "outputs", *events))
     context = {
@@ -163,28 +165,28 @@ def emit(program: Program, facts: ModelFacts) -> FileTree:
         "inputs": list(zip(inputs, facts.inputs, strict=True)),
         "parameters": list(zip(parameters, facts.parameters, strict=True)),
         "outputs": list(zip(outputs, facts.outputs, strict=True)),
-        "functions": [_function(name, table) for table, name in printer.tables.items()],
+        "functions": [_table_function(name, table) for table, name in printer.tables.items()],
         "unknowns": printer.unknowns,
         "equations": [
             *printer.equations,
             *(f"der({name}) = {text}" for name, text in zip(states, results["rhs"], strict=True)),
             *(f"{name} = {text}" for name, text in zip(outputs, results["outputs"], strict=True)),
         ],
-        "events": events_of(program, states, results) if frozen else None,
-        "clauses": _clauses(program, facts, printer, dict(zip(program.layout.states, states, strict=True))),
+        "events": form_modes_and_events(program, states, results) if frozen else None,
+        "clauses": _event_clauses(program, facts, printer, dict(zip(program.layout.states, states, strict=True))),
         "held": list(zip(inputs, (each.value for each in facts.inputs), strict=True)),
     }
-    files = {f"{facts.name}.mo": _environment().get_template("model.mo.jinja").render(**context).encode()}
+    files = {f"{facts.name}.mo": _make_template_environment().get_template("model.mo.jinja").render(**context).encode()}
     taken = {q.name: name for name, q in zip(inputs, facts.inputs, strict=True)}
     given = {q.name: name for name, q in zip((*states, *outputs), (*facts.states, *facts.outputs), strict=True)}
-    if flanges := flange_model(facts.connections, taken, given):
-        text = _environment().get_template("flanges.mo.jinja").render(**context, model=flanges)
+    if flanges := form_flange_model(facts.connections, taken, given):
+        text = _make_template_environment().get_template("flanges.mo.jinja").render(**context, model=flanges)
         files[f"{facts.name}Flanges.mo"] = text.encode()
     return FileTree(files)
 
 
-def _clauses(
-    program: Program, facts: ModelFacts, printer: EquationPrinter, shown: Mapping[str, str]
+def _event_clauses(
+    program: Program, facts: ModelicaModelFacts, printer: ModelicaEquationPrinter, shown: Mapping[str, str]
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return the model's events: name, condition, and settings (state, value); values are those before the event."""
     if "conditions" not in program.entries:
@@ -192,7 +194,7 @@ def _clauses(
     entry, resets = program.entries["conditions"], program.entries.get("resets")
     clauses = []
     for k, (label, node) in enumerate(zip(entry.labels, entry.results, strict=True)):
-        again = facts.sampled.get(k)
+        again = facts.sampled_events.get(k)
         condition = again.condition if again else printer.condition(node)
         settings = [
             (shown[target], printer.read(value))
@@ -204,24 +206,24 @@ def _clauses(
     return clauses
 
 
-def _function(name: str, table: Table) -> dict[str, object]:
+def _table_function(name: str, table: Table) -> dict[str, object]:
     """Return a table as a function: for each piece its end and its polynomial in x - begin (Horner's rule)."""
     pieces = []
     for i, begin in enumerate(table.breaks[:-1]):
-        text = number(table.coefficients[-1][i])
+        text = format_modelica_number(table.coefficients[-1][i])
         for row in reversed(table.coefficients[:-1]):
-            text = f"{number(row[i])} + (x - {number(begin)}) * ({text})"
-        pieces.append((number(table.breaks[i + 1]), text))
+            text = f"{format_modelica_number(row[i])} + (x - {format_modelica_number(begin)}) * ({text})"
+        pieces.append((format_modelica_number(table.breaks[i + 1]), text))
     return {"name": name, "title": table.name, "pieces": pieces}
 
 
-def identifiers(names: Sequence[str]) -> list[str]:
+def make_identifiers(names: Sequence[str]) -> list[str]:
     """Return identifiers of Modelica, each once: ``bob.x`` becomes ``bob_x``."""
     taken: set[str] = set()
     found = []
     for name in names:
         plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
-        if plain[0].isdigit() or plain in _WORDS or _OURS.fullmatch(plain):
+        if plain[0].isdigit() or plain in _RESERVED_WORDS or _GENERATED_NAME_PATTERN.fullmatch(plain):
             plain = f"{plain}_" if not plain[0].isdigit() else f"x_{plain}"
         while plain in taken:
             plain += "_"
@@ -230,35 +232,39 @@ def identifiers(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _text(value: str) -> str:
+def _format_string(value: str) -> str:
     """Return a string of Modelica on one line."""
     shown = "".join(c if c.isprintable() else " " for c in value)
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _attributes(quantity: Quantity, start: str = "") -> str:
+def _format_attributes(quantity: ModelicaVariable, start: str = "") -> str:
     """Return ``(unit = "m", start = 1.0, …)``."""
-    return f"({', '.join(_said(quantity, start))})" if any(True for _ in _said(quantity, start)) else ""
+    return (
+        f"({', '.join(_list_attributes(quantity, start))})"
+        if any(True for _ in _list_attributes(quantity, start))
+        else ""
+    )
 
 
-def _said(quantity: Quantity, start: str) -> Iterator[str]:
+def _list_attributes(quantity: ModelicaVariable, start: str) -> Iterator[str]:
     """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
-    if quantity.unit in _QUANTITIES:
-        yield f"quantity = {_text(_QUANTITIES[quantity.unit])}"
+    if quantity.unit in _SI_TYPES_BY_UNIT:
+        yield f"quantity = {_format_string(_SI_TYPES_BY_UNIT[quantity.unit])}"
     if quantity.unit:
-        yield f"unit = {_text(quantity.unit)}"
+        yield f"unit = {_format_string(quantity.unit)}"
     if start:
-        yield f"start = {number(quantity.value)}"
+        yield f"start = {format_modelica_number(quantity.value)}"
     if start == "fixed":
         yield "fixed = true"
     for name, value in (("min", quantity.minimum), ("max", quantity.maximum), ("nominal", quantity.nominal)):
         if value is not None:
-            yield f"{name} = {number(value)}"
+            yield f"{name} = {format_modelica_number(value)}"
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _make_template_environment() -> jinja2.Environment:
     """Return the template environment of this target."""
-    environment = template_environment.environment("mb2fmu.targets.modelica")
-    environment.filters |= {"number": number, "text": _text, "attributes": _attributes}
+    environment = template_environment.make_template_environment("mb2fmu.targets.modelica")
+    environment.filters |= {"number": format_modelica_number, "text": _format_string, "attributes": _format_attributes}
     return environment

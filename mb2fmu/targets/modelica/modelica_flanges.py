@@ -11,7 +11,7 @@ MemberKind = Literal["signal", "inflow", "outflow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class FlangeConnection:
     """Variables that are connected together, as in a terminal of the unit.
 
     Attributes:
@@ -24,7 +24,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class FlangeModel:
+class FlangeModelContent:
     """Content of the file of flanges.
 
     Attributes:
@@ -38,15 +38,15 @@ class FlangeModel:
     used: frozenset[str]
 
 
-_FLANGES: Mapping[tuple[str, str], tuple[str, str]] = MappingProxyType(
+_FLANGE_TYPES: Mapping[tuple[str, str], tuple[str, str]] = MappingProxyType(
     {("tau", "phi"): ("Rotational", "w"), ("f", "s"): ("Translational", "v")}
 )
 """Names of effort and place → package of Modelica.Mechanics, name of the rate."""
 
 
-def flange_model(
-    connections: Sequence[Connection], inputs: Mapping[str, str], others: Mapping[str, str]
-) -> FlangeModel | None:
+def form_flange_model(
+    connections: Sequence[FlangeConnection], inputs: Mapping[str, str], others: Mapping[str, str]
+) -> FlangeModelContent | None:
     """Return flanges for terminals that form a power bond (effort and position) of which one is an input.
 
     The effort of a flange is positive into the component, as an ``inflow`` is.
@@ -64,7 +64,7 @@ def flange_model(
     used = set[str]()
     for connection in connections:
         members = {name: (variable, kind) for name, variable, kind in connection.members}
-        for (effort, place), (package, rate) in _FLANGES.items():
+        for (effort, place), (package, rate) in _FLANGE_TYPES.items():
             if effort not in members or place not in members:
                 continue
             (force, kind), (position, _) = members[effort], members[place]
@@ -85,4 +85,4 @@ def flange_model(
             else:
                 continue
             flanges.append((package, name, connection.name))
-    return FlangeModel(tuple(flanges), tuple(equations), frozenset(used)) if flanges else None
+    return FlangeModelContent(tuple(flanges), tuple(equations), frozenset(used)) if flanges else None

@@ -17,30 +17,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.events import Switch, switches_of
+from mb2fmu.compiler.events import Switch, list_switches
 from mb2fmu.compiler.program.program import Program
 
-LATE = "(-1e-10)"
+MODE_CHANGE_MARGIN = "(-1e-10)"
 """Margin below which a mode changes, as in a unit of Model Exchange: at the event itself no margin is zero."""
 
-_HELD = "1e-9"
+_HELD_SLIP_LIMIT = "1e-9"
 """What is held goes on where an event has set it to more than this, as in a unit."""
 
-_ACTIVE = f"(least < {LATE} or pre(stage) > 0.5)"
-_DOING = (
-    f"noEvent(if pre(stage) > 2.5 then 3.0 elseif pre(stage) > 1.5 then 2.0 elseif least < {LATE} then 1.0 "
+_EVENT_ACTIVE = f"(least < {MODE_CHANGE_MARGIN} or pre(stage) > 0.5)"
+_CURRENT_STAGE = (
+    f"noEvent(if pre(stage) > 2.5 then 3.0 elseif pre(stage) > 1.5 then 2.0 elseif least < {MODE_CHANGE_MARGIN} then 1.0 "
     "elseif pre(stage) > 0.5 then 3.0 else 0.0)"
 )
-_STAGE = (
+_NEXT_STAGE = (
     "noEvent(if initial() or doing > 1.5 and doing < 2.5 then 1.0 elseif doing > 2.5 and fired > 0.5 then 2.0 "
     "elseif doing > 2.5 and pre(stage) < 2.5 then 0.0 elseif doing < 1.5 and rests > 0.5 then 3.0 else 1.0)"
 )
 
-_CONDITIONS = frozenset({"condition", "ticks"})
+_CONDITION_KINDS = frozenset({"condition", "ticks"})
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class ModelicaMode:
     """A discrete variable.
 
     Attributes:
@@ -57,7 +57,7 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class ModelicaEvents:
     """What a frozen program says of events.
 
     Attributes:
@@ -67,26 +67,28 @@ class Events:
         rests: Whether something is held from now on.
         settings: (state, its value after the event), of those that events set.
         active: Whether anything is left to do.
-        doing: What is done now.
+        current_stage: What is done now.
         stage: What is to come.
     """
 
-    modes: tuple[Mode, ...]
+    modes: tuple[ModelicaMode, ...]
     least: tuple[tuple[str, str], ...]
     fired: str
     rests: str
     settings: tuple[tuple[str, str], ...]
-    active: str = _ACTIVE
-    doing: str = _DOING
-    stage: str = _STAGE
+    active: str = _EVENT_ACTIVE
+    current_stage: str = _CURRENT_STAGE
+    stage: str = _NEXT_STAGE
 
 
-def mode_names(program: Program) -> list[str]:
+def make_mode_identifiers(program: Program) -> list[str]:
     """Return identifiers for the discrete memory of a frozen program, in order."""
     return [f"mode{k}" for k in range(1, len(program.layout.memory) + 1)]
 
 
-def events_of(program: Program, states: Sequence[str], results: Mapping[str, Sequence[str]]) -> Events:
+def form_modes_and_events(
+    program: Program, states: Sequence[str], results: Mapping[str, Sequence[str]]
+) -> ModelicaEvents:
     """Return the modes and events of a frozen program.
 
     Args:
@@ -95,35 +97,41 @@ def events_of(program: Program, states: Sequence[str], results: Mapping[str, Seq
         results: How the results of its entries ``indicators`` (one margin per switch), ``surfaces`` (what each switch
             looks at, then what drives those that are held) and ``event`` are read.
     """
-    switches, names, margins = switches_of(program), mode_names(program), results["indicators"]
-    looking = [switch for switch in switches if switch.kind not in _CONDITIONS]
-    conditions = [switch for switch in switches if switch.kind in _CONDITIONS]
+    switches, names, margins = list_switches(program), make_mode_identifiers(program), results["indicators"]
+    looking = [switch for switch in switches if switch.kind not in _CONDITION_KINDS]
+    conditions = [switch for switch in switches if switch.kind in _CONDITION_KINDS]
     surfaces, drives = results["surfaces"][: len(looking)], results["surfaces"][len(looking) :]
     after, now = results["event"][: len(states)], results["event"][len(states) :]
     modes = [
-        Mode(names[switch.memory], switch.name, 0.0, _changed(switch, names[switch.memory], margin, surface, drive))
+        ModelicaMode(
+            names[switch.memory], switch.name, 0.0, _mode_update(switch, names[switch.memory], margin, surface, drive)
+        )
         for switch, margin, surface, drive in zip(looking, margins, surfaces, drives, strict=True)
     ]
     for switch, value in zip(conditions, now, strict=True):
         name = names[switch.memory]
         start = 0.0 if switch.kind == "ticks" else 1.0  # what is true at the start does not become true
         modes.append(
-            Mode(name, switch.name, start, f"noEvent(if not initial() and doing > 2.5 then {value} else pre({name}))")
+            ModelicaMode(
+                name, switch.name, start, f"noEvent(if not initial() and doing > 2.5 then {value} else pre({name}))"
+            )
         )
     was = [f"pre({names[switch.memory]})" for switch in conditions]
     differ = [f"{value} > {old} or {value} < {old}" for value, old in zip(now, was, strict=True)]
     stick = [(names[s.memory], margin) for s, margin in zip(looking, margins, strict=True) if s.kind == "sticking"]
     rests = [f"{margin} <= least and pre({name}) * pre({name}) > 0.5" for name, margin in stick]
     settings = tuple((x, value) for x, value in zip(states, after, strict=True) if x != value)
-    return Events(tuple(modes), _least(margins), _any(differ), _any(rests), settings)
+    return ModelicaEvents(
+        tuple(modes), _smallest_margin(margins), _any_condition(differ), _any_condition(rests), settings
+    )
 
 
-def _any(conditions: Sequence[str]) -> str:
+def _any_condition(conditions: Sequence[str]) -> str:
     """Return an expression that is 1 where one of them holds, else 0."""
     return f"noEvent(if {' or '.join(conditions)} then 1.0 else 0.0)" if conditions else "0.0"
 
 
-def _least(margins: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _smallest_margin(margins: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return the smallest margin, in steps of two."""
     found: list[tuple[str, str]] = []
     last = margins[0]
@@ -133,7 +141,7 @@ def _least(margins: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return (*found, ("least", last))
 
 
-def _changed(switch: Switch, name: str, margin: str, surface: str, drive: str) -> str:
+def _mode_update(switch: Switch, name: str, margin: str, surface: str, drive: str) -> str:
     """Return what the clause sets the mode of one switch to; at the start all are what they look at.
 
     What rests with another sign is held with it, as far as it can be.
@@ -147,7 +155,7 @@ def _changed(switch: Switch, name: str, margin: str, surface: str, drive: str) -
     begun = f"if initial() then (if {surface} > 0.0 then 1.0 elseif {surface} < 0.0 then -1.0 else 0.0)"
     side = f"(if {surface} > 0.0 then 1.0 else -1.0)"
     driven = f"(if {was} * {was} > 0.5 then 0.0 elseif {drive} > 0.0 then 1.0 else -1.0)"
-    near = f"{surface} <= {_HELD} and {surface} >= -{_HELD}"
+    near = f"{surface} <= {_HELD_SLIP_LIMIT} and {surface} >= -{_HELD_SLIP_LIMIT}"
     let_go = f"doing > 1.5 and doing < 2.5 and not ({near})"
     return (
         f"noEvent({begun} elseif {due} then {driven} elseif doing > 0.5 and doing < 1.5 and rests > 0.5 and {near} "

@@ -10,12 +10,12 @@ from types import MappingProxyType
 import numpy as np
 
 from mb2fmu.compiler.program.program import Block, Program, Table
-from mb2fmu.compiler.program.reachable_nodes import needed
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op
 
-_LINEAR = ("lu_factor", "ldlt_factor")
-_RELATIONS: Mapping[Op, str] = MappingProxyType(
+_LINEAR_BLOCKS = ("lu_factor", "ldlt_factor")
+_RELATION_FORMATS: Mapping[Op, str] = MappingProxyType(
     {
         Op.LT: "{0} < {1}",
         Op.LE: "{0} <= {1}",
@@ -26,25 +26,25 @@ _RELATIONS: Mapping[Op, str] = MappingProxyType(
 )
 
 
-_UNDEFINED = "1e60"
-_BEYOND = "1e308 * (10.0 + time ^ 2)"
+_NAN_LITERAL = "1e60"
+_INFINITY_EXPRESSION = "1e308 * (10.0 + time ^ 2)"
 
 
-def number(value: float) -> str:
+def format_modelica_number(value: float) -> str:
     """Return a double as a literal of Modelica that reads back to the same bits; negative ones stand in parentheses.
 
     Modelica has no literals for what is not finite. What has no value (the impulse where no combination of modes fits)
     stands as a number that no motion survives: tools evaluate it also where it is not used, and want a number there.
     """
     if math.isnan(value):
-        return _UNDEFINED
+        return _NAN_LITERAL
     if math.isinf(value):
-        return f"({_BEYOND})" if value > 0.0 else f"(-{_BEYOND})"
+        return f"({_INFINITY_EXPRESSION})" if value > 0.0 else f"(-{_INFINITY_EXPRESSION})"
     return repr(value) if math.copysign(1.0, value) > 0.0 else f"({value!r})"
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ModelicaNames:
     """Names of a program's leaves in Modelica.
 
     Attributes:
@@ -62,7 +62,7 @@ class Names:
     memory: Sequence[str] = ()
 
 
-class EquationPrinter:
+class ModelicaEquationPrinter:
     """Prints equations for the results of entry points.
 
     Args:
@@ -77,7 +77,7 @@ class EquationPrinter:
         bodies: Printers of the bodies of nonlinear systems, by their blocks.
     """
 
-    def __init__(self, program: Program, names: Names, tables: dict[Table, str] | None = None) -> None:
+    def __init__(self, program: Program, names: ModelicaNames, tables: dict[Table, str] | None = None) -> None:
         self._program = program
         self._operands = program.all_operands()
         self._leaves = {Op.STATE: names.states, Op.INPUT: names.inputs, Op.PARAMETER: names.parameters}
@@ -90,7 +90,7 @@ class EquationPrinter:
         self.unknowns: list[tuple[str, float | None]] = []
         self.nodes: dict[str, int] = {}
         self.equations: list[str] = []
-        self.bodies: dict[int, EquationPrinter] = {}
+        self.bodies: dict[int, ModelicaEquationPrinter] = {}
 
     def print_entries(self, entries: Sequence[str]) -> dict[str, list[str]]:
         """Add unknowns and equations of entry points; return the text of each result.
@@ -99,7 +99,7 @@ class EquationPrinter:
             EmitError: With everything that Modelica cannot say.
         """
         results = {entry: list(self._program.entries[entry].results) for entry in entries}
-        nodes, _ = needed(self._program, [node for found in results.values() for node in found])
+        nodes, _ = find_needed_nodes(self._program, [node for found in results.values() for node in found])
         leaf = np.isin(self._program.op, [int(op) for op in LEAF_OPERATIONS])
         wanted = np.flatnonzero(nodes & ~leaf).tolist()
         faults = sorted({fault for node in wanted for fault in self._faults(node)}, key=str)
@@ -112,10 +112,10 @@ class EquationPrinter:
     def condition(self, node: int) -> str:
         """Return a truth-valued node as a condition of Modelica, whose relations generate events."""
         op = Op(int(self._program.op[node]))
-        if op not in _RELATIONS:
+        if op not in _RELATION_FORMATS:
             return f"{self.read(node)} > 0.5"
         read = self.read if op in {Op.LT, Op.LE} else self.condition
-        return _RELATIONS[op].format(*map(read, self._operands[node]))
+        return _RELATION_FORMATS[op].format(*map(read, self._operands[node]))
 
     def _faults(self, node: int) -> list[Fault]:
         """Return why Modelica cannot hold a node; empty if it can."""
@@ -170,7 +170,7 @@ class EquationPrinter:
         self.unknowns += [(self._result(index, k), None) for k in range(block.size)]
         for i in range(block.size):
             row = [
-                f"{self.read(factor.operands[_place(factor, i, j)])} * {self._result(index, j)}"
+                f"{self.read(factor.operands[_factor_entry_index(factor, i, j)])} * {self._result(index, j)}"
                 for j in range(block.size)
             ]
             self.equations.append(f"{' + '.join(row)} = {self.read(block.operands[i])}")
@@ -185,7 +185,7 @@ class EquationPrinter:
         for name, guess in zip(results, guesses, strict=True):
             self.unknowns.append((name, self._constant(guess) or 0.0))
         theta = [self.read(node) for node in block.operands[: -block.size]]
-        inner = EquationPrinter(body, Names(results, (), theta, f"{self.prefix}b{index}"), self.tables)
+        inner = ModelicaEquationPrinter(body, ModelicaNames(results, (), theta, f"{self.prefix}b{index}"), self.tables)
         residuals = inner.print_entries(("residual",))["residual"]
         self.bodies[index] = inner
         self.unknowns += inner.unknowns
@@ -206,7 +206,7 @@ class EquationPrinter:
         program, op = self._program, Op(int(self._program.op[node]))
         value = self._constant(node)
         if value is not None:
-            return number(value)
+            return format_modelica_number(value)
         if op is Op.TIME:
             return "time"
         if op is Op.MEMORY:
@@ -218,7 +218,7 @@ class EquationPrinter:
         return f"{self.prefix}v{node}"
 
 
-def _place(factor: Block, i: int, j: int) -> int:
+def _factor_entry_index(factor: Block, i: int, j: int) -> int:
     """Return the index of A[i, j] in the operands of a factorization."""
     if not factor.symmetric:
         return i * factor.size + j

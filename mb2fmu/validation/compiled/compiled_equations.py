@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate._ivp import dop853_coefficients as coefficients
 
-from mb2fmu.fmu.toolchain import load_library
+from mb2fmu.fmu.toolchain import compile_library
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.body_tables import MechanismTables
@@ -39,7 +39,7 @@ def runtime() -> ctypes.CDLL:
         ToolError: If there is no compiler, or it fails.
     """
     folder = resources.files("mb2fmu.validation.compiled") / "sources"
-    library = load_library({name: (folder / name).read_bytes() for name in _RUNTIME}, "reference", often=True)
+    library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
     whole = ctypes.c_int64
@@ -161,7 +161,7 @@ class Machine:
         texts = [PRELUDE, *(text for _, text in shared.values()), code.text()]
         texts += [tables.values.text()] if tables else []
         self._library = runtime()
-        own = load_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
+        own = compile_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
         self._independent = np.array([*independent], dtype=np.int64)
         self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
         e = self._equations = c_structures.Equations()

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.fmu.package import unpack
-from mb2fmu.units import Unit
+from mb2fmu.fmu.package import read_archive
+from mb2fmu.units import UnitOfMeasurement
 from mb2fmu.validation.data.data_tables import TIME, Column, Table, Tolerance
 from mb2fmu.validation.runs.fmu_description import UnitKind, read_description
 from mb2fmu.validation.runs.fmu_run import Operations, drive
@@ -166,7 +166,7 @@ def compare_points(fmu: Path, table: Table, settings: Settings | None = None) ->
 
 def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> tuple[TableResult, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
-    tree = unpack(fmu)
+    tree = read_archive(fmu)
     description = read_description(tree)
     plan = _Plan(table, read_anatomy(tree, description), settings, points=points)
     kinds = tuple(description.identifiers)
@@ -220,7 +220,7 @@ class _Plan:
         self.faults: list[Fault] = []
         self.time = self._times()
         self.driven: list[tuple[Scalar, Floats]] = []
-        self.compared: list[tuple[Column, Scalar, Unit | None]] = []
+        self.compared: list[tuple[Column, Scalar, UnitOfMeasurement | None]] = []
         for column in table.columns:
             scalar = self._scalar(column.name, table.source) if column.name != TIME else None
             if scalar is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import DOP853
 
-from mb2fmu.root_finding import first_beyond
+from mb2fmu.root_finding import find_first_crossing
 from mb2fmu.validation.evaluation_plans.event_faults import endless
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import Modes
@@ -249,7 +249,7 @@ class _StepLoop:
         for high in looks:
             beyond = least(high)
             if beyond < 0.0:
-                return first_beyond(least, low, high, (before, beyond))
+                return find_first_crossing(least, low, high, (before, beyond))
             low, before = high, beyond
         return None
 

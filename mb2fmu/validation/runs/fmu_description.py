@@ -227,7 +227,7 @@ def _elements(
             continue
         for i, name in enumerate(names):
             if name not in known:
-                reference = elements.element(array.reference, i)
+                reference = elements.encode_element_reference(array.reference, i)
                 start = starts[i] if starts else ""
                 found[name] = replace(array, reference=reference, real=True, scalar=True, start=start)
     return found, sizes

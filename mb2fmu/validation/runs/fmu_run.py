@@ -18,8 +18,8 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu import runner
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import unpack
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.fmu.package import read_archive
+from mb2fmu.temporary_files import make_work_folder
 from mb2fmu.validation.reference.experiment_numbers import Conditions
 from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
 
@@ -93,7 +93,7 @@ def simulate(
 
     Inputs are set at the beginning of each communication step and held; the variables are read after initialization
     and after each step, before inputs change. Model Exchange is integrated by fmpy's CVODE (backward differentiation
-    formulas), with a relative tolerance of ``EXCHANGE_TOLERANCE`` times the experiment's, so that its errors disappear
+    formulas), with a relative tolerance of ``MODEL_EXCHANGE_TOLERANCE_RATIO`` times the experiment's, so that its errors disappear
     behind those that the experiment allows.
 
     Args:
@@ -129,7 +129,7 @@ def drive(
     read before and after events in Model Exchange. Other arguments and errors as for
     :func:`simulate`; the time limit is for each experiment, and for all sessions together.
     """
-    tree = unpack(fmu)
+    tree = read_archive(fmu)
     description = read_description(tree)
     chosen = next(iter(description.identifiers)) if kind is None else kind
     if chosen not in description.identifiers:
@@ -139,7 +139,7 @@ def drive(
     promised = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
         check_variables(description, experiment, variables)
-    with work_folder("run the unit") as folder:
+    with make_work_folder("run the unit") as folder:
         _write(tree, folder / "unit")
         request = {
             "folder": str(folder),
@@ -189,7 +189,7 @@ def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
         PackageError: If the file is no FMU archive.
         ValidationError: If it cannot be run here at all.
     """
-    return tuple(read_description(unpack(fmu)).identifiers)
+    return tuple(read_description(read_archive(fmu)).identifiers)
 
 
 def check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:

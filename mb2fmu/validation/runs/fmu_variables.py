@@ -9,7 +9,7 @@ from typing import Literal
 from lxml import etree
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.units import BASE_UNITS, Unit, parse_unit
+from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
 from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitVariable
 
 Role = Literal["input", "parameter", "state", "result"]
@@ -47,9 +47,9 @@ class Anatomy:
 
     scalars: Mapping[str, Scalar]
     states: tuple[str, ...]
-    units: Mapping[str, Unit]
+    units: Mapping[str, UnitOfMeasurement]
 
-    def unit(self, name: str) -> Unit | None:
+    def unit(self, name: str) -> UnitOfMeasurement | None:
         """Return a unit by its name: defined by the FMU, else in Modelica's notation; None if it is neither."""
         if name in self.units:
             return self.units[name]
@@ -96,7 +96,7 @@ def _units_of_types(root: etree._Element, *, second: bool) -> dict[str, str]:
     return found
 
 
-def _defined(root: etree._Element) -> dict[str, Unit]:
+def _defined(root: etree._Element) -> dict[str, UnitOfMeasurement]:
     """Return units by the FMU's own definitions."""
     found = {}
     for element in root.iterfind("UnitDefinitions/Unit"):
@@ -106,7 +106,9 @@ def _defined(root: etree._Element) -> dict[str, Unit]:
             continue
         try:
             exponents = tuple(int(base.get(each, "0")) for each in BASE_UNITS)
-            found[name] = Unit(name, float(base.get("factor", "1")), float(base.get("offset", "0")), exponents)
+            found[name] = UnitOfMeasurement(
+                name, float(base.get("factor", "1")), float(base.get("offset", "0")), exponents
+            )
         except ValueError:  # the checkers tell of it; Modelica's reading is left
             continue
     return found

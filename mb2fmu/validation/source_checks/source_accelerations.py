@@ -80,7 +80,7 @@ class OwnMotions:
     """The samples, how they were made, and the reasons for missing ones.
 
     Attributes:
-        samples: At most :data:`POINTS`.
+        samples: At most :data:`RANDOM_POINT_COUNT`.
         starts: FMU name → number of the slot, of everything that a unit is set to.
         inputs: The same of the inputs.
         missing: By way: why it was not gone.

@@ -57,7 +57,7 @@ def touch_places(scene: Scene, motion: Motion) -> tuple[TouchPlace, ...]:
     n = len(motion.time)
     tried = np.unique(np.linspace(0, n - 1, _TRIED).round().astype(np.intp))
     points, gaps = _slopes(scene, motion, tried)
-    at = evaluation.evaluator(scene.program, "points")
+    at = evaluation.make_evaluator(scene.program, "points")
     first = motion.at([0])
     where = np.reshape(at(first.time[0], first.states[0], first.inputs[0], first.parameters), (-1, 3))
     chosen = [(t, k, gap, _found(points, gaps[:, :, gap], where)) for t, k, gap in wanted]
@@ -75,7 +75,7 @@ def touch_places(scene: Scene, motion: Motion) -> tuple[TouchPlace, ...]:
 def _slopes(scene: Scene, motion: Motion, rows: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Return dP/dx, shape (n_rows, n_x, n_points, 3), and dg/dx, shape (n_rows, n_x, n_gaps), by differences."""
     here = motion.at(rows)
-    functions = [evaluation.evaluator(scene.program, entry) for entry in ("points", "gaps")]
+    functions = [evaluation.make_evaluator(scene.program, entry) for entry in ("points", "gaps")]
     scale = np.maximum(np.abs(motion.states).max(axis=0), np.ptp(motion.states, axis=0))
     steps = _STEP * np.where(scale > 0.0, scale, 1.0)
     found: list[list[Floats]] = [[], []]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.optional_packages import required
+from mb2fmu.optional_packages import require_packages
 
 MOST = 60_000
 """Triangles of one mesh: more would not be seen, and would not fit into a page."""
@@ -86,7 +86,7 @@ def triangles(content: bytes, name: str, where: str = "", most: int | None = MOS
 
 def _by_trimesh(content: bytes, kind: str, name: str, where: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return vertices and faces of any format; its import takes half a second."""
-    required("reading a mesh", "trimesh")
+    require_packages("reading a mesh", "trimesh")
     import trimesh
 
     try:

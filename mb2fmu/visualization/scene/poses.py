@@ -92,14 +92,14 @@ def places(scene: Scene, motion: Motion) -> Places:
         """Evaluate an entry point along the whole motion, shape (n_t, k, *shape)."""
         if not scene.program.entries[entry].results:
             return np.zeros((n, 0, *shape))
-        function = evaluation.evaluator(scene.program, entry)
+        function = evaluation.make_evaluator(scene.program, entry)
         values = function(motion.time, motion.states, motion.inputs, motion.parameters)
         return _held(values).reshape(n, -1, *shape)
 
     first = motion.at([0])
     arguments = (first.time[0], first.states[0], first.inputs[0], first.parameters)
-    sizes = evaluation.evaluator(scene.program, "sizes")(*arguments)
-    gravity = evaluation.evaluator(scene.program, "gravity")(*arguments)
+    sizes = evaluation.make_evaluator(scene.program, "sizes")(*arguments)
+    gravity = evaluation.make_evaluator(scene.program, "gravity")(*arguments)
     size = float(np.linalg.norm(gravity)) if len(gravity) else 0.0
     return Places(
         time=motion.time,
@@ -116,7 +116,7 @@ def sampled_inputs(scene: Scene, time: Floats) -> Floats:
     if not scene.inputs:
         return np.zeros((len(time), 0))
     n_x, n_p = len(scene.states), len(scene.parameters)
-    function = evaluation.evaluator(scene.program, "signals")
+    function = evaluation.make_evaluator(scene.program, "signals")
     return function(time, np.zeros((len(time), n_x)), np.zeros((len(time), len(scene.inputs))), np.zeros(n_p))
 
 

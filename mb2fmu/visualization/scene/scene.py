@@ -16,7 +16,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from mb2fmu.compiler.program import from_record, to_record
+from mb2fmu.compiler.program import program_from_record, program_to_record
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.visualization.scene.mesh_files import Triangles
@@ -184,7 +184,7 @@ class Scene:
             if item.name == "notes" or (item.name == "touches" and not value):
                 continue  # scenes without touches are as they were before there were any
             if item.name == "program":
-                record[item.name] = to_record(value)
+                record[item.name] = program_to_record(value)
             elif item.name == "meshes":
                 record[item.name] = [mesh.to_record() for mesh in value]
             else:
@@ -238,7 +238,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
             for part in (record.get(name, []) if name == "touches" else record[name])
         )
     values["meshes"] = tuple(Triangles.from_record(mesh) for mesh in record["meshes"])
-    values["program"] = from_record(record["program"])
+    values["program"] = program_from_record(record["program"])
     return values
 
 

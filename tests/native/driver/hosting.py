@@ -15,9 +15,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from mb2fmu.fmu.emit_c import translation_units
+from mb2fmu.fmu.emit_c import list_translation_units
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import Platform, compile_cache, compilers, host
+from mb2fmu.fmu.toolchain import Platform, compile_cache, compilers, host_platform
 from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
 
 HERE = Path(__file__).parent
@@ -41,23 +41,23 @@ def wine() -> str | None:
 
 def missing(platform: Platform) -> str:
     """Why a host for this platform cannot run here; empty if it can."""
-    if platform is host():
+    if platform is host_platform():
         return ""
-    if host().name == "x86_64-linux":
+    if host_platform().name == "x86_64-linux":
         if platform is X86_64_WINDOWS:
             return "" if wine() else "needs wine64"
         if platform is AARCH64_LINUX:
             ready = shutil.which("qemu-aarch64") and SYSROOT.is_dir()
             return "" if ready else "needs qemu-user and libc6-arm64-cross"
-    return f"{platform} does not run on {host()}"
+    return f"{platform} does not run on {host_platform()}"
 
 
 def _launcher(platform: Platform) -> tuple[list[str], dict[str, str]]:
     """What goes before a program of that platform, and its environment."""
-    if platform is host():
+    if platform is host_platform():
         return [], {}
     if platform is X86_64_WINDOWS:
-        prefix = compile_cache.folder() / "tests" / "wine"
+        prefix = compile_cache.cache_folder() / "tests" / "wine"
         prefix.parent.mkdir(parents=True, exist_ok=True)
         return [str(wine())], {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml="}
     return ["qemu-aarch64", "-L", str(SYSROOT)], {}
@@ -69,16 +69,16 @@ def driver(platform: Platform, sanitizer: str = "") -> Path:
     sources = sorted(HERE.glob("*.[ch]"))
     libraries = [] if platform.system == "windows" else ["-ldl", "-lpthread"]
     if sanitizer:
-        command = [*compilers.find("cc").command, "-g", *SANITIZERS[sanitizer]]
-        version = compilers.find("cc").version
+        command = [*compilers.find_compiler("cc").command, "-g", *SANITIZERS[sanitizer]]
+        version = compilers.find_compiler("cc").version
     else:
-        command = [*compilers.find("zig").command, "-target", platform.target, "-s"]
-        version = compilers.find("zig").version
+        command = [*compilers.find_compiler("zig").command, "-target", platform.target, "-s"]
+        version = compilers.find_compiler("zig").version
     headers = resources.files("fmpy").joinpath("c-code")
     digest = hashlib.sha256("\0".join([version, *command, *WARNINGS]).encode())
     for source in sources:
         digest.update(source.read_bytes())
-    folder = compile_cache.folder() / "tests"
+    folder = compile_cache.cache_folder() / "tests"
     program = folder / f"driver-{digest.hexdigest()[:24]}.exe"
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def driver(platform: Platform, sanitizer: str = "") -> Path:
             result = Path(name) / "driver.exe"
             command += [*WARNINGS, "-O1", "-isystem", str(headers)]
             command += [str(each) for each in sources if each.suffix == ".c"]
-            environment = compilers.environment(compile_cache.folder() / "zig", Path(name))
+            environment = compilers.compiler_environment(compile_cache.cache_folder() / "zig", Path(name))
             done = subprocess.run(
                 [*command, "-o", str(result), *libraries, "-lm"],
                 env=environment, capture_output=True, text=True, timeout=900, check=False,
@@ -102,7 +102,7 @@ def compile_sanitized(sources: FileTree, folder: Path, sanitizer: str) -> Path:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(sources[path])
-    library = folder / f"unit{host().extension}"
+    library = folder / f"unit{host_platform().extension}"
     flags = [
         "-std=c99",
         "-g",
@@ -114,10 +114,10 @@ def compile_sanitized(sources: FileTree, folder: Path, sanitizer: str) -> Path:
         "-DDISABLE_PREFIX",
     ]
     command = [
-        *compilers.find("cc").command,
+        *compilers.find_compiler("cc").command,
         *flags,
         *SANITIZERS[sanitizer],
-        *(f"sources/{name}" for name in translation_units(sources)),
+        *(f"sources/{name}" for name in list_translation_units(sources)),
         "-o",
         library.name,
         "-lm",

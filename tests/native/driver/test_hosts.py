@@ -15,7 +15,7 @@ import pytest
 from native.driver import hosting
 from native.driver.units import Unit, unit
 
-from mb2fmu.fmu.toolchain import host
+from mb2fmu.fmu.toolchain import host_platform
 
 MODEL = "double_pendulum"
 KINDS = [(fmi, kind) for fmi in (2, 3) for kind in ("cs", "me")]
@@ -34,8 +34,10 @@ def script(made: Unit, kind: str, steps: int = 20) -> str:
 
 
 def answer(made: Unit, kind: str, folder: Path, options=(), steps: int = 20, **others) -> str:
-    library = others.pop("library", None) or made.library(host(), folder)
-    done = hosting.run(host(), library, made.fmi, kind, made.token, script(made, kind, steps), options, **others)
+    library = others.pop("library", None) or made.library(host_platform(), folder)
+    done = hosting.run(
+        host_platform(), library, made.fmi, kind, made.token, script(made, kind, steps), options, **others
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert not re.search(r"^[a-z]+ -?[0-9]$", done.stdout, re.MULTILINE), done.stdout + done.stderr  # a status
     return done.stdout
@@ -95,7 +97,7 @@ def test_a_decimal_comma_changes_nothing(fmi: int, kind: str, locales: Path, tmp
 def test_the_locale_test_can_fail(tmp_path: Path) -> None:
     made = unit(MODEL, 2)
     done = hosting.run(
-        host(), made.library(host(), tmp_path), 2, "cs", made.token, "", ["--locale", "xx_XX"],
+        host_platform(), made.library(host_platform(), tmp_path), 2, "cs", made.token, "", ["--locale", "xx_XX"],
         environment={"LOCPATH": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 77
@@ -104,7 +106,7 @@ def test_the_locale_test_can_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize("loading", [[], ["--global"]], ids=["local", "global"])
 def test_units_side_by_side_answer_for_themselves(loading: list[str], tmp_path: Path) -> None:
     first, second = unit(MODEL, 2), unit("simple_pendulum", 2)
-    other = first.library(host(), tmp_path / "other")
+    other = first.library(host_platform(), tmp_path / "other")
     alone = answer(second, "cs", tmp_path)
     assert answer(second, "cs", tmp_path, [*loading, "--also", str(other)]) == alone
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from mb2fmu import Model, pipeline
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import Platform, compile_unit
+from mb2fmu.fmu.toolchain import Platform, compile_fmu_binaries
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -27,7 +27,7 @@ class Unit:
 
     def library(self, platform: Platform, folder: Path, **options) -> Path:
         """Its library for a platform, in a folder."""
-        tree = compile_unit(self.sources, self.identifier, [platform], fmi=self.fmi, **options)
+        tree = compile_fmu_binaries(self.sources, self.identifier, [platform], fmi=self.fmi, **options)
         (path,) = tree
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from native.platforms import inspection
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import PLATFORMS, compile_cache, compile_unit, compilers, host
+from mb2fmu.fmu.toolchain import PLATFORMS, compile_cache, compile_fmu_binaries, compilers, host_platform
 from mb2fmu.fmu.toolchain import fmu_compilation as building
 from mb2fmu.fmu.toolchain.platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX
 
@@ -32,7 +32,7 @@ SIZE = 200_000
 @cache
 def binaries(fmi: int) -> FileTree:
     made = unit(MODEL, fmi)
-    return compile_unit(made.sources, made.identifier, PLATFORMS, fmi=fmi)
+    return compile_fmu_binaries(made.sources, made.identifier, PLATFORMS, fmi=fmi)
 
 
 def library(fmi: int, platform) -> bytes:
@@ -84,10 +84,10 @@ def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pyt
     __attribute__((visibility("default"))) int outer(int x) { return inner(x) + inner(x + 1); }
     """
     if not bound:
-        plain = compilers.linking
-        monkeypatch.setattr(building, "linking", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
-    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path))
-    tree = compile_unit(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
+        plain = compilers.link_options
+        monkeypatch.setattr(building, "link_options", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
+    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path))
+    tree = compile_fmu_binaries(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
     (content,) = tree.files.values()
     (found,) = inspection.read(content)
     assert found.exports == {"inner", "outer"}
@@ -114,7 +114,13 @@ def test_the_oldest_systems_are_served(fmi: int, platform) -> None:
 @each_binary
 def test_no_path_and_no_debug_file(fmi: int, platform) -> None:
     content = library(fmi, platform)
-    for place in (str(Path.home()), str(Path(__file__).parents[3]), str(compile_cache.folder()), "/tmp/", "mb2fmu-"):
+    for place in (
+        str(Path.home()),
+        str(Path(__file__).parents[3]),
+        str(compile_cache.cache_folder()),
+        "/tmp/",
+        "mb2fmu-",
+    ):
         assert place.encode() not in content
     assert b".pdb" not in content
     assert len(content) <= SIZE * len(inspection.read(content))
@@ -123,7 +129,7 @@ def test_no_path_and_no_debug_file(fmi: int, platform) -> None:
 def test_universal_slices_are_the_thin_libraries() -> None:
     thin = library(2, AARCH64_DARWIN)
     assert library(2, X86_64_DARWIN).endswith(thin)
-    alone = compile_unit(unit(MODEL, 2).sources, unit(MODEL, 2).identifier, [X86_64_DARWIN], fmi=2)
+    alone = compile_fmu_binaries(unit(MODEL, 2).sources, unit(MODEL, 2).identifier, [X86_64_DARWIN], fmi=2)
     (content,) = alone.files.values()
     assert [each.processor for each in inspection.read(content)] == ["x86_64"]
     assert content in library(2, X86_64_DARWIN)
@@ -160,7 +166,7 @@ def test_folders_caches_and_names_of_places_leave_no_trace(
     def compiled(place: str):
         folder = tmp_path / place
         folder.mkdir(exist_ok=True)
-        monkeypatch.setenv(compile_cache.VARIABLE, str(folder))
+        monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(folder))
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         seen = []
 
@@ -172,7 +178,7 @@ def test_folders_caches_and_names_of_places_leave_no_trace(
                 assert seconds >= 0
                 seen.append((platform, cached))
 
-        tree = compile_unit(made, "unit", wanted, fmi=2, observer=Observer())
+        tree = compile_fmu_binaries(made, "unit", wanted, fmi=2, observer=Observer())
         assert {platform for platform, _ in seen} == set(wanted)
         assert sorted(each.name for each in folder.iterdir()) == ["binaries", "objects", "zig"]
         return tree, {cached for _, cached in seen}
@@ -202,7 +208,7 @@ def test_contraction_is_what_fast_allows(tmp_path: Path) -> None:
 def test_a_failing_compiler_is_quoted(compiler) -> None:
     sources = FileTree({"sources/unit.c": b"int broken(void) { return undeclared; }\n"})
     with pytest.raises(ToolError) as caught:
-        compile_unit(sources, "broken", [host()], fmi=2, compiler=compiler)
+        compile_fmu_binaries(sources, "broken", [host_platform()], fmi=2, compiler=compiler)
     text = str(caught.value)
     assert "exit code 1" in text
     assert "-ffp-contract=off" in text
@@ -212,6 +218,6 @@ def test_a_failing_compiler_is_quoted(compiler) -> None:
 
 @pytest.mark.parametrize("fmi", FMI)
 def test_the_systems_compiler_makes_the_same_exports(fmi: int, tmp_path: Path) -> None:
-    file = unit(MODEL, fmi).library(host(), tmp_path, compiler="cc")
+    file = unit(MODEL, fmi).library(host_platform(), tmp_path, compiler="cc")
     (found,) = inspection.read(file.read_bytes())
     assert found.exports == functions(fmi)

@@ -18,7 +18,7 @@ from native.driver.units import described, unit
 from native.fmi import CS, ME, OK, EventInfo, Unit, bits, load
 
 from mb2fmu import Impact, Model
-from mb2fmu.fmu.toolchain import host
+from mb2fmu.fmu.toolchain import host_platform
 from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
 
 # --- saved while friction holds --------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_WINDOWS
 @pytest.fixture(scope="module", params=[2, 3], ids=["fmi2", "fmi3"])
 def belt(request, tmp_path_factory):
     made = unit("stick_slip_belt", request.param)
-    library = made.library(host(), tmp_path_factory.mktemp("belt"))
+    library = made.library(host_platform(), tmp_path_factory.mktemp("belt"))
     return made, load(library)
 
 
@@ -162,7 +162,7 @@ def test_a_thousand_impacts_have_the_same_bits(platform, tmp_path: Path):
     values = " ".join(str(made.references[name]) for name in names)
     script = f"instantiate\nenter 0 - 1e-6\nleave\nstep 1 600\nget {values}\nterminate\nfree\n"
     said = []
-    for number, each in enumerate((host(), platform)):
+    for number, each in enumerate((host_platform(), platform)):
         folder = tmp_path / f"{number}"
         done = hosting.run(each, made.library(each, folder), made.fmi, "cs", made.token, script)
         assert done.returncode == 0, done.stdout + done.stderr

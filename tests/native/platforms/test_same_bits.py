@@ -13,7 +13,7 @@ from native.driver import hosting
 from native.driver.units import Unit, unit
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import host
+from mb2fmu.fmu.toolchain import host_platform
 from mb2fmu.fmu.toolchain.platforms import AARCH64_LINUX, X86_64_LINUX, X86_64_WINDOWS
 
 MODEL = "double_pendulum"
@@ -60,7 +60,7 @@ def test_motion_has_the_same_bits(model: str, fmi: int, kind: str, platform, tmp
     made = unit(model, fmi)
     script = simulate(made, kind)
     there = run(platform, made, kind, script, tmp_path / "there")
-    here = run(host(), made, kind, script, tmp_path / "here")
+    here = run(host_platform(), made, kind, script, tmp_path / "here")
     assert here == there
     begin_and_end = [values(line) for line in here.splitlines()]
     assert len(begin_and_end) == 2
@@ -104,7 +104,7 @@ def test_every_solver_has_the_same_bits(solver: int, platform, tmp_path: Path) -
     made = unit(MODEL, 2)
     script = simulate(made, "cs", solver)
     there = run(platform, made, "cs", script, tmp_path / "there")
-    assert run(host(), made, "cs", script, tmp_path / "here") == there
+    assert run(host_platform(), made, "cs", script, tmp_path / "here") == there
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
@@ -113,8 +113,8 @@ def test_a_state_written_on_one_is_continued_on_another(fmi: int, platform, tmp_
     made = unit(MODEL, fmi)
     states = " ".join(str(made.references[name]) for name in made.states)
     whole = begin(made) + f"step 0.013 100\nstep 0.013 100\nget {states}\n"
-    expected = run(host(), made, "cs", whole, tmp_path / "whole")
-    for number, (first, second) in enumerate(itertools.permutations((host(), platform))):
+    expected = run(host_platform(), made, "cs", whole, tmp_path / "whole")
+    for number, (first, second) in enumerate(itertools.permutations((host_platform(), platform))):
         folders = [tmp_path / f"{number}{each}" for each in ("first", "second")]
         run(first, made, "cs", begin(made) + "step 0.013 100\nwrite state.bin\n", folders[0])
         written = next(folders[0].rglob("state.bin"))

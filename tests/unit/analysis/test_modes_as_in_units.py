@@ -15,12 +15,12 @@ import sympy.physics.mechanics as me
 from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
-from mb2fmu.analysis.mode_changes import ModeChanges, Point
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import with_derivatives
-from mb2fmu.compiler.events import freeze
-from mb2fmu.compiler.program.program import first_memory
+from mb2fmu.analysis.mode_changes import ModeChangeProcessor, MotionPoint
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
+from mb2fmu.compiler.events import freeze_switches
+from mb2fmu.compiler.program.program import read_initial_memory
 from mb2fmu.errors import AnalysisError
-from mb2fmu.fmu.emit_c import emit, translation_units
+from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 
 HARNESS = """
 #include "model_config.h"
@@ -81,8 +81,8 @@ class InC:
     """Events of a program as an FMU has them."""
 
     def __init__(self, program, folder: Path, right: str = "", wrong: str = "") -> None:
-        sources = emit(with_derivatives(program), bare_interface())
-        _, *equations = translation_units(sources)
+        sources = emit_fmu_sources(add_fmu_derivatives(program), bare_interface())
+        _, *equations = list_translation_units(sources)
         for name in ("model_config.h", "model_names.h", *equations):
             (folder / name).write_bytes(sources[f"sources/{name}"])
         text = (RUNTIME / "events.c").read_text()
@@ -112,8 +112,8 @@ def near_surfaces(draw: np.random.Generator, names: tuple[str, ...]) -> np.ndarr
 def frozen():
     derivation = derive(machine(), method="kane")
     p = np.array([item.value for item in derivation.definition.parameters if not item.calculated])
-    program, none = freeze(derivation.program), np.zeros(0)
-    return program, p, ModeChanges(program, lambda _: none, p, np.zeros((0, len(p))))
+    program, none = freeze_switches(derivation.program), np.zeros(0)
+    return program, p, ModeChangeProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
 
 
 def differences(frozen, unit: InC, count: int) -> tuple[int, int, int]:
@@ -123,11 +123,11 @@ def differences(frozen, unit: InC, count: int) -> tuple[int, int, int]:
     names = program.layout.states
     differ = happened = lost = 0
     for _ in range(count):
-        own.memory = np.array(first_memory(program))
+        own.memory = np.array(read_initial_memory(program))
         memory, x = own.memory.copy(), near_surfaces(draw, names)
         for t in (float(draw.choice([0.0, 0.1, 0.25])), 0.5):  # the second from the modes of the first
             begins, theirs = x.copy(), x.copy()
-            at = Point(t, x, np.zeros((0, len(x))), np.zeros(0))
+            at = MotionPoint(t, x, np.zeros((0, len(x))), np.zeros(0))
             try:
                 own.begin(at) if t < 0.5 else own.settle(at)
                 found = True
@@ -155,7 +155,7 @@ def test_modes_and_states_have_the_same_bits(frozen, tmp_path):
     assert differ == 0
     assert happened > 70
     assert lost < 70
-    with patch.object(ModeChanges, "_let_go", lambda *_, **__: None):  # a fault on the other side
+    with patch.object(ModeChangeProcessor, "_let_go", lambda *_, **__: None):  # a fault on the other side
         assert differences(frozen, unit, 40)[0] > 0
 
 
@@ -178,9 +178,9 @@ def foot() -> Model:
 @pytest.mark.parametrize("speed", [1e-2, 1e-6, 1e-8, 5e-10, 1e-12])
 def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band, speed):
     program, p, own, unit = in_band
-    own.memory = np.array(first_memory(program))
+    own.memory = np.array(read_initial_memory(program))
     memory = own.memory.copy()
-    at, theirs = Point(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)), np.array([0.0, -0.5])
+    at, theirs = MotionPoint(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)), np.array([0.0, -0.5])
     own.begin(at)
     assert unit.settle(0.0, theirs, p, memory, first=True)
     begun = own.memory.copy()
@@ -196,6 +196,6 @@ def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band
 def in_band(tmp_path_factory):
     derivation = derive(foot(), method="kane")
     p = np.array([item.value for item in derivation.definition.parameters if not item.calculated])
-    program, none = freeze(derivation.program), np.zeros(0)
-    own = ModeChanges(program, lambda _: none, p, np.zeros((0, len(p))))
+    program, none = freeze_switches(derivation.program), np.zeros(0)
+    own = ModeChangeProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
     return program, p, own, InC(program, tmp_path_factory.mktemp("foot"))

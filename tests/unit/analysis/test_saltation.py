@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import Impact, Model, pre
-from mb2fmu.analysis.saltation import Saltation
+from mb2fmu.analysis.saltation import SaltationIntegration
 from mb2fmu.errors import AnalysisError
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -143,7 +143,7 @@ def test_events_that_move_apart_are_refused_by_name():
 
 def test_the_instant_of_the_event_is_in_it(monkeypatch):
     """Planted: derivatives that jump as if the event were at a fixed instant are found by the closed form."""
-    monkeypatch.setattr(Saltation, "_moved", lambda self, at, rates: np.zeros(len(at.late)))  # noqa: ARG005
+    monkeypatch.setattr(SaltationIntegration, "_moved", lambda self, at, rates: np.zeros(len(at.late)))  # noqa: ARG005
     with pytest.raises(AssertionError):
         test_a_ball_through_its_bounces()
 
@@ -173,6 +173,6 @@ def test_what_makes_no_difference_grazes_nothing(
     asked = {"of": ("y",), "to": ("g",), "stop": stop, "step": stop / 3}
     assert np.isfinite(mb2fmu.sensitivities(MODELS / f"{name}.py", **asked).derivatives).all()
     for each in planted:
-        monkeypatch.setattr(Saltation, each, lambda *_: False)
+        monkeypatch.setattr(SaltationIntegration, each, lambda *_: False)
     with pytest.raises(AnalysisError, match=where):
         mb2fmu.sensitivities(MODELS / f"{name}.py", **asked)

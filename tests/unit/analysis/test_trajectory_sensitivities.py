@@ -159,12 +159,12 @@ def test_inputs_that_jump_are_held_to_the_instant():
     model.parameter(stiffness, 4.0, "N/m")
     model.input(push, 0.0, "N")
     derivation = pipeline.derive(model)
-    start = analysis.start_at(derivation.definition, derivation.equations, {})
-    study = analysis.study_of(
+    start = analysis.set_operating_point_start(derivation.definition, derivation.equations, {})
+    study = analysis.make_sensitivity_request(
         derivation.definition, derivation.equations, start, ("x",), ("k",), stop=0.7, step=0.1, tolerance=1e-12
     )
-    held = analysis.HeldInputs(study.time[[0, 3]], np.array([[1.0], [-2.0]]))
-    found = analysis.sensitivities(derivation.program, start, held, study)
+    held = analysis.ZeroOrderHoldInputs(study.time[[0, 3]], np.array([[1.0], [-2.0]]))
+    found = analysis.compute_sensitivities(derivation.program, start, held, study)
 
     def place(k, t):
         w = np.sqrt(k)

@@ -19,7 +19,7 @@ from mb2fmu.cli import commands
 from mb2fmu.cli.progress import Progress
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import pack, unpack
+from mb2fmu.fmu.package import read_archive, write_archive
 from mb2fmu.model.model_loading import load, shipped_models_folder
 from mb2fmu.pipeline.derivation.pipeline_results import Timing
 
@@ -69,7 +69,7 @@ def test_run_goes_the_whole_way(finished: subprocess.CompletedProcess[str], swin
     assert "Swing: passed" in finished.stdout
     assert finished.stdout.splitlines()[-2:] == [f"report: {out / 'Swing.html'}", f"FMU: {out / 'Swing.fmu'}"]
     page = (out / "Swing.html").read_text()
-    inside = unpack(out / "Swing.fmu")["documentation/index.html"].decode()
+    inside = read_archive(out / "Swing.fmu")["documentation/index.html"].decode()
     assert page.startswith("<!doctype html>")
     assert inside.startswith("<!doctype html>")
     assert "formulate" in page  # timings stand in the page beside the FMU only
@@ -119,11 +119,11 @@ def test_validate_judges_a_unit_of_other_parameters_short(
 def test_a_unit_that_fails_to_run_is_a_failed_tool(swing: Path, tmp_path: Path) -> None:
     broken = tmp_path / "Swing.fmu"
     assert call("export", swing, "-o", tmp_path, "--backend", "python").exit_code == 0
-    tree = unpack(broken)
+    tree = read_archive(broken)
     script = next(
         path for path in tree if path.startswith("resources/") and path.count("/") == 1 and path.endswith(".py")
     )
-    pack(FileTree({**tree.files, script: b"raise RuntimeError('broken on purpose')\n"}), broken)
+    write_archive(FileTree({**tree.files, script: b"raise RuntimeError('broken on purpose')\n"}), broken)
     result = call("validate", broken, "--model", swing)
     assert result.exit_code == 3, result.output
     assert "Swing.fmu" in result.stderr

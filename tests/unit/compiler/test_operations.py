@@ -14,16 +14,16 @@ import sympy as sm
 from compiled_c import compile_motion, missing
 from markupsafe import escape
 
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
-from mb2fmu.compiler.lowering.sympy_rules import RULES
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
+from mb2fmu.compiler.lowering.sympy_rules import LOWERING_RULES
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.fmu.emit_c.operation_code import operation_files
+from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.model.scalar_operations import OPERATIONS, Op
 from mb2fmu.report.equation_display.mathml import MathML
 from mb2fmu.targets.matlab import matlab_files
-from mb2fmu.targets.matlab.matlab_files import FunctionPrinter
+from mb2fmu.targets.matlab.matlab_files import MatlabFunctionPrinter
 
 ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]
 POINTS = [
@@ -86,7 +86,7 @@ def test_c_is_the_operation(compiler, tmp_path) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_python_is_the_operation(batch) -> None:
-    f = evaluator(program()[0], "rhs")
+    f = make_evaluator(program()[0], "rhs")
     for point in POINTS:
         with np.errstate(all="ignore"):
             found = np.reshape(f(0.0, [padded(point)] if batch else padded(point), (), ()), -1)
@@ -97,8 +97,8 @@ def test_python_is_the_operation(batch) -> None:
 
 @pytest.mark.skipif(shutil.which("octave-cli") is None, reason="octave-cli is not installed")
 def test_matlab_is_the_operation(tmp_path) -> None:
-    fixed = "\n".join(matlab_files._read(f"runtime/{name}") for name in matlab_files._FIXED)
-    printed = FunctionPrinter(program()[0], "values").function("rhs")
+    fixed = "\n".join(matlab_files._read_fixed_file(f"runtime/{name}") for name in matlab_files._FIXED_FILES)
+    printed = MatlabFunctionPrinter(program()[0], "values").function("rhs")
     rows = "; ".join(" ".join(map(repr, padded(point))) for point in POINTS)
     loop = (
         f"points = [{rows}];\nfor k = 1:{len(POINTS)}\n  printf('%.17g\\n', values(0, points(k, :)', [], [], []));\nend"
@@ -116,7 +116,7 @@ def test_matlab_is_the_operation(tmp_path) -> None:
 def test_slopes_are_those_of_the_operation() -> None:
     """Compared with differences with 40 digits, where the operation is smooth."""
     built, labels = program()
-    f = evaluator(built, "slopes")
+    f = make_evaluator(built, "slopes")
     for point in itertools.product((-1.7, -0.6, 0.3, 0.8, 2.4), (-0.7, 0.45, 1.9)):
         with np.errstate(all="ignore"):
             found = dict(zip(labels, f(0.0, padded(point), (), ()), strict=True))
@@ -144,7 +144,7 @@ def test_laws_of_folding_hold(row) -> None:
 def test_sympys_class_is_the_operation(row) -> None:
     (kind,) = [
         kind
-        for kind in RULES
+        for kind in LOWERING_RULES
         if kind.__name__ == row.sympy and kind.__module__.startswith(("sympy.f", "sympy.c", "sympy.l"))
     ]
     symbols = sm.symbols("x y", real=True)[: row.arity]
@@ -165,4 +165,4 @@ def test_units_carry_the_code_of_what_they_use() -> None:
     for op, files in ((Op.HYPOT, ("hypot.h",)), (Op.ATAN2, ())):
         b = ProgramBuilder(Layout(states=("x", "y")))
         b.entry("rhs", ["x"], [b.binary(op, b.state(0), b.state(1))])
-        assert operation_files(b.build()) == files
+        assert list_operation_files(b.build()) == files

@@ -40,8 +40,8 @@ def test_all_units_are_listed(text):
         "with": re.search(r"- units that take prefixes from `a` to `E`: (.*)", text).group(1).split(),
         "without": re.search(r"- units without prefixes: (.*)", text).group(1).split(),
     }
-    assert listed["with"] == list(units._PREFIXED)
-    assert listed["without"] == list(units._PLAIN)
+    assert listed["with"] == list(units._PREFIXABLE_UNITS)
+    assert listed["without"] == list(units._UNPREFIXABLE_UNITS)
 
 
 def test_units_in_the_text_are_units(text):

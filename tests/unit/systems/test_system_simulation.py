@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from coupled_masses import exact
 
-from mb2fmu.fmu.runner.fmpy_instances import Log, Unit2
+from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
 from mb2fmu.pipeline.system_runs.system_run import couple
 from mb2fmu.systems import (
     CoupledSystem,
@@ -92,11 +92,11 @@ def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_pat
         system = joined(two_masses(mass_units["2"], step=0.01, order=2, passes=5))
         folder = tmp_path / str(detour)
         request = _request(system, folder)
-        log = Log(io.StringIO())
+        log = MessageLog(io.StringIO())
         slaves = []
         for k, unit in enumerate(request.units):
             wiring = request.wiring
-            instance = Unit2(dict(unit.request), log)
+            instance = Fmi2CoSimulation(dict(unit.request), log)
             inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
             outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
             slave = Slave2(instance, inputs, outputs, unit.abilities, 1)

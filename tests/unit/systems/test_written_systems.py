@@ -57,8 +57,8 @@ def joined(mass_units: Units) -> Joined:
 @pytest.fixture(scope="session")
 def written(joined: Joined, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
-    package.write_tree(FileTree({"TwoMasses.ssp": package.archived(ssp_files(joined))}), folder)
-    package.write_tree(osp_files(joined).under("TwoMasses"), folder)
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(ssp_files(joined))}), folder)
+    package.write_file_tree(osp_files(joined).move_under("TwoMasses"), folder)
     (folder / "TwoMasses_fmpy.py").write_text(fmpy_script(joined, "TwoMasses/"))
     return folder
 
@@ -112,7 +112,7 @@ def test_a_broken_structure_is_noticed(joined: Joined) -> None:
 
 
 def test_the_same_system_gives_the_same_bytes(joined: Joined) -> None:
-    assert package.archived(ssp_files(joined)) == package.archived(ssp_files(joined))
+    assert package.make_archive(ssp_files(joined)) == package.make_archive(ssp_files(joined))
 
 
 def test_the_script_gives_the_number_of_the_ideal_held_inputs(written: Path) -> None:
@@ -137,8 +137,8 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     system = two_masses(mass_units["2"])
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     joined = join(system, [read_component(name, system.source_of(name)) for name in system.names])
-    package.write_tree(FileTree({"TwoMasses.ssp": package.archived(ssp_files(joined))}), tmp_path)
-    package.write_tree(osp_files(joined).under("TwoMasses"), tmp_path)
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(ssp_files(joined))}), tmp_path)
+    package.write_file_tree(osp_files(joined).move_under("TwoMasses"), tmp_path)
     answers = ask_others(
         ["fmpy", "libcosim", "ecos"], tmp_path / "TwoMasses.ssp", tmp_path / "TwoMasses", 0.001, 1.0, ["left.x"]
     )

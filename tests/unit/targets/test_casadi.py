@@ -11,7 +11,7 @@ import pytest
 from casadi_graph import graph_function
 
 from mb2fmu import pipeline
-from mb2fmu.fmu.toolchain import compilers, host
+from mb2fmu.fmu.toolchain import compilers, host_platform
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -43,7 +43,7 @@ def check(name: str, constraints: str, folder: Path) -> None:
     generator = np.random.default_rng(7)
     for entry in ("rhs", "outputs"):
         title = f"{derivation.definition.name}_{entry}"
-        own = ca.external(title, str(folder / f"{title}{host().extension}"))
+        own = ca.external(title, str(folder / f"{title}{host_platform().extension}"))
         theirs = graph_function(derivation.program, entry)
         x = x0 + 1e-3 * generator.uniform(-1.0, 1.0, len(x0))
         at = [0.3, x, r0 + generator.uniform(-1.0, 1.0, len(r0)), p0 * generator.uniform(0.999, 1.001, len(p0))]
@@ -89,7 +89,7 @@ def test_ipopt_goes_the_way_of_casadis_own_expressions(tmp_path: Path, monkeypat
     pipeline.source_code(derivation, "casadi", tmp_path / "cart_pole_casadi")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(code.replace(".so", host().extension), "optimal_control.md", "exec"), names)
+    exec(compile(code.replace(".so", host_platform().extension), "optimal_control.md", "exec"), names)
     motion, _, effort, iterations = names["swing_up"](graph_function(derivation.program, "rhs"), ca.SX)
     assert iterations == names["iterations"]
     assert abs(effort - names["effort"]) < 1e-10 * effort
@@ -105,10 +105,10 @@ def test_the_system_s_compiler_is_taken_where_zig_is_not_installed(
 
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", there)
-    monkeypatch.setattr(compilers, "_zig", compilers._zig.__wrapped__)
+    monkeypatch.setattr(compilers, "_find_zig", compilers._find_zig.__wrapped__)
     derivation = pipeline.derive(MODELS / "simple_pendulum.py")
     pipeline.source_code(derivation, "casadi", tmp_path)
     title = f"{derivation.definition.name}_rhs"
     x, r, p = pipeline.start_values(derivation)
-    own = ca.external(title, str(tmp_path / f"{title}{host().extension}"))
+    own = ca.external(title, str(tmp_path / f"{title}{host_platform().extension}"))
     assert relative(own(0.0, x, r, p), graph_function(derivation.program, "rhs")(0.0, x, r, p)) < 1e-12

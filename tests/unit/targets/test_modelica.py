@@ -19,8 +19,8 @@ from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.fmu_build.source_targets import PRINTERS, described
 from mb2fmu.pipeline.system_runs.system_run import whole_motion
-from mb2fmu.targets.modelica.modelica_file import identifiers
-from mb2fmu.targets.modelica.modelica_printing import number
+from mb2fmu.targets.modelica.modelica_file import make_identifiers
+from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
 
 MODELS = Path(__file__).parents[3] / "models"
 ALL = sorted(MODELS.glob("*.py"))
@@ -250,12 +250,12 @@ def test_the_command_writes_the_file(tmp_path: Path) -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_read_back_to_the_same_bits(value: float) -> None:
-    assert float(number(value).strip("()")).hex() == value.hex()
+    assert float(format_modelica_number(value).strip("()")).hex() == value.hex()
 
 
 @given(st.lists(st.text(max_size=8), max_size=8, unique=True))
 def test_names_are_identifiers_and_each_stands_once(names: list[str]) -> None:
-    found = identifiers(["der", "v12", "bob.x", "bob_x", *names])
+    found = make_identifiers(["der", "v12", "bob.x", "bob_x", *names])
     assert len(set(found)) == len(found)
     assert all(re.fullmatch(r"[A-Za-z_]\w*", each, flags=re.ASCII) for each in found)
     assert not {"der", "v12"} & set(found)

@@ -19,10 +19,10 @@ from click.testing import CliRunner
 from mb2fmu import Latch, Model, pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.compiler import derivatives
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.program.program import first_memory
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.program.program import read_initial_memory
 from mb2fmu.errors import EmitError
-from mb2fmu.fmu.package import pack
+from mb2fmu.fmu.package import write_archive
 from mb2fmu.targets import SOURCE_TARGETS
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -67,7 +67,7 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
     table = np.array(rows, dtype=float)
 
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
-    pack(build.core, path)
+    write_archive(build.core, path)
     run = validation.conditions(derivation.definition)
     interface = build.interface
     states = [v.name for v in sorted(interface.of("state"), key=lambda v: v.index)]
@@ -85,7 +85,7 @@ def test_c_functions_are_those_of_the_program(tmp_path: Path) -> None:
     create.restype = ctypes.c_void_p
     model = ctypes.c_void_p(create())
     program = derivation.program
-    slopes = derivatives.jacobian(program, "rhs", ("states",))
+    slopes = derivatives.form_jacobian(program, "rhs", ("states",))
     n, m = len(program.layout.states), len(program.entries["outputs"].labels)
     generator = np.random.default_rng(5)
     _, r0, p0 = pipeline.start_values(derivation)
@@ -96,10 +96,10 @@ def test_c_functions_are_those_of_the_program(tmp_path: Path) -> None:
         inputs = [ctypes.c_double(t), *(a.ctypes.data_as(ctypes.c_void_p) for a in arrays)]
         assert library[f"{name}_set_parameters"](model, p.ctypes.data_as(ctypes.c_void_p)) == 0
         dense = np.zeros((n, n))
-        dense[slopes.rows, slopes.columns] = evaluator(slopes.program, slopes.entry)(t, x, r, p)
+        dense[slopes.rows, slopes.columns] = make_evaluator(slopes.program, slopes.entry)(t, x, r, p)
         for function, size, expected in (
-            ("derivatives", n, evaluator(program, "rhs")(t, x, r, p)),
-            ("outputs", m, evaluator(program, "outputs")(t, x, r, p)),
+            ("derivatives", n, make_evaluator(program, "rhs")(t, x, r, p)),
+            ("outputs", m, make_evaluator(program, "outputs")(t, x, r, p)),
             ("jacobian", n * n, dense.ravel()),
         ):
             result = np.empty(size)
@@ -133,10 +133,10 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
     x0, r0, p0 = pipeline.start_values(derivation)
     memory = "m.m0" if program.layout.memory else ""
     generator = np.random.default_rng(7)
-    slopes = derivatives.jacobian(program, "rhs", ("states",))
+    slopes = derivatives.form_jacobian(program, "rhs", ("states",))
     code = [f"m = {definition.name}();"]
     expected = []
-    first = first_memory(program)
+    first = read_initial_memory(program)
     for _ in range(5):
         x = x0 + generator.uniform(-0.05, 0.05, len(x0))
         r, t = r0 + generator.uniform(-1.0, 1.0, len(r0)), float(generator.uniform(0.0, 3.0))
@@ -144,8 +144,8 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
         arguments = f"{t!r}, {numbers}" + (f", {memory}" if memory else "")
         code += [f"printf('%.17g\\n', m.{name}({arguments}));" for name in ("rhs", "outputs", "jacobian")]
         dense = np.zeros(slopes.shape)
-        dense[slopes.rows, slopes.columns] = evaluator(slopes.program, slopes.entry)(t, x, r, p0, first)
-        expected += [evaluator(program, e)(t, x, r, p0, first) for e in ("rhs", "outputs")] + [dense.T.ravel()]
+        dense[slopes.rows, slopes.columns] = make_evaluator(slopes.program, slopes.entry)(t, x, r, p0, first)
+        expected += [make_evaluator(program, e)(t, x, r, p0, first) for e in ("rhs", "outputs")] + [dense.T.ravel()]
     found = np.array(octave(tmp_path, "\n".join(code)).split(), dtype=float)
     wanted = np.concatenate(expected)
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(wanted).max()))
@@ -156,7 +156,7 @@ def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
     pipeline.source_code(derivation, "matlab", tmp_path)
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
-    pack(build.core, path)
+    write_archive(build.core, path)
     name = derivation.definition.name
     text = octave(tmp_path, f"[t, x, y] = {name}_experiment(); printf('%.17g\\n', x');")
     names = [v.name for v in sorted(build.interface.of("state"), key=lambda v: v.index)]

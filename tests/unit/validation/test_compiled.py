@@ -16,7 +16,7 @@ from mechanisms import cart_with_pathways, mechanism_of, random_states
 
 import mb2fmu.validation.compiled
 from mb2fmu.errors import ToolError, ValidationError
-from mb2fmu.fmu.toolchain import load_library
+from mb2fmu.fmu.toolchain import compile_library
 from mb2fmu.mechanics.equations.equations_of_motion import (
     EquationsOfMotion,
     KinematicEquations,
@@ -261,7 +261,7 @@ def test_without_a_compiler_the_reference_is_the_same(cases, monkeypatch):
     def missing(*_):
         raise ToolError("there is no C compiler:", [])
 
-    monkeypatch.setattr("mb2fmu.validation.compiled.compiled_equations.load_library", missing)
+    monkeypatch.setattr("mb2fmu.validation.compiled.compiled_equations.compile_library", missing)
     plain = make_reference(case.definition, case.equations)
     assert fast.numeric.machine
     assert plain.numeric.machine is None
@@ -282,13 +282,13 @@ def test_the_sources_have_no_warnings(tmp_path):
 def test_compiled_libraries_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("MB2FMU_CACHE_DIR", str(tmp_path))
     sources = {"one.c": b'double one(void);\n__attribute__((visibility("default"))) double one(void) { return 1.0; }\n'}
-    load_library(sources, "one")
+    compile_library(sources, "one")
     kept = list((tmp_path / "binaries").iterdir())
-    library = load_library(sources, "one")
+    library = compile_library(sources, "one")
     assert len(kept) == 1
     assert hasattr(library, "one")
     with pytest.raises(ToolError, match="exit code"):
-        load_library({"one.c": b"double one(void) { return two; }"}, "one")
+        compile_library({"one.c": b"double one(void) { return two; }"}, "one")
 
 
 def test_slopes_at_several_instants_are_those_at_each():

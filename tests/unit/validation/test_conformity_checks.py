@@ -38,7 +38,7 @@ def errors(built, tmp_path, edit=None) -> list[str]:
     files = dict(core.files)
     files.update(edited(edit)(FileTree(files)).files if edit else {})
     path = tmp_path / "CartPole.fmu"
-    package.pack(FileTree(files), path)
+    package.write_archive(FileTree(files), path)
     found = conformity(path, derivation.definition, derivation.equations)
     return [f"{each.checker}: {each.message}" for each in found if each.severity == "error"]
 
@@ -217,7 +217,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     )
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
-    package.pack(core, path)
+    package.write_archive(core, path)
     found = conformity(path, definition, derivation.equations, redundant=redundant)
     assert any(each.severity == "error" for each in found) is fails
 

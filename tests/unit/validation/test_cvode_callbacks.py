@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.model_exchange_run import _Held, _Stepper
+from mb2fmu.fmu.runner.model_exchange_run import _ConstantInputs, _CvodeWithFailures
 
 
 class Decay:
@@ -33,11 +33,11 @@ class Decay:
     def set_time(self, time: float) -> None:
         self.time = time
 
-    def stepper(self) -> _Stepper:
+    def stepper(self) -> _CvodeWithFailures:
         nominals = lambda values, _n: values.__setitem__(0, 1.0)  # noqa: E731
-        return _Stepper(
+        return _CvodeWithFailures(
             nx=1, nz=0, get_x=self.get_x, set_x=self.set_x, get_dx=self.get_dx, get_z=lambda *_: None,
-            get_nominals=nominals, set_time=self.set_time, input=_Held(), startTime=0.0, relativeTolerance=1e-9,
+            get_nominals=nominals, set_time=self.set_time, input=_ConstantInputs(), startTime=0.0, relativeTolerance=1e-9,
             maxNumSteps=10_000,
         )  # fmt: skip
 

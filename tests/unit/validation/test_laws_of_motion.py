@@ -14,8 +14,8 @@ from declared_constraints import falling_body, swinging_director
 from scipy.integrate import solve_ivp
 from strangers import STRANGERS
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.model import Model, ModelDefinition, check_model
@@ -92,8 +92,8 @@ def run_of(mechanism: Mechanism) -> Run:
     applying = [
         method for method, applies in formulations.check_all_formulations(mechanism).items() if applies.is_applicable
     ]
-    program = lower(formulations.formulate(mechanism, applying[0]))
-    rhs, outputs, speeds = (evaluator(program, entry) for entry in ("rhs", "outputs", "dependent_speeds"))
+    program = lower_to_program(formulations.formulate(mechanism, applying[0]))
+    rhs, outputs, speeds = (make_evaluator(program, entry) for entry in ("rhs", "outputs", "dependent_speeds"))
     p = tuple(float(each.value) for each in d.parameters if not each.calculated)
     r = tuple(each.start for each in d.inputs)
     independent = range(len(d.speeds)) if mechanism.holonomic else mechanism.u_independent

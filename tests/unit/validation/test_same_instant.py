@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.events import freeze, switches_of
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.events import freeze_switches, list_switches
 from mb2fmu.validation.modes.shared_holding_forces import holding
 
 t = lines.t
@@ -74,13 +74,13 @@ def test_any_two_share_in_proportion_to_what_they_hold(first, second, one, other
     frozen, names = shared()
     m = [0.0] * len(names)
     p = (first, one, second, other, pull)
-    factors = evaluator(frozen, "surfaces")(0.0, [0.0, 0.0], (), p, m)[-2:]
+    factors = make_evaluator(frozen, "surfaces")(0.0, [0.0, 0.0], (), p, m)[-2:]
     size = np.hypot(first, second)
     parts = {"v": max(one, 1e-3 * size / first), "2*v": max(other, 1e-3 * size / second)}
     whole = first * parts["v"] + second * parts["2*v"]
     for name, factor in zip(names, factors, strict=True):
         assert factor == pytest.approx(pull * parts[name] / whole, rel=1e-8, abs=1e-14)
-    assert evaluator(frozen, "rhs")(0.0, [0.0, 0.0], (), p, m)[1] == pytest.approx(0.0, abs=1e-14 * whole)
+    assert make_evaluator(frozen, "rhs")(0.0, [0.0, 0.0], (), p, m)[1] == pytest.approx(0.0, abs=1e-14 * whole)
     B = -np.array([[first, second], [2 * first, 2 * second]])
     own = holding(B, -pull * np.array([1.0, 2.0]), np.array([one, other]))
     assert own == pytest.approx([pull * parts["v"] / whole, pull * parts["2*v"] / whole], rel=1e-8, abs=1e-14)
@@ -96,8 +96,8 @@ def shared():
         model, *_ = particle(0.0, 0.0, lambda _, v: pull - F * sticking_sign(v, f) - G * sticking_sign(v, g))
         for symbol in (F, f, G, g, pull):
             model.parameter(symbol, 1.5)
-        frozen = freeze(derive(model).program)
-        _SHARED.append((frozen, [switch.name for switch in switches_of(frozen)]))
+        frozen = freeze_switches(derive(model).program)
+        _SHARED.append((frozen, [switch.name for switch in list_switches(frozen)]))
     return _SHARED[0]
 
 

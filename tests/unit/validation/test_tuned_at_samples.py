@@ -12,7 +12,7 @@ from event_models import particle
 from mechanisms import mechanism_of
 
 from mb2fmu import Model, export
-from mb2fmu.fmu.package import unpack
+from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
@@ -47,7 +47,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     definition, made = yardstick
     moved = made.moved
     unit = export(sampled(), tmp_path, fmi=fmi).path
-    description = read_description(unpack(unit))
+    description = read_description(read_archive(unit))
     run = conditions(definition)
     told = as_set(moved.reference.conditions, run, definition, settable_names(description))
     chance = choose_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)

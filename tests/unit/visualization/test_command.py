@@ -60,9 +60,9 @@ def test_a_unit_moves_as_its_model_does(folder):
 
 
 def test_a_unit_that_does_not_say_what_it_looks_like_needs_a_model(folder, tmp_path):
-    tree = package.unpack(folder / "Swing.fmu")
+    tree = package.read_archive(folder / "Swing.fmu")
     bare = tmp_path / "bare.fmu"
-    package.pack(FileTree({path: tree[path] for path in tree if path != visualization.FILE}), bare)
+    package.write_archive(FileTree({path: tree[path] for path in tree if path != visualization.FILE}), bare)
     with pytest.raises(PackageError, match=r"does not say what it looks like[\s\S]*--model MODEL.py"):
         pipeline.animate(bare)
     drawing, _ = pipeline.animate(bare, model=folder / "swing.py")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mb2fmu import visualization
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Block, Layout, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.scalar_operations import OPERATIONS, Op
@@ -117,7 +117,7 @@ def test_pages_compute_what_numpy_does(tmp_path: Path) -> None:
     assert told, done.stderr[-2000:]
     rows = json.loads(html.unescape(told[1]))
     for (case, (program, x)), (points, remembered) in zip(made.items(), rows, strict=True):
-        wanted = evaluator(program, "points")(0.125, x, (), PARAMETERS)
+        wanted = make_evaluator(program, "points")(0.125, x, (), PARAMETERS)
         numbers = np.array([float(value) for value in points])
         assert np.all(np.isfinite(wanted)), case
         tolerance = 5e-7 if case == "operations" else 1e-9  # erf is a fit there

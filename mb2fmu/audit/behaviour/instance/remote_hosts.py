@@ -109,13 +109,13 @@ def _program(target: str) -> Path:
     Raises:
         ToolError: If it cannot be compiled.
     """
-    from mb2fmu.temporary_files import work_folder
+    from mb2fmu.temporary_files import make_work_folder
 
     # "native" alone means this very processor, whose newest instructions valgrind does not know.
     words = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
     place = _cache() / f"remote_host-{_digest(SOURCE.read_bytes() + ' '.join(words).encode())}.exe"
     if not place.exists():
-        with work_folder("compile the host of the unit", place.parent) as folder:
+        with make_work_folder("compile the host of the unit", place.parent) as folder:
             made = folder / place.name
             command = [sys.executable, "-I", "-m", "ziglang", "cc", *words, str(SOURCE), "-o", str(made)]
             _done([*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the unit is not compiled")
@@ -129,11 +129,11 @@ def _prefix(launcher: str, version: str) -> Path:
     Raises:
         ToolError: If wine cannot do it.
     """
-    from mb2fmu.temporary_files import work_folder
+    from mb2fmu.temporary_files import make_work_folder
 
     place = _cache() / f"wine-{_digest(version.encode())}"
     if not place.exists():
-        with work_folder("set wine up", place.parent) as folder:
+        with make_work_folder("set wine up", place.parent) as folder:
             made = folder / "prefix"
             _done([launcher, "cmd", "/c", "exit"], _settings(made, folder), "wine does not set itself up")
             server = Path(launcher).with_name("wineserver64")

@@ -27,7 +27,7 @@ from mb2fmu.audit.description.archive_rules import Archive
 from mb2fmu.audit.description.description_records import Description
 from mb2fmu.audit.findings import Observation
 from mb2fmu.audit.recorded_reference import Recorded
-from mb2fmu.temporary_files import work_folder
+from mb2fmu.temporary_files import make_work_folder
 
 _FOLDERS = {
     ("Linux", "x86_64"): ("linux64", "x86_64-linux", ".so"),
@@ -176,7 +176,7 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
             trial.skipped.append(f"{kind}: {why}; only its description was judged")
     if not members:
         return trial
-    with work_folder("run the unit") as scratch:
+    with make_work_folder("run the unit") as scratch:
         tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
         base = {
             "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "tool": tool,

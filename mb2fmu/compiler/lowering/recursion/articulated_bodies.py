@@ -13,23 +13,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
-from mb2fmu.compiler.lowering.recursion.joint_spaces import Direction, JointSpace
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedForces, inertia_force
-from mb2fmu.compiler.lowering.recursion.link_inertia import regrouped
+from mb2fmu.compiler.lowering.recursion.joint_spaces import JointMotionSubspace, MotionDirection
+from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
+from mb2fmu.compiler.lowering.recursion.link_inertia import regroup_inertias
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
-    Inertia,
-    Spatial,
-    felt_alone,
-    force_to_parent,
-    from_rows,
-    inertia_to_parent,
-    motion_from_parent,
+    SpatialInertia,
+    SpatialVector,
+    form_link_spatial_inertia,
+    make_spatial_inertia,
+    shift_force_to_parent,
+    shift_inertia_to_parent,
+    shift_motion_to_link,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Eliminated:
+class EliminatedDirection:
     """One eliminated direction of a joint.
 
     Attributes:
@@ -38,7 +38,7 @@ class Eliminated:
         ratios: Inertia between it and every component, over that along it.
     """
 
-    direction: Direction
+    direction: MotionDirection
     inverse: int
     ratios: tuple[int, ...]
 
@@ -53,33 +53,35 @@ class ArticulatedBodies:
         geared: Links that only add inertia and force along a joint.
     """
 
-    def __init__(self, kinematics: LinkKinematics, loads: AppliedForces, n: int, geared: Sequence[int] = ()) -> None:
+    def __init__(
+        self, kinematics: LinkKinematics, loads: AppliedLinkForces, n: int, geared: Sequence[int] = ()
+    ) -> None:
         self._k = kinematics
         self._g = kinematics.algebra
         self._loads = loads
         links = kinematics.recursion.links
         self._links = [i for i, link in enumerate(links) if link.massive and i > 0 and i not in geared]
-        self._inertia, self._force = _along_speeds(kinematics, loads, n, geared)
+        self._inertia, self._force = _project_geared_links(kinematics, loads, n, geared)
         self._spaces = {i: self._space(i, links[i].name) for i in self._links}
-        self._rigid = regrouped(kinematics, self._links)
-        self._bias: dict[int, Spatial] = {}
-        self._eliminated: dict[int, list[Eliminated]] = {}
+        self._rigid = regroup_inertias(kinematics, self._links)
+        self._bias: dict[int, SpatialVector] = {}
+        self._eliminated: dict[int, list[EliminatedDirection]] = {}
 
-    def _space(self, link: int, name: str) -> JointSpace:
+    def _space(self, link: int, name: str) -> JointMotionSubspace:
         """Return the joint's motion subspace, geared where a rotor's inertia acts on one of its speeds."""
         joint = self._k.joint(link)
-        return JointSpace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
+        return JointMotionSubspace(self._g, joint, name, geared=any(j in self._inertia for j in joint.columns))
 
     def accelerations(self, forces: Mapping[int, int]) -> dict[int, int]:
         """Return speed → u', for generalized forces that are added in the rows of some speeds."""
         self._eliminate()
         g, k = self._g, self._k
         through = self._forces_inwards(forces)
-        motions: dict[int, Spatial] = {0: (g.null, g.null)}
+        motions: dict[int, SpatialVector] = {0: (g.null, g.null)}
         result: dict[int, int] = {}
         for link in self._links:
             parent = k.recursion.links[link].parent
-            carried = motion_from_parent(g, k.joint(link), motions[parent])
+            carried = shift_motion_to_link(g, k.joint(link), motions[parent])
             motion = [*carried[0], *carried[1]]
             w = [self._along(one, force, motion) for one, force in zip(*through[link], strict=True)]
             motions[link] = ((motion[0], motion[1], motion[2]), (motion[3], motion[4], motion[5]))
@@ -87,7 +89,7 @@ class ArticulatedBodies:
             result |= dict(zip(space.speeds, space.speeds_from(w), strict=True))
         return result
 
-    def _along(self, one: Eliminated, force: int, motion: list[int]) -> int:
+    def _along(self, one: EliminatedDirection, force: int, motion: list[int]) -> int:
         """Return the acceleration along a direction; ``motion`` grows by it."""
         g, b = self._g, self._g.b
         unit = one.direction.unit
@@ -102,7 +104,7 @@ class ArticulatedBodies:
         motion[unit] = total
         return w
 
-    def _forces_inwards(self, forces: Mapping[int, int]) -> dict[int, tuple[list[Eliminated], list[int]]]:
+    def _forces_inwards(self, forces: Mapping[int, int]) -> dict[int, tuple[list[EliminatedDirection], list[int]]]:
         """Return the directions of each link, innermost first, and the remaining force along each."""
         g, b, k = self._g, self._g.b, self._k
         felt: dict[int, list[int]] = {}
@@ -126,17 +128,17 @@ class ArticulatedBodies:
             result[link] = (eliminated, left)
             parent = k.recursion.links[link].parent
             if parent > 0:
-                carried = force_to_parent(
+                carried = shift_force_to_parent(
                     g, k.joint(link), ((force[0], force[1], force[2]), (force[3], force[4], force[5]))
                 )
                 old = felt.get(parent, [g.zero] * 6)
                 felt[parent] = [b.add(x, y) for x, y in zip(old, (*carried[0], *carried[1]), strict=True)]
         return result
 
-    def bias(self, link: int) -> Spatial:
+    def bias(self, link: int) -> SpatialVector:
         """Return the inertia force at u' = 0 less the applied force."""
         if link not in self._bias:
-            inertia = inertia_force(self._k, link, self._rigid[link])
+            inertia = link_inertia_force(self._k, link, self._rigid[link])
             applied = self._loads.on(link)
             self._bias[link] = (self._g.sub(inertia[0], applied[0]), self._g.sub(inertia[1], applied[1]))
         return self._bias[link]
@@ -146,9 +148,9 @@ class ArticulatedBodies:
         g, k = self._g, self._k
         if self._eliminated:
             return
-        felt: dict[int, Inertia] = {}
+        felt: dict[int, SpatialInertia] = {}
         for link in reversed(self._links):
-            inertia = felt_alone(g, self._rigid[link])
+            inertia = form_link_spatial_inertia(g, self._rigid[link])
             if link in felt:
                 inertia = felt.pop(link).plus(inertia, g)
             rows = inertia.rows(g)
@@ -159,10 +161,12 @@ class ArticulatedBodies:
             self._eliminated[link] = eliminated[::-1]
             parent = k.recursion.links[link].parent
             if parent > 0:
-                carried = inertia_to_parent(g, k.joint(link), from_rows(rows))
+                carried = shift_inertia_to_parent(g, k.joint(link), make_spatial_inertia(rows))
                 felt[parent] = felt[parent].plus(carried, g) if parent in felt else carried
 
-    def _eliminated_from(self, rows: list[list[int]], direction: Direction, rotor: int, link: int) -> Eliminated:
+    def _eliminated_from(
+        self, rows: list[list[int]], direction: MotionDirection, rotor: int, link: int
+    ) -> EliminatedDirection:
         """Remove a direction from an inertia, in place; ``rotor`` acts along its speed alone."""
         g, b = self._g, self._g.b
         unit = direction.unit
@@ -176,11 +180,11 @@ class ArticulatedBodies:
             for j in range(i + 1):
                 left = g.zero if unit in (i, j) else b.sub(rows[i][j], b.mul(ratios[i], column[j]))
                 rows[i][j] = rows[j][i] = left
-        return Eliminated(direction, inverse, tuple(ratios))
+        return EliminatedDirection(direction, inverse, tuple(ratios))
 
 
-def _along_speeds(
-    kinematics: LinkKinematics, loads: AppliedForces, n: int, geared: Sequence[int]
+def _project_geared_links(
+    kinematics: LinkKinematics, loads: AppliedLinkForces, n: int, geared: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Return inertia and force of geared links in the rows of their speeds."""
     if not geared:

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedForces, inertia_force
-from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia, outer, regrouped
-from mb2fmu.compiler.lowering.recursion.link_kinematics import Joint, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.spatial_algebra import Spatial, force_to_parent, motion_from_parent
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Algebra
+from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
+from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia, outer_product, regroup_inertias
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
+from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
+    SpatialVector,
+    shift_force_to_parent,
+    shift_motion_to_link,
+)
+from mb2fmu.compiler.lowering.recursion.vector_nodes import VectorNodeAlgebra
 
 
 class CompositeBodies:
@@ -29,7 +33,7 @@ class CompositeBodies:
     """
 
     def __init__(
-        self, kinematics: LinkKinematics, loads: AppliedForces, n: int, only: Sequence[int] | None = None
+        self, kinematics: LinkKinematics, loads: AppliedLinkForces, n: int, only: Sequence[int] | None = None
     ) -> None:
         self._k = kinematics
         self._g = kinematics.algebra
@@ -37,7 +41,7 @@ class CompositeBodies:
         self._n = n
         massive = [i for i, link in enumerate(kinematics.recursion.links) if link.massive and i > 0]
         self._links = massive if only is None else sorted(only)
-        self._rigid = regrouped(kinematics, self._links)
+        self._rigid = regroup_inertias(kinematics, self._links)
 
     def mass_matrix(self) -> list[int]:
         """Return the lower triangle of M, row by row."""
@@ -46,28 +50,28 @@ class CompositeBodies:
         composite = dict(self._rigid)
         for link in reversed(self._links):
             for i, column in k.joint(link).columns.items():
-                force = _momentum(g, composite[link], column)
+                force = _spatial_momentum(g, composite[link], column)
                 for j, other in k.joint(link).columns.items():
                     if j <= i:
-                        entries[i, j] = b.add(entries[i, j], _power(g, other, force))
+                        entries[i, j] = b.add(entries[i, j], _joint_power(g, other, force))
                 self._towards_ground(link, i, force, entries)
             parent = k.recursion.links[link].parent
             if parent > 0:
-                carried = _to_parent(g, k.joint(link), composite[link])
+                carried = _shift_inertia_to_parent(g, k.joint(link), composite[link])
                 composite[parent] = composite[parent].plus(carried, g)
         return [entries[i, j] for i in range(self._n) for j in range(i + 1)]
 
-    def _towards_ground(self, link: int, i: int, force: Spatial, entries: dict[tuple[int, int], int]) -> None:
+    def _towards_ground(self, link: int, i: int, force: SpatialVector, entries: dict[tuple[int, int], int]) -> None:
         """Add the products of a column's force with the columns of all links before it."""
         g, b, k = self._g, self._g.b, self._k
         while True:
             joint = k.joint(link)
-            force = force_to_parent(g, joint, force)
+            force = shift_force_to_parent(g, joint, force)
             link = k.recursion.links[link].parent
             if link <= 0:
                 return
             for j, column in k.joint(link).columns.items():
-                power = _power(g, column, force)
+                power = _joint_power(g, column, force)
                 power = b.add(power, power) if i == j else power
                 place = (max(i, j), min(i, j))
                 entries[place] = b.add(entries[place], power)
@@ -85,17 +89,17 @@ class CompositeBodies:
             generalized: Generalized forces that act beside the loads, one node per speed, or none.
         """
         g, k = self._g, self._k
-        motions: dict[int, Spatial] = {0: (g.null, g.null)}
+        motions: dict[int, SpatialVector] = {0: (g.null, g.null)}
 
-        def wanted(link: int) -> Spatial:
+        def wanted(link: int) -> SpatialVector:
             """Return the acceleration of a link; it is kept for the links after it."""
             joint = k.joint(link)
-            angular, linear = motion_from_parent(g, joint, motions[k.recursion.links[link].parent])
+            angular, linear = shift_motion_to_link(g, joint, motions[k.recursion.links[link].parent])
             for j, column in joint.columns.items():
                 angular = g.add(angular, g.scale(u_dot[j], column[0]))
                 linear = g.add(linear, g.scale(u_dot[j], column[1]))
             motions[link] = (angular, linear)
-            taken, left = _momentum(g, self._rigid[link], motions[link]), self._left_to_accelerate(link)
+            taken, left = _spatial_momentum(g, self._rigid[link], motions[link]), self._left_to_accelerate(link)
             return g.sub(taken[0], left[0]), g.sub(taken[1], left[1])
 
         needed = {link: wanted(link) for link in self._links}
@@ -105,23 +109,23 @@ class CompositeBodies:
         """Return the generalized forces that hold the weights."""
         g, k = self._g, self._k
 
-        def weight(link: int) -> Spatial:
+        def weight(link: int) -> SpatialVector:
             upwards, rigid = k.against_gravity(k.axes(link)), self._rigid[link]
             return g.cross(rigid.first, upwards), g.scale(rigid.mass, upwards)
 
         return self._along_speeds(weight, ())
 
-    def _left_to_accelerate(self, link: int) -> Spatial:
+    def _left_to_accelerate(self, link: int) -> SpatialVector:
         """Return the loads on a link less its inertia force at u' = 0."""
         g = self._g
-        inertia, applied = inertia_force(self._k, link, self._rigid[link]), self._loads.on(link)
+        inertia, applied = link_inertia_force(self._k, link, self._rigid[link]), self._loads.on(link)
         return g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1])
 
-    def _along_speeds(self, on: Callable[[int], Spatial], generalized: Sequence[int]) -> list[int]:
+    def _along_speeds(self, on: Callable[[int], SpatialVector], generalized: Sequence[int]) -> list[int]:
         """Return generalized forces (or zeros) plus the powers of forces on links, passed on towards the ground."""
         g, b, k = self._g, self._g.b, self._k
         result = list(generalized) or [g.zero] * self._n
-        felt: dict[int, Spatial] = {}
+        felt: dict[int, SpatialVector] = {}
         for link in reversed(self._links):
             force = on(link)
             if link in felt:
@@ -129,40 +133,40 @@ class CompositeBodies:
                 force = (g.add(old[0], force[0]), g.add(old[1], force[1]))
             joint = k.joint(link)
             for j, column in joint.columns.items():
-                result[j] = b.add(result[j], _power(g, column, force))
+                result[j] = b.add(result[j], _joint_power(g, column, force))
             parent = k.recursion.links[link].parent
             if parent > 0:
-                carried = force_to_parent(g, joint, force)
+                carried = shift_force_to_parent(g, joint, force)
                 old = felt.get(parent, (g.null, g.null))
                 felt[parent] = (g.add(old[0], carried[0]), g.add(old[1], carried[1]))
         return result
 
 
-def _power(g: Algebra, column: Spatial, force: Spatial) -> int:
+def _joint_power(g: VectorNodeAlgebra, column: SpatialVector, force: SpatialVector) -> int:
     """Return ω · torque + v · force: a joint's column times a spatial force, the generalized force of that column."""
     return g.b.add(g.dot(column[0], force[0]), g.dot(column[1], force[1]))
 
 
-def _momentum(g: Algebra, inertia: RigidInertia, motion: Spatial) -> Spatial:
+def _spatial_momentum(g: VectorNodeAlgebra, inertia: RigidInertia, motion: SpatialVector) -> SpatialVector:
     """Return inertia times a motion."""
     angular, linear = motion
     push = g.add(g.scale(inertia.mass, linear), g.cross(angular, inertia.first))
     return g.add(g.apply(inertia.rotational(g), angular), g.cross(inertia.first, linear)), push
 
 
-def _to_parent(g: Algebra, joint: Joint, inertia: RigidInertia) -> RigidInertia:
+def _shift_inertia_to_parent(g: VectorNodeAlgebra, joint: LinkJointMotion, inertia: RigidInertia) -> RigidInertia:
     """Return a composite body about its parent's origin: P_r = C P Cᵀ + r hᵀ + h rᵀ + m r rᵀ."""
     nothing = (g.null, g.null, g.null)
     if not joint.moves:
         # only the turning is the parent's: what is left of P counts, as a pure moment of inertia
-        second = g.rotate_symmetric(joint.rotation, inertia.second) if joint.spins else nothing
+        second = g.rotate_symmetric(joint.rotation, inertia.second) if joint.inherits_rotation else nothing
         return RigidInertia(g.zero, g.null, second)
     r = joint.position
-    if not joint.spins:
-        return RigidInertia(inertia.mass, g.scale(inertia.mass, r), outer(g.scale(inertia.mass, r), r, g))
+    if not joint.inherits_rotation:
+        return RigidInertia(inertia.mass, g.scale(inertia.mass, r), outer_product(g.scale(inertia.mass, r), r, g))
     first = g.apply(joint.rotation, inertia.first)
     second = g.rotate_symmetric(joint.rotation, inertia.second)
     half = g.add(first, g.scale(g.b.mul(g.b.constant(0.5), inertia.mass), r))
-    mixed = outer(half, r, g)
+    mixed = outer_product(half, r, g)
     second = g.add_matrices(second, g.add_matrices(mixed, g.transpose(mixed)))
     return RigidInertia(inertia.mass, g.add(first, g.scale(inertia.mass, r)), second)

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.lowering.recursion.link_kinematics import Joint
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Algebra
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion
+from mb2fmu.compiler.lowering.recursion.vector_nodes import VectorNodeAlgebra
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 
-_CRAMER = 3  # blocks of B up to this size are inverted by cofactors: no pivot is chosen, none can be wrong
+_MAX_CRAMER_SIZE = 3  # blocks of B up to this size are inverted by cofactors: no pivot is chosen, none can be wrong
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class MotionDirection:
     """A direction of motion: six components; ``unit`` is the index of the only non-zero one, if it is 1."""
 
     components: tuple[int, ...]
     unit: int | None
 
 
-class JointSpace:
+class JointMotionSubspace:
     """Directions of one joint, and the relation between their components w and the speeds.
 
     Args:
@@ -35,7 +35,7 @@ class JointSpace:
         geared: Inertia acts along the speed itself: directions are the columns as they stand.
     """
 
-    def __init__(self, g: Algebra, joint: Joint, name: str, *, geared: bool = False) -> None:
+    def __init__(self, g: VectorNodeAlgebra, joint: LinkJointMotion, name: str, *, geared: bool = False) -> None:
         self._g = g
         self._name = name
         self.speeds = sorted(joint.columns)
@@ -45,9 +45,9 @@ class JointSpace:
         if len(rows) == len(columns) and not geared:
             self._B = [[column[i] for column in columns] for i in rows]
             units = (tuple(g.one if i == k else g.zero for i in range(6)) for k in rows)
-            self.directions = [Direction(unit, k) for unit, k in zip(units, rows, strict=True)]
+            self.directions = [MotionDirection(unit, k) for unit, k in zip(units, rows, strict=True)]
         else:
-            self.directions = [Direction(column, None) for column in columns]
+            self.directions = [MotionDirection(column, None) for column in columns]
 
     def speeds_from(self, w: Sequence[int]) -> list[int]:
         """Return u, or u', for given w: B u = w."""
@@ -63,18 +63,18 @@ class JointSpace:
         """Solve for the speeds of a joint: block by block by Cramer's rule, or all together if a block is large."""
         n = len(right)
         result = [self._g.zero] * n
-        for rows, columns in _blocks(matrix, self._g.zero):
+        for rows, columns in _find_diagonal_blocks(matrix, self._g.zero):
             block = [[matrix[i][j] for j in columns] for i in rows]
             values = [right[i] for i in rows]
-            if len(rows) != len(columns) or len(rows) > _CRAMER:
+            if len(rows) != len(columns) or len(rows) > _MAX_CRAMER_SIZE:
                 return LinearSystem(self._g.b, matrix, f"the speeds of the joint of {self._name}").solve(right)
             name = f"the speeds of the joint of {self._name}"
-            for j, value in zip(columns, _cramer(self._g, block, values, name), strict=True):
+            for j, value in zip(columns, _solve_by_cramer(self._g, block, values, name), strict=True):
                 result[j] = value
         return result
 
 
-def _blocks(matrix: list[list[int]], zero: int) -> list[tuple[list[int], list[int]]]:
+def _find_diagonal_blocks(matrix: list[list[int]], zero: int) -> list[tuple[list[int], list[int]]]:
     """Return rows and columns of the diagonal blocks."""
     left = set(range(len(matrix)))
     found = []
@@ -92,7 +92,7 @@ def _blocks(matrix: list[list[int]], zero: int) -> list[tuple[list[int], list[in
     return found
 
 
-def _cramer(g: Algebra, m: list[list[int]], right: list[int], name: str) -> list[int]:
+def _solve_by_cramer(g: VectorNodeAlgebra, m: list[list[int]], right: list[int], name: str) -> list[int]:
     """Return the solution of one to three equations by cofactors."""
     b = g.b
     if len(m) == 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from mb2fmu.compiler.lowering.recursion.link_inertia import RigidInertia
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
-from mb2fmu.compiler.lowering.recursion.spatial_algebra import Spatial
+from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
 from mb2fmu.mechanics.equations.link_recursion import (
     Components,
@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
 )
 
 
-def inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) -> Spatial:
+def link_inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) -> SpatialVector:
     """Return the rate of momentum of a link at u' = 0 without gravity, about its origin, in its axes.
 
     With Ω = α̂0 + ω̂²: f = m a0 + Ω h, and n = h × a0 + ∫ r × Ω r dm, whose x component is (Ω P)_zy − (Ω P)_yz.
@@ -37,7 +37,7 @@ def inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) 
     return g.add((torque[0], torque[1], torque[2]), g.cross(inertia.first, a)), force
 
 
-class AppliedForces:
+class AppliedLinkForces:
     """All loads of a recursion, per link, about the links' origins, in their axes; gravity is not among them.
 
     Args:
@@ -48,9 +48,9 @@ class AppliedForces:
         self._k = kinematics
         self._g = kinematics.algebra
         self._pathways: dict[int, tuple[int, int, list[Vector]]] = {}
-        self._forces: dict[int, Spatial] | None = None
+        self._forces: dict[int, SpatialVector] | None = None
 
-    def on(self, link: int) -> Spatial:
+    def on(self, link: int) -> SpatialVector:
         """Return (torque, force) on a link."""
         if self._forces is None:
             self._forces = {}
@@ -71,15 +71,15 @@ class AppliedForces:
         directions = []
         places = [self._k.recursion.points[point] for point in points]
         for start, end in itertools.pairwise(places):
-            gap = g.sub(point_position(self._k, end), point_position(self._k, start))
-            opening = g.sub(point_velocity(self._k, end), point_velocity(self._k, start))
+            gap = g.sub(attachment_position(self._k, end), attachment_position(self._k, start))
+            opening = g.sub(attachment_velocity(self._k, end), attachment_velocity(self._k, start))
             size = b.power(g.dot(gap, gap), b.constant(0.5))
             direction = g.scale(b.div(g.one, size), gap)
             length, rate = b.add(length, size), b.add(rate, g.dot(direction, opening))
             directions.append(direction)
         return length, rate, directions
 
-    def _apply(self, load: LinkLoad, forces: dict[int, Spatial]) -> None:
+    def _apply(self, load: LinkLoad, forces: dict[int, SpatialVector]) -> None:
         """Add a load to the spatial forces of the links that it acts on, in their own axes."""
         g, k = self._g, self._k
         match load:
@@ -107,25 +107,25 @@ class AppliedForces:
             total = self._g.add(total, self._k.turned(frame, self._k.lower(components), axes))
         return total
 
-    def _push(self, forces: dict[int, Spatial], at: LinkAttachment, force: Vector) -> None:
+    def _push(self, forces: dict[int, SpatialVector], at: LinkAttachment, force: Vector) -> None:
         """Apply a force at a point of a link, with its moment about the link's origin; skip the ground."""
         if at.link > 0:
             self._add(forces, at.link, (self._g.cross(self._k.place(at), force), force))
 
-    def _add(self, forces: dict[int, Spatial], link: int, force: Spatial) -> None:
+    def _add(self, forces: dict[int, SpatialVector], link: int, force: SpatialVector) -> None:
         """Add a torque and a force to what already acts on a link."""
         old = forces.get(link, (self._g.null, self._g.null))
         forces[link] = (self._g.add(old[0], force[0]), self._g.add(old[1], force[1]))
 
 
-def point_position(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
+def attachment_position(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
     """Return the position from O, m, in N."""
     g = kinematics.algebra
     arm = g.apply(kinematics.relative(0, kinematics.axes(at.link)), kinematics.place(at))
     return g.add(kinematics.position(at.link), arm)
 
 
-def point_velocity(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
+def attachment_velocity(kinematics: LinkKinematics, at: LinkAttachment) -> Vector:
     """Return the velocity in N, m/s, in N's components."""
     g, axes = kinematics.algebra, kinematics.axes(at.link)
     swing = g.cross(kinematics.omega(axes), kinematics.place(at))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Algebra, Matrix, Vector
+from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, Vector, VectorNodeAlgebra
 from mb2fmu.mechanics.equations.link_recursion import LinkBody
 
 
@@ -26,13 +26,13 @@ class RigidInertia:
     first: Vector
     second: Matrix
 
-    def plus(self, other: RigidInertia, g: Algebra) -> RigidInertia:
+    def plus(self, other: RigidInertia, g: VectorNodeAlgebra) -> RigidInertia:
         """Return the sum of both inertias."""
         return RigidInertia(
             g.b.add(self.mass, other.mass), g.add(self.first, other.first), g.add_matrices(self.second, other.second)
         )
 
-    def rotational(self, g: Algebra) -> Matrix:
+    def rotational(self, g: VectorNodeAlgebra) -> Matrix:
         """Return J = tr(P) 1 − P."""
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self.second
         b = g.b
@@ -43,36 +43,36 @@ class RigidInertia:
         )
 
 
-def rigid_inertias(kinematics: LinkKinematics) -> dict[int, RigidInertia]:
+def form_rigid_inertias(kinematics: LinkKinematics) -> dict[int, RigidInertia]:
     """Return the rigid inertia of each massive link, without regrouping."""
     g = kinematics.algebra
     inertias: dict[int, RigidInertia] = {}
     for body in kinematics.recursion.bodies:
-        one = of_body(body, kinematics)
+        one = form_body_inertia(body, kinematics)
         link = body.masscenter.link
         inertias[link] = inertias[link].plus(one, g) if link in inertias else one
     return inertias
 
 
-def of_body(body: LinkBody, kinematics: LinkKinematics) -> RigidInertia:
+def form_body_inertia(body: LinkBody, kinematics: LinkKinematics) -> RigidInertia:
     """Return the inertia of one body about its link's origin."""
     g, b = kinematics.algebra, kinematics.b
     mass = kinematics.walker.lower([body.mass])[0]
     place = kinematics.place(body.masscenter)
     first = g.scale(mass, place)
-    second = outer(first, place, g)
+    second = outer_product(first, place, g)
     if body.inertia is not None:
-        about_center = g.rotate_symmetric(kinematics.fixed(body.frame), _second_moments(body.inertia, kinematics))
+        about_center = g.rotate_symmetric(kinematics.fixed(body.frame), _second_moment_matrix(body.inertia, kinematics))
         second = g.add_matrices(second, about_center)
     return RigidInertia(b.add(mass, g.zero), first, second)
 
 
-def outer(x: Vector, y: Vector, g: Algebra) -> Matrix:
+def outer_product(x: Vector, y: Vector, g: VectorNodeAlgebra) -> Matrix:
     """Return X yᵀ."""
     return (g.scale(x[0], y), g.scale(x[1], y), g.scale(x[2], y))
 
 
-def _second_moments(inertia: sm.ImmutableMatrix, kinematics: LinkKinematics) -> Matrix:
+def _second_moment_matrix(inertia: sm.ImmutableMatrix, kinematics: LinkKinematics) -> Matrix:
     """Return P = tr(J)/2 1 − J."""
     b = kinematics.b
     entries = kinematics.walker.lower(inertia)
@@ -83,15 +83,15 @@ def _second_moments(inertia: sm.ImmutableMatrix, kinematics: LinkKinematics) -> 
     return rows
 
 
-def regrouped(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidInertia]:
+def regroup_inertias(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidInertia]:
     """Return inertias in which parts that a joint cannot distinguish from its parent's inertia are moved there."""
     g = kinematics.algebra
-    inertias = rigid_inertias(kinematics)
+    inertias = form_rigid_inertias(kinematics)
     none = RigidInertia(g.zero, g.null, (g.null, g.null, g.null))
     result = {link: inertias.get(link, none) for link in links}
     for link in sorted(links, reverse=True):
         parent = kinematics.recursion.links[link].parent
-        moved = _movable(link, result[link], kinematics)
+        moved = _split_movable_inertia(link, result[link], kinematics)
         if moved is None:
             continue
         result[link], given = moved
@@ -100,27 +100,33 @@ def regrouped(kinematics: LinkKinematics, links: list[int]) -> dict[int, RigidIn
     return result
 
 
-def _movable(link: int, inertia: RigidInertia, kinematics: LinkKinematics) -> tuple[RigidInertia, RigidInertia] | None:
+def _split_movable_inertia(
+    link: int, inertia: RigidInertia, kinematics: LinkKinematics
+) -> tuple[RigidInertia, RigidInertia] | None:
     """Return the part that stays, and the part for the parent, about its origin in its axes."""
     g, joint = kinematics.algebra, kinematics.joint(link)
-    if not (joint.spins and joint.moves):
+    if not (joint.inherits_rotation and joint.moves):
         return None
-    angular = [column[0] for column in joint.columns.values() if not g.is_null(column[0])]
-    linear = [column[1] for column in joint.columns.values() if not g.is_null(column[1])]
+    angular = [column[0] for column in joint.columns.values() if not g.is_zero_vector(column[0])]
+    linear = [column[1] for column in joint.columns.values() if not g.is_zero_vector(column[1])]
     if not angular and linear and joint.rotation is g.identity:
         nothing = RigidInertia(g.zero, g.null, (g.null, g.null, g.null))
         stays = RigidInertia(inertia.mass, inertia.first, nothing.second)
         return stays, RigidInertia(g.zero, g.null, inertia.second)
-    if len(angular) != 1 or linear or not g.is_fixed(joint.position):
+    if len(angular) != 1 or linear or not g.depends_on_parameters_only(joint.position):
         return None
-    axis = coordinate_axis(angular[0], g)
+    axis = find_coordinate_axis(angular[0], g)
     if axis is None:
         return None
     direction = g.transpose(joint.rotation)[axis]
-    return _along(axis, direction, inertia, kinematics, joint.position) if g.is_fixed(direction) else None
+    return (
+        _split_along_hinge(axis, direction, inertia, kinematics, joint.position)
+        if g.depends_on_parameters_only(direction)
+        else None
+    )
 
 
-def _along(
+def _split_along_hinge(
     axis: int, direction: Vector, inertia: RigidInertia, kinematics: LinkKinematics, position: Vector
 ) -> tuple[RigidInertia, RigidInertia]:
     """Return the parts along a hinge's axis, which has a ``direction`` in the parent."""
@@ -132,13 +138,15 @@ def _along(
     stays = RigidInertia(g.zero, (first[0], first[1], first[2]), (x, y, z))
     moment = g.scale(along, direction)
     shifted = g.scale(inertia.mass, position)
-    second = g.add_matrices(outer(g.scale(square, direction), direction, g), outer(shifted, position, g))
-    mixed = outer(moment, position, g)
+    second = g.add_matrices(
+        outer_product(g.scale(square, direction), direction, g), outer_product(shifted, position, g)
+    )
+    mixed = outer_product(moment, position, g)
     second = g.add_matrices(second, g.add_matrices(mixed, g.transpose(mixed)))
     return stays, RigidInertia(b.add(inertia.mass, g.zero), g.add(moment, shifted), second)
 
 
-def coordinate_axis(x: Vector, g: Algebra) -> int | None:
+def find_coordinate_axis(x: Vector, g: VectorNodeAlgebra) -> int | None:
     """Return the axis of a vector's only non-zero component; None if there are more."""
     present = [i for i in range(3) if x[i] != g.zero]
     return present[0] if len(present) == 1 else None

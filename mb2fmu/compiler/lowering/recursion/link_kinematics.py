@@ -12,28 +12,28 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.recursion.vector_nodes import Algebra, Matrix, Vector
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.lowering.recursion.vector_nodes import Matrix, Vector, VectorNodeAlgebra
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkAttachment, LinkRecursion
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class LinkJointMotion:
     """Motion of a link against its parent, in its own axes.
 
     Attributes:
         rotation: Components in the link's axes → components in the parent's.
         position: Of the origin from the parent's, in the parent's axes.
         columns: Speed → (angular velocity, velocity of the origin) per unit of the speed.
-        spins: The parent's angular velocity is added.
+        inherits_rotation: The parent's angular velocity is added.
         moves: The velocity that the parent gives to the origin is added.
     """
 
     rotation: Matrix
     position: Vector
     columns: dict[int, tuple[Vector, Vector]]
-    spins: bool
+    inherits_rotation: bool
     moves: bool
 
 
@@ -48,12 +48,12 @@ class LinkKinematics:
     """
 
     def __init__(
-        self, builder: ProgramBuilder, walker: SympyWalker, recursion: LinkRecursion, u: Sequence[sm.Symbol]
+        self, builder: ProgramBuilder, walker: SympyLowering, recursion: LinkRecursion, u: Sequence[sm.Symbol]
     ) -> None:
         self.b = builder
         self.walker = walker
         self.recursion = recursion
-        self.algebra = Algebra(builder)
+        self.algebra = VectorNodeAlgebra(builder)
         self._u = u
         self._speeds: dict[int, int] = {}
         self._fixed: dict[int, Matrix] = {}
@@ -61,7 +61,7 @@ class LinkKinematics:
         self._omega: dict[int, Vector] = {0: self.algebra.null}
         self._alpha: dict[int, Vector] = {0: self.algebra.null}
         self._squares: dict[int, Matrix] = {}
-        self._joints: dict[int, Joint] = {}
+        self._joints: dict[int, LinkJointMotion] = {}
         self._shifts: dict[int, Vector] = {0: self.algebra.null}
         self._velocity: dict[int, Vector] = {0: self.algebra.null}
         self._acceleration: dict[int, Vector] = {}
@@ -87,7 +87,7 @@ class LinkKinematics:
     def turned(self, frame: int, components: Vector, axes: int) -> Vector:
         """Return components in a frame as components in other axes."""
         own = self.in_axes(frame, components)
-        if self.algebra.is_null(own):
+        if self.algebra.is_zero_vector(own):
             return own
         return self.algebra.apply_transposed(self.relative(self.recursion.frames[frame].axes, axes), own)
 
@@ -206,7 +206,7 @@ class LinkKinematics:
     def _of_reference(self, axes: int, known: dict[int, Vector]) -> Vector:
         """Return the reference frame's vector in components along `axes`; a zero vector is not turned."""
         base = known[self._reference(axes)]
-        if self.algebra.is_null(base):
+        if self.algebra.is_zero_vector(base):
             return base
         return self.algebra.apply_transposed(self.relative(self._reference(axes), axes), base)
 
@@ -230,14 +230,16 @@ class LinkKinematics:
         """Return the axes of a link."""
         return self.recursion.links[link].frame
 
-    def joint(self, link: int) -> Joint:
+    def joint(self, link: int) -> LinkJointMotion:
         """Return the motion of a link against its parent."""
         if link not in self._joints:
             for current in self._unknown(link, self._joints):
                 self._joints[current] = self._joint(current)
         return self._joints[link]
 
-    def _unknown(self, link: int, known: dict[int, object] | dict[int, Joint] | dict[int, Vector]) -> list[int]:
+    def _unknown(
+        self, link: int, known: dict[int, object] | dict[int, LinkJointMotion] | dict[int, Vector]
+    ) -> list[int]:
         """Return the links from the first whose parent is known to this one."""
         chain = []
         current = link
@@ -246,7 +248,7 @@ class LinkKinematics:
             current = self.recursion.links[current].parent
         return chain[::-1]
 
-    def _joint(self, link: int) -> Joint:
+    def _joint(self, link: int) -> LinkJointMotion:
         """Lower rotation, displacement and the speeds' columns of the joint that carries a link."""
         record, g = self.recursion.links[link], self.algebra
         base, own = self.axes(record.parent), record.frame
@@ -268,22 +270,24 @@ class LinkKinematics:
             for j, column in vector.columns:
                 angular, linear = columns.get(j, (g.null, g.null))
                 columns[j] = (angular, g.add(linear, self.turned(vector.frame, self.lower(column), own)))
-        joint = Joint(rotation, position, columns, spins, record.velocity is None)
+        joint = LinkJointMotion(rotation, position, columns, spins, record.velocity is None)
         return self._moved_along_axis(link, joint)
 
-    def _moved_along_axis(self, link: int, joint: Joint) -> Joint:
+    def _moved_along_axis(self, link: int, joint: LinkJointMotion) -> LinkJointMotion:
         """Move a hinge's origin along its axis to where the offset vanishes; points of the link know the shift."""
         g = self.algebra
         about = g.axis_rotation(joint.rotation)
         self._shifts[link] = g.null
-        slides = any(not g.is_null(linear) for _, linear in joint.columns.values())
-        if about is None or slides or not joint.moves or not g.is_fixed(joint.position):
+        slides = any(not g.is_zero_vector(linear) for _, linear in joint.columns.values())
+        if about is None or slides or not joint.moves or not g.depends_on_parameters_only(joint.position):
             return joint
         along = [g.zero] * 3
         along[about.k] = joint.position[about.k]
         shift = (along[0], along[1], along[2])
         self._shifts[link] = shift
-        return Joint(joint.rotation, g.sub(joint.position, shift), joint.columns, joint.spins, joint.moves)
+        return LinkJointMotion(
+            joint.rotation, g.sub(joint.position, shift), joint.columns, joint.inherits_rotation, joint.moves
+        )
 
     def place(self, attachment: LinkAttachment) -> Vector:
         """Return a point fixed in a link, from the link's origin, in its axes."""
@@ -336,7 +340,7 @@ class LinkKinematics:
                 base = self.axes(record.parent)
                 total = g.add(self._acceleration[record.parent], g.apply(self.square(base), joint.position))
                 rate, second = self._slip(current)
-                if not g.is_null(rate):
+                if not g.is_zero_vector(rate):
                     twice = g.scale(self.b.constant(2.0), g.cross(self.omega(base), rate))
                     total = g.add(total, g.add(twice, second))
                 total = g.apply_transposed(joint.rotation, total)

@@ -8,11 +8,11 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.recursion.articulated_bodies import ArticulatedBodies
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedForces, point_position, point_velocity
+from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, attachment_position, attachment_velocity
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
-from mb2fmu.compiler.lowering.recursion.spatial_algebra import Spatial, motion_from_parent
+from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector, shift_motion_to_link
 from mb2fmu.compiler.lowering.recursion.vector_nodes import Vector
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import (
@@ -32,7 +32,7 @@ class RecursiveMotion:
         equations: With a recursion.
     """
 
-    def __init__(self, builder: ProgramBuilder, walker: SympyWalker, equations: EquationsOfMotion) -> None:
+    def __init__(self, builder: ProgramBuilder, walker: SympyLowering, equations: EquationsOfMotion) -> None:
         assert equations.recursion is not None
         self._recursion: LinkRecursion = equations.recursion
         self._u_dot: tuple[sm.Symbol, ...] = equations.u_dot
@@ -41,10 +41,10 @@ class RecursiveMotion:
         self._walker = walker
         self._k = LinkKinematics(builder, walker, self._recursion, equations.u)
         self._g = self._k.algebra
-        self._loads = AppliedForces(self._k)
+        self._loads = AppliedLinkForces(self._k)
         self._bodies: ArticulatedBodies | None = None
         self._composite: CompositeBodies | None = None
-        self._added: dict[int, Spatial] = {0: (self._g.null, self._g.null)}
+        self._added: dict[int, SpatialVector] = {0: (self._g.null, self._g.null)}
         for quantity in self._recursion.quantities:
             walker.define(quantity.symbols, quantity.given, self._answer(quantity))
 
@@ -102,9 +102,9 @@ class RecursiveMotion:
                 axes = self._recursion.frames[number].axes
                 return g.apply(k.relative(0, axes), k.omega(axes))
             case "position":
-                return point_position(k, self._recursion.points[number])
+                return attachment_position(k, self._recursion.points[number])
             case "velocity":
-                return point_velocity(k, self._recursion.points[number])
+                return attachment_velocity(k, self._recursion.points[number])
             case "acceleration":
                 return self._acceleration(self._recursion.points[number])
             case "angular acceleration":
@@ -131,7 +131,7 @@ class RecursiveMotion:
         total = g.add(total, g.add(linear, g.cross(angular, place)))
         return g.apply(k.relative(0, axes), total)
 
-    def _motion(self, link: int) -> Spatial:
+    def _motion(self, link: int) -> SpatialVector:
         """Return the part of a link's accelerations that u' causes."""
         g, links = self._g, self._recursion.links
         chain = []
@@ -142,7 +142,7 @@ class RecursiveMotion:
         u_dot = self._walker.lower(self._u_dot)
         for current in reversed(chain):
             joint = self._k.joint(current)
-            angular, linear = motion_from_parent(g, joint, self._added[links[current].parent])
+            angular, linear = shift_motion_to_link(g, joint, self._added[links[current].parent])
             for j, column in joint.columns.items():
                 angular = g.add(angular, g.scale(u_dot[j], column[0]))
                 linear = g.add(linear, g.scale(u_dot[j], column[1]))

@@ -13,7 +13,7 @@ Matrix = tuple[Vector, Vector, Vector]
 
 
 @dataclass(frozen=True, slots=True)
-class AxisRotation:
+class CoordinateAxisRotation:
     """A rotation about coordinate axis k: with i, j the next two axes, [[c, -s], [s, c]] in their plane."""
 
     k: int
@@ -21,7 +21,7 @@ class AxisRotation:
     s: int
 
 
-class Algebra:
+class VectorNodeAlgebra:
     """Arithmetic of three components in one builder.
 
     Args:
@@ -38,7 +38,7 @@ class Algebra:
             (self.zero, self.one, self.zero),
             (self.zero, self.zero, self.one),
         )
-        self._axes: dict[Matrix, AxisRotation | None] = {}
+        self._axes: dict[Matrix, CoordinateAxisRotation | None] = {}
 
     # --- vectors -----------------------------------------------------------------------------------------------------
 
@@ -79,11 +79,11 @@ class Algebra:
             sub(mul(x[0], y[1]), mul(x[1], y[0])),
         )
 
-    def is_null(self, x: Sequence[int]) -> bool:
+    def is_zero_vector(self, x: Sequence[int]) -> bool:
         """True if all components are the number 0."""
         return all(node == self.zero for node in x)
 
-    def is_fixed(self, x: Sequence[int]) -> bool:
+    def depends_on_parameters_only(self, x: Sequence[int]) -> bool:
         """True if all components depend on parameters only."""
         return all(self.b.rank(node) <= 1 for node in x)
 
@@ -120,20 +120,20 @@ class Algebra:
         """Return A + B."""
         return (self.add(A[0], B[0]), self.add(A[1], B[1]), self.add(A[2], B[2]))
 
-    def axis_rotation(self, C: Matrix) -> AxisRotation | None:
+    def axis_rotation(self, C: Matrix) -> CoordinateAxisRotation | None:
         """Return C as a rotation about a coordinate axis by an angle that is no number, or None."""
         if C not in self._axes:
             self._axes[C] = self._find_axis(C)
         return self._axes[C]
 
-    def _find_axis(self, C: Matrix) -> AxisRotation | None:
+    def _find_axis(self, C: Matrix) -> CoordinateAxisRotation | None:
         """Recognize a rotation about one of the three axes, by its entries."""
         for k in range(3):
             i, j = (k + 1) % 3, (k + 2) % 3
             plain = C[k][k] == self.one and {C[k][i], C[k][j], C[i][k], C[j][k]} == {self.zero}
             turns = C[i][i] == C[j][j] and C[i][j] == self.b.neg(C[j][i])
             if plain and turns and self.b.rank(C[i][i]) > 0:
-                return AxisRotation(k, C[i][i], C[j][i])
+                return CoordinateAxisRotation(k, C[i][i], C[j][i])
         return None
 
     # --- congruences -------------------------------------------------------------------------------------------------

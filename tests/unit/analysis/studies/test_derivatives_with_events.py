@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import Impact, Model, load, sticking_sign
-from mb2fmu.analysis.saltation import Saltation
+from mb2fmu.analysis.saltation import SaltationIntegration
 from mb2fmu.analysis.studies.ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import Largest
 from mb2fmu.errors import AnalysisError
@@ -56,7 +56,7 @@ def test_a_ball_behind_its_bounce_is_the_closed_form(ball: Ensemble) -> None:
 
 def test_the_instant_of_the_event_is_in_it(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: jumps as if events were at fixed instants."""
-    monkeypatch.setattr(Saltation, "_moved", lambda self, at, rates: np.zeros(len(at.late)))  # noqa: ARG005
+    monkeypatch.setattr(SaltationIntegration, "_moved", lambda self, at, rates: np.zeros(len(at.late)))  # noqa: ARG005
     with pytest.raises(AssertionError):
         check_ball(ball)
 
@@ -136,7 +136,7 @@ def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Held from one communication point to the next, as the FMU is given them; planted: all jumps left out."""
     many = compiled(pushed())
     check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
-    monkeypatch.setattr("mb2fmu.analysis.zero_order_hold.HeldInputs.stretches", lambda _, end: iter((end,)))
+    monkeypatch.setattr("mb2fmu.analysis.zero_order_hold.ZeroOrderHoldInputs.stretches", lambda _, end: iter((end,)))
     with pytest.raises(AssertionError):
         check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
 
@@ -157,15 +157,15 @@ def test_an_instance_that_ends_early_has_none_in_its_own_words(ball: Ensemble) -
 
 def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of three is refused by the variational equations: its motion stays, its derivatives are NaN."""
-    follow, asked = Saltation.follow, []
+    follow, asked = SaltationIntegration.follow, []
 
-    def second(self: Saltation, x: np.ndarray, slopes: np.ndarray) -> list:
+    def second(self: SaltationIntegration, x: np.ndarray, slopes: np.ndarray) -> list:
         asked.append(x)
         if len(asked) == 2:
             raise AnalysisError("the motion cannot be differentiated:", [mb2fmu.errors.Fault("ground is only touched")])
         return follow(self, x, slopes)
 
-    monkeypatch.setattr(Saltation, "follow", second)
+    monkeypatch.setattr(SaltationIntegration, "follow", second)
     energy = ball.output_names[0]
     runs = ball.simulate(3, stop=0.5, sensitivities=("e",), reduce={"top": Largest(energy)})
     assert runs.messages == ("", "", "")
@@ -177,7 +177,7 @@ def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatc
 
 
 def test_blocks_and_solvers_have_derivatives_alike(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mb2fmu.analysis.studies.ensembles.BLOCK", 2)
+    monkeypatch.setattr("mb2fmu.analysis.studies.ensembles.INSTANCES_PER_BLOCK", 2)
     values = {"e": np.linspace(0.4, 0.8, 5)}
     explicit = ball.simulate(5, values, stop=0.7, step=0.1, sensitivities=("e", "h"))
     implicit = ball.simulate(5, values, stop=0.7, step=0.1, sensitivities=("e", "h"), solver="implicit")

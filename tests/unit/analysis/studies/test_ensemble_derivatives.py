@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 
 import mb2fmu
 from mb2fmu import Model
-from mb2fmu.analysis.studies.ensembles import Ensemble, Solver
+from mb2fmu.analysis.studies.ensembles import Ensemble, EnsembleSolver
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compiled
@@ -42,7 +42,9 @@ def value_of(ensemble: Ensemble, name: str) -> float:
 
 
 @pytest.mark.parametrize("solver", ["explicit", "implicit", "rk4"])
-def test_derivatives_change_no_bit_of_the_motion(ensemble: tuple[Ensemble, tuple[str, ...]], solver: Solver) -> None:
+def test_derivatives_change_no_bit_of_the_motion(
+    ensemble: tuple[Ensemble, tuple[str, ...]], solver: EnsembleSolver
+) -> None:
     many, to = ensemble
     values = {to[0]: value_of(many, to[0]) * np.linspace(0.99, 1.01, 11)}
     alone = many.simulate(11, values, stop=0.5, trajectories=True, solver=solver)
@@ -54,7 +56,7 @@ def test_derivatives_change_no_bit_of_the_motion(ensemble: tuple[Ensemble, tuple
 
 @pytest.mark.parametrize("solver", ["explicit", "implicit", "rk4"])
 def test_derivatives_are_those_of_central_differences(
-    ensemble: tuple[Ensemble, tuple[str, ...]], solver: Solver
+    ensemble: tuple[Ensemble, tuple[str, ...]], solver: EnsembleSolver
 ) -> None:
     """Within 1e-6 of the largest of each state and output: differences of this step are off by 1e-8 of themselves."""
     many, to = ensemble

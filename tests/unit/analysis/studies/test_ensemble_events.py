@@ -54,7 +54,7 @@ def test_inputs_that_change_and_a_memory_of_loops_have_the_bits_of_the_unit(tmp_
     """The four-bar with two dependent coordinates, whose branch is remembered."""
     model = MODELS / "four_bar.py"
     ensemble = compiled(model, constraints="partition")
-    assert ensemble.one_by_one
+    assert ensemble.runs_sequentially
     unit = pipeline.export(model, tmp_path, fmi="3", solver="explicit", constraints="partition")
     values = np.array([9.81, 5.0])
     runs = ensemble.simulate(2, {"g": values}, trajectories=True)

@@ -252,7 +252,7 @@ def falling_on_the_ground() -> Model:
 )
 def test_what_x_dot_alone_does_not_tell_is_run_by_the_unit(model: Model | Path) -> None:
     """Events of the model's own, friction that sticks, impacts: instances are not integrated across them unseen."""
-    assert compiled(model).one_by_one
+    assert compiled(model).runs_sequentially
 
 
 def test_fixed_steps_end_on_the_constraints() -> None:

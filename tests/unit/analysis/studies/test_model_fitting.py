@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import pipeline
-from mb2fmu.analysis.studies.model_fitting import Unknown, fit
+from mb2fmu.analysis.studies.model_fitting import FitUnknown, fit_unknowns
 from mb2fmu.cli import commands
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.pipeline.study_runs.parameter_fit import identify
@@ -97,10 +97,10 @@ def test_where_there_is_no_motion_the_search_takes_a_shorter_step() -> None:
             raise AnalysisError("there is no motion:", [Fault("a root of less than nothing")])
         return np.sqrt(v[0]) * x, (0.5 / np.sqrt(v[0]) * x)[:, None]
 
-    found = fit([Unknown("a", 1.0, -np.inf, np.inf, "1")], root, 0.2 * x, ["y"] * len(x))
+    found = fit_unknowns([FitUnknown("a", 1.0, -np.inf, np.inf, "1")], root, 0.2 * x, ["y"] * len(x))
     assert found.values[0] == pytest.approx(0.04, rel=1e-6)
     with pytest.raises(AnalysisError, match="a root of less than nothing"):
-        fit([Unknown("a", -1.0, -np.inf, np.inf, "1")], root, 0.2 * x, ["y"] * len(x))
+        fit_unknowns([FitUnknown("a", -1.0, -np.inf, np.inf, "1")], root, 0.2 * x, ["y"] * len(x))
 
 
 def test_a_length_of_a_closed_loop_is_given_back(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def within(noise: float, seeds: int, points: int = 60) -> int:
     good = 0
     for seed in range(seeds):
         y = 2.0 + 3.0 * x + np.random.default_rng(seed).normal(0.0, noise, points)
-        unknowns = [Unknown("a", 1.0, -np.inf, np.inf, "1"), Unknown("b", 1.0, -np.inf, np.inf, "1")]
-        found = fit(unknowns, lambda v: (slopes @ v, slopes), y, ["y"] * points)
+        unknowns = [FitUnknown("a", 1.0, -np.inf, np.inf, "1"), FitUnknown("b", 1.0, -np.inf, np.inf, "1")]
+        found = fit_unknowns(unknowns, lambda v: (slopes @ v, slopes), y, ["y"] * points)
         good += bool((np.abs(found.values - [2.0, 3.0]) < 2.0 * found.deviations).all())
     return good
 
@@ -204,8 +204,8 @@ def test_errors_that_follow_a_course_are_told_and_noise_is_not() -> None:
         noise = np.random.default_rng(seed).normal(0.0, 0.02, len(x))
         for bend in (0.0, 0.3):
             y = 3.0 * x + bend * x**2 + noise
-            unknown = Unknown("a", 1.0, -np.inf, np.inf, "1")
-            found = fit([unknown], lambda v: (v[0] * x, x[:, None]), y, ["place"] * len(x))
+            unknown = FitUnknown("a", 1.0, -np.inf, np.inf, "1")
+            found = fit_unknowns([unknown], lambda v: (v[0] * x, x[:, None]), y, ["place"] * len(x))
             told.append(any("left over of place follows a course" in sentence for sentence in found.words))
     assert sum(told[0::2]) == 0
     assert sum(told[1::2]) >= 38
@@ -231,7 +231,7 @@ def test_an_interval_beyond_what_is_straight_is_called_rough(noise: float, rough
     def decay(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.exp(-v[0] * x), (-x * np.exp(-v[0] * x))[:, None]
 
-    found = fit([Unknown("rate", 0.8, -np.inf, np.inf, "1/s")], decay, y, ["y"] * len(x))
+    found = fit_unknowns([FitUnknown("rate", 0.8, -np.inf, np.inf, "1/s")], decay, y, ["y"] * len(x))
     assert any("the interval of rate is rough" in sentence for sentence in found.words) == rough
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import sobol_indices as scipys
 from scipy.stats import uniform
 
-from mb2fmu.analysis.studies.case_samples import Axis, sample
-from mb2fmu.analysis.studies.sensitivity_indices import sobol_indices
+from mb2fmu.analysis.studies.case_samples import VariedAxis, sample_cases
+from mb2fmu.analysis.studies.sensitivity_indices import estimate_sobol_indices
 from mb2fmu.analysis.studies.study_plan import read_plan
 from mb2fmu.errors import AnalysisError
 
@@ -51,22 +51,27 @@ def test_nothing_is_said_of_what_follows_from_a_fault(cases: dict, begins: str) 
 
 @given(st.integers(1, 5), st.integers(2, 4))
 def test_a_grid_has_every_combination_once(n: int, d: int) -> None:
-    axes = [Axis("values", tuple(float(k) for k in range(n))), *[Axis("uniform", (0.0, 1.0), n + 1)] * (d - 1)]
-    cases = sample("grid", axes, 0, 0)
+    axes = [
+        VariedAxis("values", tuple(float(k) for k in range(n))),
+        *[VariedAxis("uniform", (0.0, 1.0), n + 1)] * (d - 1),
+    ]
+    cases = sample_cases("grid", axes, 0, 0)
     assert cases.shape == (n * (n + 1) ** (d - 1), d)
     assert len(np.unique(cases, axis=0)) == len(cases)
 
 
 @given(st.integers(1, 40), st.integers(0, 2**31))
 def test_a_latin_hypercube_has_one_case_in_each_row_of_each_axis(n: int, seed: int) -> None:
-    cases = sample("latin-hypercube", [Axis("uniform", (2.0, 3.0)), Axis("log", (1e-3, 1e3))], n, seed)
+    cases = sample_cases(
+        "latin-hypercube", [VariedAxis("uniform", (2.0, 3.0)), VariedAxis("log", (1e-3, 1e3))], n, seed
+    )
     cells = np.column_stack([(cases[:, 0] - 2.0) * n, (np.log10(cases[:, 1]) + 3.0) / 6.0 * n])
     for column in np.floor(cells + 1e-9).astype(int).T:
         assert sorted(column) == list(range(n))
 
 
 def test_normal_values_have_their_mean_and_deviation() -> None:
-    (values,) = sample("sobol", [Axis("normal", (5.0, 0.1))], 4096, 1).T
+    (values,) = sample_cases("sobol", [VariedAxis("normal", (5.0, 0.1))], 4096, 1).T
     assert values.mean() == pytest.approx(5.0, abs=1e-3)
     assert values.std() == pytest.approx(0.1, rel=1e-2)
 
@@ -74,13 +79,13 @@ def test_normal_values_have_their_mean_and_deviation() -> None:
 def test_indices_are_the_closed_form_of_ishigamis_function_and_scipys() -> None:
     """Ishigami, Homma (1990): a = 7, b = 0.1."""
     a, b, n = 7.0, 0.1, 4096
-    cases = sample("sobol", [Axis("uniform", (-np.pi, np.pi))] * 3, n, 2, indices=True)
+    cases = sample_cases("sobol", [VariedAxis("uniform", (-np.pi, np.pi))] * 3, n, 2, indices=True)
 
     def f(x: np.ndarray) -> np.ndarray:
         return np.sin(x[0]) + a * np.sin(x[1]) ** 2 + b * x[2] ** 4 * np.sin(x[0])
 
     values = f(cases.T)
-    found = sobol_indices(values, 3)
+    found = estimate_sobol_indices(values, 3)
     variance = a**2 / 8 + b * np.pi**4 / 5 + b**2 * np.pi**8 / 18 + 0.5
     one, two = 0.5 * (1 + b * np.pi**4 / 5) ** 2, a**2 / 8
     both = b**2 * np.pi**8 * (1 / 18 - 1 / 50)
@@ -93,10 +98,10 @@ def test_indices_are_the_closed_form_of_ishigamis_function_and_scipys() -> None:
 
 
 def test_rows_without_results_are_left_out_of_the_indices() -> None:
-    values = sample("sobol", [Axis("uniform", (0.0, 1.0))] * 2, 256, 1, indices=True)[:, 0]
+    values = sample_cases("sobol", [VariedAxis("uniform", (0.0, 1.0))] * 2, 256, 1, indices=True)[:, 0]
     lost = values.copy()
     lost[[3, 300, 900]] = np.nan
-    assert sobol_indices(values, 2).used == 256
-    found = sobol_indices(lost, 2)
+    assert estimate_sobol_indices(values, 2).used == 256
+    found = estimate_sobol_indices(lost, 2)
     assert found.used == 256 - len({3, 300 % 256, 900 % 256})
     np.testing.assert_allclose(found.total, [1.0, 0.0], atol=0.1)

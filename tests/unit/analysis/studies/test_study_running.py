@@ -19,7 +19,7 @@ import zarr
 from click.testing import CliRunner
 
 from mb2fmu.analysis.studies import dask_workers, study_store
-from mb2fmu.analysis.studies.dask_workers import connected
+from mb2fmu.analysis.studies.dask_workers import connect_workers
 from mb2fmu.cli.application import commands
 from mb2fmu.errors import AnalysisError, ToolError
 from mb2fmu.pipeline.study_runs.study_run import run_study
@@ -114,7 +114,7 @@ def test_an_interrupted_study_goes_on_and_ends_with_the_same_bytes(
     rows = "g\n" + "\n".join(str(0.5 * k) for k in range(1, 30)) + "\n"
     plan = plan_of(falling, tmp_path, rows, "trajectories = ['h']")
     whole = run_study(plan, tmp_path / "whole", scheduler="none")
-    monkeypatch.setattr(study_store, "FLUSH", 0.0)
+    monkeypatch.setattr(study_store, "FLUSH_INTERVAL_S", 0.0)
 
     def interrupt(done: int, n: int, _failed: int) -> None:
         if 2 < done < n:
@@ -221,7 +221,7 @@ def test_one_worker_and_eight_write_the_same_bytes(falling: Path, tmp_path: Path
     plan = plan_of(falling, tmp_path, rows, "trajectories = ['h']", results=ALL)
     written = []
     for n in (1, 8):
-        with connected("local", n, tmp_path) as client:
+        with connect_workers("local", n, tmp_path) as client:
             assert len(client.nthreads()) == n
             ran = run_study(plan, tmp_path / f"by {n}", client=client)
         assert ran.failed == 10
@@ -252,7 +252,7 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
     here = run_study(plan_of(falling, tmp_path / "calm", calm), tmp_path / "here", scheduler="none")
     plan = plan_of(falling, tmp_path, rows)
     killed: list[int] = []
-    with connected("local", 2, tmp_path) as client:
+    with connect_workers("local", 2, tmp_path) as client:
 
         def told(done: int, _n: int, _failed: int) -> None:
             if done > 20 and not killed and client.nthreads():
@@ -278,7 +278,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
     plan = plan_of(falling, tmp_path, rows)
     here = run_study(plan, tmp_path / "here", scheduler="none")
     killed: list[int] = []
-    with connected("local", 2, tmp_path) as client:
+    with connect_workers("local", 2, tmp_path) as client:
 
         def told(done: int, _n: int, _failed: int) -> None:
             if done and not killed:
@@ -295,7 +295,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
 
 def test_a_worker_that_is_killed_while_it_gets_the_unit_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g\n" + "\n".join(map(str, range(1, 41))) + "\n")
-    with connected("local", 2, tmp_path) as client:
+    with connect_workers("local", 2, tmp_path) as client:
         register, killed = client.register_plugin, []
 
         def killing(*given: object, **named: object) -> object:
@@ -332,7 +332,7 @@ def test_a_folder_has_one_study_at_a_time_and_a_dead_one_is_no_hindrance(falling
 
 
 def test_without_a_scheduler_nothing_is_left(falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_workers, "CONNECT", 0.5)
+    monkeypatch.setattr(dask_workers, "CONNECT_TIMEOUT_S", 0.5)
     plan = plan_of(falling, tmp_path, "g\n1\n2\n")
     for folder in (tmp_path / "out", tmp_path):
         before = sorted(tmp_path.iterdir())

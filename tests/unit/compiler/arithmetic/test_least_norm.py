@@ -6,7 +6,7 @@ import pytest
 from mb2fmu.compiler.arithmetic.python_runtime import SingularMatrixError
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.program.program import Block, Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
@@ -37,7 +37,7 @@ def test_values_batches_and_derivatives(n, rank):
     root, slope = rng.normal(size=(2, n, rank))
     right, change = rng.normal(size=(2, n))
     program, x = program_of(n, rank), state_of(root, right)
-    f = evaluator(program, "e")
+    f = make_evaluator(program, "e")
     np.testing.assert_allclose(f(0.0, x), exact(root, right), rtol=1e-10, atol=1e-11)
     batch = f(0.0, [x, 2.0 * x])
     np.testing.assert_array_equal(batch[0], f(0.0, x))
@@ -50,15 +50,15 @@ def test_values_batches_and_derivatives(n, rank):
     wanted = (8.0 * (beside(1) - beside(-1)) - (beside(2) - beside(-2))) / (12.0 * h)
     dS = root @ slope.T + slope @ root.T
     direction = np.concatenate([dS[np.tril_indices(n)], change])
-    found = evaluator(differentiate_forward(program, "e", ["states"]), "jvp_e")(0.0, x, s=direction)
+    found = make_evaluator(differentiate_forward(program, "e", ["states"]), "jvp_e")(0.0, x, s=direction)
     np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7 * np.abs(wanted).max())
     weights = rng.normal(size=n)
-    gradient = evaluator(differentiate_reverse(program, "e", ["states"]), "vjp_e")(0.0, x, s=weights)
+    gradient = make_evaluator(differentiate_reverse(program, "e", ["states"]), "vjp_e")(0.0, x, s=weights)
     assert gradient @ direction == pytest.approx(weights @ found, rel=1e-9)
 
 
 def test_a_matrix_of_zeros_gives_zero_and_one_that_is_not_finite_nothing():
-    f = evaluator(program_of(2, 2), "e")
+    f = make_evaluator(program_of(2, 2), "e")
     np.testing.assert_array_equal(f(0.0, [0.0, 0.0, 0.0, 1.0, 2.0]), [0.0, 0.0])
     with pytest.raises(SingularMatrixError, match="the matrix"):
         f(0.0, [np.inf, 0.0, 1.0, 1.0, 2.0])

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from mechanisms import State, mechanism_of, moving_pivot, pendulum_with_reactions, random_states
 
-from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse, jacobian
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, NativeProgram, with_derivatives
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
-from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse, form_jacobian
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
+    DIFFERENTIATED_ENTRIES,
+    ProgramWithDerivatives,
+    add_fmu_derivatives,
+)
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.program import count_operations
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model, load
@@ -29,9 +33,11 @@ def _mechanism(name: str):
     return read_mechanism(check_model(load(MODELS / f"{name}.py")))
 
 
-def _values(native: NativeProgram, state: State) -> np.ndarray:
+def _values(native: ProgramWithDerivatives, state: State) -> np.ndarray:
     arguments = (state.t, state.x, state.r, state.p)
-    return np.concatenate([np.atleast_1d(evaluator(native.program, name)(*arguments)) for name in RESULTS])
+    return np.concatenate(
+        [np.atleast_1d(make_evaluator(native.program, name)(*arguments)) for name in DIFFERENTIATED_ENTRIES]
+    )
 
 
 def _shifted(state: State, direction: np.ndarray, h: float) -> State:
@@ -43,11 +49,11 @@ def _shifted(state: State, direction: np.ndarray, h: float) -> State:
 @pytest.mark.parametrize("name", [*NAMES, "moving_pivot", "reactions"])
 def test_tangent_adjoint_and_jacobian(name):
     mechanism = _mechanism(name)
-    native = with_derivatives(lower(formulate(mechanism, "tmt")))
+    native = add_fmu_derivatives(lower_to_program(formulate(mechanism, "tmt")))
     program = native.program
     generator = np.random.default_rng(3)
-    tangent, adjoint = evaluator(program, "tangent"), evaluator(program, "adjoint")
-    jacobian, slopes = evaluator(program, "jacobian"), evaluator(program, "jacobian_time")
+    tangent, adjoint = make_evaluator(program, "tangent"), make_evaluator(program, "adjoint")
+    jacobian, slopes = make_evaluator(program, "jacobian"), make_evaluator(program, "jacobian_time")
     padding = len(program.layout.seeds)
 
     def padded(values: np.ndarray) -> np.ndarray:
@@ -69,7 +75,7 @@ def test_tangent_adjoint_and_jacobian(name):
         dense = np.zeros((len(state.x), len(state.x)))
         dense[native.rows, native.columns] = jacobian(*arguments)
         in_time = np.zeros(len(state.x))
-        in_time[native.time_rows] = slopes(*arguments)
+        in_time[native.time_derivative_rows] = slopes(*arguments)
         only_state = np.concatenate([[0.0], seed[1 : 1 + len(state.x)], np.zeros(size - 1 - len(state.x))])
         expected = tangent(*arguments, padded(only_state))[: len(state.x)]
         assert np.allclose(dense @ only_state[1 : 1 + len(state.x)], expected, rtol=1e-10, atol=1e-10)
@@ -79,9 +85,9 @@ def test_tangent_adjoint_and_jacobian(name):
 
 @pytest.mark.parametrize("name", ["double_pendulum", "n_link_pendulum"])
 def test_derivatives_stay_proportional(name):
-    program = with_derivatives(lower(formulate(_mechanism(name), "tmt"))).program
-    cost = {entry: sum(operation_count(program, entry).values()) for entry in ("outputs", "tangent", "adjoint")}
-    whole = sum(sum(operation_count(program, entry).values()) for entry in ("rhs", "outputs"))
+    program = add_fmu_derivatives(lower_to_program(formulate(_mechanism(name), "tmt"))).program
+    cost = {entry: sum(count_operations(program, entry).values()) for entry in ("outputs", "tangent", "adjoint")}
+    whole = sum(sum(count_operations(program, entry).values()) for entry in ("rhs", "outputs"))
     assert cost["tangent"] <= 3 * whole
     assert cost["adjoint"] <= 5 * whole
 
@@ -89,10 +95,10 @@ def test_derivatives_stay_proportional(name):
 def test_derivatives_of_a_recursion_cost_a_small_multiple() -> None:
     """By counted operations: one directional derivative at most 3 times x', one adjoint at most 5 times."""
     model = load(MODELS / "chain.py", {"n": 6})
-    program = lower(formulate(read_mechanism(check_model(model)), "recursive-articulated"))
-    x_dot = operation_count(program, "rhs").total()
-    assert operation_count(differentiate_forward(program, "rhs"), "jvp_rhs").total() <= 3 * x_dot
-    assert operation_count(differentiate_reverse(program, "rhs"), "vjp_rhs").total() <= 5 * x_dot
-    written_out = jacobian(program, "rhs", ("states",))
-    cost = operation_count(written_out.program, written_out.entry).total()
+    program = lower_to_program(formulate(read_mechanism(check_model(model)), "recursive-articulated"))
+    x_dot = count_operations(program, "rhs").total()
+    assert count_operations(differentiate_forward(program, "rhs"), "jvp_rhs").total() <= 3 * x_dot
+    assert count_operations(differentiate_reverse(program, "rhs"), "vjp_rhs").total() <= 5 * x_dot
+    written_out = form_jacobian(program, "rhs", ("states",))
+    cost = count_operations(written_out.program, written_out.entry).total()
     assert cost <= len(program.layout.states) * x_dot  # a third of one tangent per column: columns share what they can

@@ -9,9 +9,9 @@ import pytest
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import second_derivatives
-from mb2fmu.compiler.derivatives.implicit_solutions import smoothed
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.program.program import Program, first_memory
+from mb2fmu.compiler.derivatives.implicit_solutions import make_newton_solutions_differentiable
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.program.program import Program, read_initial_memory
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -22,14 +22,14 @@ def errors(program: Program, x: np.ndarray, r: np.ndarray, p: np.ndarray) -> flo
     n, n_x = sum(twice.variables.values()), len(x)
     weights = np.random.default_rng(3).uniform(-1.0, 1.0, len(program.entries["rhs"].results))
     seeds = np.concatenate([weights, np.zeros(len(twice.program.layout.seeds) - len(weights))])
-    gradient, memory = evaluator(twice.program, "adjoint"), first_memory(program)
+    gradient, memory = make_evaluator(twice.program, "adjoint"), read_initial_memory(program)
     v, h = np.concatenate([x, p]), 2e-3
 
     def at(point: np.ndarray) -> np.ndarray:
         return gradient(0.0, point[:n_x], r, point[n_x:], memory, seeds)
 
     dense = np.zeros(twice.hessian.shape)
-    values = evaluator(twice.program, "hessian")(0.0, x, r, p, memory, seeds)
+    values = make_evaluator(twice.program, "hessian")(0.0, x, r, p, memory, seeds)
     dense[twice.hessian.rows, twice.hessian.columns] = values
     differences = np.empty((n, n))
     for j, unit in enumerate(np.eye(n)):  # of sixth order
@@ -43,6 +43,8 @@ def test_loops_have_exact_second_derivatives(monkeypatch: pytest.MonkeyPatch) ->
     x, r, p = pipeline.start_values(derivation)
     assert errors(derivation.program, x, r, p) < 1e-8
     monkeypatch.setattr(
-        second_derivatives, "smoothed", lambda program, entry, order: smoothed(program, entry, order - 1)
+        second_derivatives,
+        "make_newton_solutions_differentiable",
+        lambda program, entry, order: make_newton_solutions_differentiable(program, entry, order - 1),
     )
     assert errors(derivation.program, x, r, p) > 1e-3

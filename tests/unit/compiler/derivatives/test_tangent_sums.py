@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler.derivatives import forward_derivatives as differentiation
-from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_serialization import from_record, to_record
-from mb2fmu.compiler.program.result_dependencies import operation_count
+from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
+from mb2fmu.compiler.program.result_dependencies import count_operations
 
 X = np.array([0.4, -1.1, 0.7, 1.3, 0.2, -0.5, 2.1, 0.9, -0.3])
 
@@ -40,27 +40,27 @@ def system(n: int) -> Program:
 
 
 def difference(program: Program, direction: np.ndarray) -> np.ndarray:
-    f, size, h = evaluator(program, "e"), len(program.layout.states), 1e-6
+    f, size, h = make_evaluator(program, "e"), len(program.layout.states), 1e-6
     return (f(0.0, X[:size] + h * direction) - f(0.0, X[:size] - h * direction)) / (2 * h)
 
 
 def test_a_rotation_turns_what_it_turned() -> None:
     """d(R v) = R dv + dθ × R v: 2 + 8 + 2 operations beyond R v, of which the second bracket is known; not 14 + 2."""
     derivative = differentiate_forward(turned(), "e", ["states"])
-    assert operation_count(derivative, "jvp_e").total() - operation_count(turned(), "e").total() == 10
+    assert count_operations(derivative, "jvp_e").total() - count_operations(turned(), "e").total() == 10
 
 
 @pytest.mark.parametrize("program", [turned(), system(2), system(3), system(5)], ids=["turned", "2", "3", "5"])
-@pytest.mark.parametrize("largest", [0, differentiation.LARGEST_SEARCH], ids=["quick", "thorough"])
+@pytest.mark.parametrize("largest", [0, differentiation.MAX_NODES_FOR_SUM_SEARCH], ids=["quick", "thorough"])
 def test_derivatives_are_those_of_differences(program: Program, largest: int, monkeypatch) -> None:
-    monkeypatch.setattr(differentiation, "LARGEST_SEARCH", largest)
+    monkeypatch.setattr(differentiation, "MAX_NODES_FOR_SUM_SEARCH", largest)
     size = len(program.layout.states)
     direction = np.random.default_rng(1).uniform(-1, 1, size)
-    found = evaluator(differentiate_forward(program, "e", ["states"]), "jvp_e")(0.0, X[:size], s=direction)
+    found = make_evaluator(differentiate_forward(program, "e", ["states"]), "jvp_e")(0.0, X[:size], s=direction)
     assert np.allclose(found, difference(program, direction), rtol=1e-7, atol=1e-8)
-    whole = jacobian(program, "e", ["states"])
+    whole = form_jacobian(program, "e", ["states"])
     dense = np.zeros(whole.shape)
-    dense[whole.rows, whole.columns] = evaluator(whole.program, whole.entry)(0.0, X[:size])
+    dense[whole.rows, whole.columns] = make_evaluator(whole.program, whole.entry)(0.0, X[:size])
     assert np.allclose(dense @ direction, found, rtol=1e-12, atol=1e-13)
 
 
@@ -68,12 +68,12 @@ def test_written_out_systems_are_solved_again_not_differentiated_through() -> No
     """One more solution and A' x: fewer operations than the derivative of every step of the elimination."""
     program = system(5)
     assert program.systems
-    assert from_record(to_record(program)).systems == program.systems
+    assert program_from_record(program_to_record(program)).systems == program.systems
     through = differentiate_forward(unknown := forgetful(program), "e", ["states"])
     again = differentiate_forward(program, "e", ["states"])
     assert unknown.systems == ()
-    assert operation_count(again, "jvp_e").total() < 0.9 * operation_count(through, "jvp_e").total()
+    assert count_operations(again, "jvp_e").total() < 0.9 * count_operations(through, "jvp_e").total()
 
 
 def forgetful(program: Program) -> Program:
-    return from_record({name: value for name, value in to_record(program).items() if name != "systems"})
+    return program_from_record({name: value for name, value in program_to_record(program).items() if name != "systems"})

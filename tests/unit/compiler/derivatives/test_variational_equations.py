@@ -14,8 +14,8 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 
@@ -36,7 +36,7 @@ class Case:
 
     def entry(self, program: Program, name: str) -> Callable[[float, Floats, Floats], Floats]:
         """Return an entry point of t, x and p."""
-        found = evaluator(program, name)
+        found = make_evaluator(program, name)
         return lambda t, x, p: np.asarray(found(t, x, self.r, p))
 
 
@@ -72,7 +72,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def test_what_is_carried_is_the_derivative(case: Case) -> None:
     """Along (S, θ), of x', y and P; and these are bit by bit what they were."""
-    varied = derivatives.with_variations(case.program, case.to)
+    varied = derivatives.add_variational_states(case.program, case.to)
     n, h = len(case.program.layout.states), 1e-6
     for name in ("rhs", "outputs", "project"):
         if name not in varied.entries or not varied.entries[name].results:
@@ -93,13 +93,13 @@ def test_what_is_carried_is_the_derivative(case: Case) -> None:
 
 def test_the_jacobian_of_what_is_carried_is_exact(case: Case) -> None:
     """By states and time, through Newton's method, too: second derivatives of the program."""
-    native = derivatives.with_derivatives(case.program, adjoint=False)
-    varied: NativeProgram = derivatives.with_varied_jacobian(native, case.to)
+    native = derivatives.add_fmu_derivatives(case.program, adjoint=False)
+    varied: ProgramWithDerivatives = derivatives.add_variational_jacobian(native, case.to)
     n, h = len(case.program.layout.states), 1e-5
     rates = case.entry(varied.program, "rhs")
     found = np.zeros((3 * n, n + 1))
     found[varied.rows, varied.columns] = case.entry(varied.program, "jacobian")(case.time, case.x, case.p)
-    found[varied.time_rows, n] = case.entry(varied.program, "jacobian_time")(case.time, case.x, case.p)
+    found[varied.time_derivative_rows, n] = case.entry(varied.program, "jacobian_time")(case.time, case.x, case.p)
     for j in range(n + 1):
         by = np.zeros(len(case.x))
         by[j] = h if j < n else 0.0
@@ -112,8 +112,8 @@ def test_the_jacobian_of_what_is_carried_is_exact(case: Case) -> None:
 
 def test_the_jacobian_of_the_motion_itself_is_the_units(case: Case) -> None:
     """To the last bit: pivots and steps hang on it."""
-    native = derivatives.with_derivatives(case.program, adjoint=False)
-    varied = derivatives.with_varied_jacobian(native, case.to)
+    native = derivatives.add_fmu_derivatives(case.program, adjoint=False)
+    varied = derivatives.add_variational_jacobian(native, case.to)
     n, count = len(case.program.layout.states), len(native.rows)
     own = case.entry(native.program, "jacobian")(case.time, case.x[:n], case.p)
     there = case.entry(varied.program, "jacobian")(case.time, case.x, case.p)

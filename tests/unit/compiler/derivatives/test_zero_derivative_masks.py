@@ -9,9 +9,9 @@ import pytest
 import sympy as sm
 
 from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
-from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
+from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
@@ -51,14 +51,14 @@ WITHOUT = {
 def _program(*expressions: sm.Expr) -> Program:
     builder = ProgramBuilder(Layout(states=("q", "u"), parameters=("m",)))
     leaves = {q: builder.state(0), u: builder.state(1), m: builder.parameter(0)}
-    nodes = SympyWalker(builder, leaves).lower([sm.sympify(e) for e in expressions])
+    nodes = SympyLowering(builder, leaves).lower([sm.sympify(e) for e in expressions])
     builder.entry("e", [f"y{i}" for i in range(len(nodes))], nodes)
     return builder.build()
 
 
 def _gradients(program: Program, at: dict[sm.Symbol, float], *, batch: bool) -> np.ndarray:
     """Rows: results; columns: q, u, m. One result at a time has a weight."""
-    f = evaluator(differentiate_reverse(program, "e", ("states", "parameters")), "vjp_e")
+    f = make_evaluator(differentiate_reverse(program, "e", ("states", "parameters")), "vjp_e")
     rows = []
     for weights in np.eye(len(program.entries["e"].results)):
         if batch:
@@ -72,7 +72,7 @@ def _gradients(program: Program, at: dict[sm.Symbol, float], *, batch: bool) -> 
 
 def _directions(program: Program, at: dict[sm.Symbol, float], *, batch: bool) -> np.ndarray:
     """The same by directions of one variable each."""
-    f = evaluator(differentiate_forward(program, "e", ("states", "parameters")), "jvp_e")
+    f = make_evaluator(differentiate_forward(program, "e", ("states", "parameters")), "jvp_e")
     columns = []
     for direction in np.eye(3):
         x = [[at[q], at[u]]] * 2 if batch else [at[q], at[u]]
@@ -137,5 +137,5 @@ def test_forward_and_reverse_agree_beside_the_point(name):
 def test_what_cannot_be_infinite_costs_nothing(way):
     smooth = sm.sqrt(q**2 + u**2 + 1) * sm.sin(q) / (2 + sm.cosh(u)) + sm.Max(q, u) * m
     derivative = way(_program(smooth, q * m, sm.atan(u)), "e", ("states", "parameters"))
-    count = operation_count(derivative, next(name for name in derivative.entries if name != "e"))
+    count = count_operations(derivative, next(name for name in derivative.entries if name != "e"))
     assert count.get("EQ", 0) == 0

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.arithmetic.python_runtime import SingularMatrixError
-from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
-from mb2fmu.compiler.evaluation.numpy_evaluator import Evaluator, evaluator
-from mb2fmu.compiler.evaluation.numpy_printer import print_function
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
+from mb2fmu.compiler.evaluation.numpy_evaluator import EntryPointEvaluator, make_evaluator
+from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Block, Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -24,7 +24,7 @@ x, y, p = sm.symbols("x y p", real=True)
 
 def lowered(*expressions):
     builder = ProgramBuilder(Layout(states=("x", "y"), parameters=("p",)))
-    walker = SympyWalker(builder, {x: builder.state(0), y: builder.state(1), p: builder.parameter(0)})
+    walker = SympyLowering(builder, {x: builder.state(0), y: builder.state(1), p: builder.parameter(0)})
     results = walker.lower(expressions)
     builder.entry("e", list(map(str, range(len(results)))), results)
     return builder.build()
@@ -57,7 +57,7 @@ def matrices(n, seed, kind, count=1):
 @given(st.integers(1, 8), st.integers(0, 10**6), st.sampled_from(["lu_factor", "ldlt_factor"]))
 def test_blocks_solve_and_batches_have_the_bits_of_their_instances(n, seed, kind):
     A, b = matrices(n, seed, kind, count=3)
-    f = evaluator(solver(n, kind=kind), "e")
+    f = make_evaluator(solver(n, kind=kind), "e")
     states = np.array([flat(*pair, kind) for pair in zip(A, b, strict=True)])
     batch = f(0.0, states)
     for i in range(3):
@@ -73,16 +73,16 @@ def test_derivatives_of_solves_follow_from_the_implicit_function_theorem(n, seed
     A, b = matrices(n, seed, kind)
     dA, db = matrices(n, seed + 1, kind)
     program = differentiate_forward(solver(n, kind=kind), "e", ["states"])
-    found = evaluator(program, "jvp_e")(0.0, flat(A[0], b[0], kind), s=flat(dA[0], db[0], kind))
+    found = make_evaluator(program, "jvp_e")(0.0, flat(A[0], b[0], kind), s=flat(dA[0], db[0], kind))
     solution = np.linalg.solve(A[0], b[0])
     exact = np.linalg.solve(A[0], db[0] - dA[0] @ solution)
     tolerance = 1e-13 * np.linalg.cond(A[0]) ** 2 * (1 + np.abs(exact).max() + np.abs(solution).max())
     np.testing.assert_allclose(found, exact, rtol=0, atol=tolerance)
     factors = [block for block in program.blocks if block.kind != "solve"]
     assert len(factors) == 1
-    sparse = jacobian(solver(n, kind=kind), "e", ["states"])
+    sparse = form_jacobian(solver(n, kind=kind), "e", ["states"])
     full = np.zeros(sparse.shape)
-    full[sparse.rows, sparse.columns] = evaluator(sparse.program, sparse.entry)(0.0, flat(A[0], b[0], kind))
+    full[sparse.rows, sparse.columns] = make_evaluator(sparse.program, sparse.entry)(0.0, flat(A[0], b[0], kind))
     np.testing.assert_allclose(full @ flat(dA[0], db[0], kind), exact, rtol=0, atol=tolerance)
 
 
@@ -99,7 +99,7 @@ def test_written_out_and_substituted_systems_solve(n, seed, symmetric):
     system = LinearSystem(b, node, "a sparse matrix", symmetric=symmetric)
     b.entry("e", list(map(str, range(n))), system.solve([b.state(n * n + i) for i in range(n)]))
     right = rng.normal(size=n)
-    found = evaluator(b.build(), "e")(0.0, [*A.ravel(), *right])
+    found = make_evaluator(b.build(), "e")(0.0, [*A.ravel(), *right])
     np.testing.assert_allclose(found, np.linalg.solve(A, right), rtol=1e-11, atol=1e-13)
 
 
@@ -112,7 +112,7 @@ def test_written_out_and_substituted_systems_solve(n, seed, symmetric):
     ],
 )
 def test_singular_matrices_are_named_and_spoil_only_their_instance(kind, A):
-    f = evaluator(solver(2, kind=kind), "e")
+    f = make_evaluator(solver(2, kind=kind), "e")
     bad = flat(A, [1.0, 1.0], kind)
     with pytest.raises(SingularMatrixError, match="the matrix"):
         f(0.0, bad)
@@ -124,7 +124,7 @@ def test_singular_matrices_are_named_and_spoil_only_their_instance(kind, A):
 @pytest.mark.parametrize("kind", ["lu_factor", "ldlt_factor"])
 def test_solves_of_parameters_only_are_hoisted(kind):
     A, b = matrices(3, 5, kind)
-    f = evaluator(solver(3, kind=kind, parameters_only=True), "e")
+    f = make_evaluator(solver(3, kind=kind, parameters_only=True), "e")
     assert "factor(" not in f.source.split("def evaluate(")[1]
     np.testing.assert_allclose(f(0.0, (), (), flat(A[0], b[0], kind)), np.linalg.solve(A[0], b[0]), rtol=1e-12)
 
@@ -133,25 +133,25 @@ def test_functions_of_bounded_size_have_the_same_bits():
     expression = [sm.sin(x * k) / (p + k) + sm.cos(y) ** k * sm.sqrt(p) for k in range(1, 60)]
     program = lowered(*expression, p**2, x, sm.S(3))
     arguments = (0.0, [0.3, 0.8], (), [1.7])
-    whole = evaluator(program, "e")(*arguments)
+    whole = make_evaluator(program, "e")(*arguments)
     for hoist in (True, False):
         for chunk in (1, 7, 50):
-            source = print_function(program, "e", "evaluate", hoist=hoist, chunk=chunk)
-            np.testing.assert_array_equal(Evaluator(source, hoist=hoist)(*arguments), whole)
+            source = print_numpy_function(program, "e", "evaluate", hoist=hoist, chunk=chunk)
+            np.testing.assert_array_equal(EntryPointEvaluator(source, hoist=hoist)(*arguments), whole)
             parts = source.split("def evaluate_part_")[1:]
             assert max(len(part.split("def ")[0].splitlines()) for part in parts) <= 5 * chunk + 3
 
 
 def test_results_can_be_chosen_and_entries_joined():
     program = lowered(x, x + y, x * y)
-    assert evaluator(program, "e", results=[2, 0])(0.0, [2.0, 3.0], (), [0.0]).tolist() == [6.0, 2.0]
-    assert evaluator(program, ["e", "e"], results=[1, 5])(0.0, [2.0, 3.0], (), [0.0]).tolist() == [5.0, 6.0]
-    assert "*" not in print_function(program, "e", "f", results=[1])
+    assert make_evaluator(program, "e", results=[2, 0])(0.0, [2.0, 3.0], (), [0.0]).tolist() == [6.0, 2.0]
+    assert make_evaluator(program, ["e", "e"], results=[1, 5])(0.0, [2.0, 3.0], (), [0.0]).tolist() == [5.0, 6.0]
+    assert "*" not in print_numpy_function(program, "e", "f", results=[1])
 
 
 def test_parameters_are_prepared_once_per_set():
     program = lowered(sm.exp(p) * x)
-    f = evaluator(program, "e")
+    f = make_evaluator(program, "e")
     assert "exp" not in f.source.split("def evaluate(")[1]
     for value in (1.0, 2.0, 1.0):
         assert f(0.0, [1.0, 0.0], (), [value])[0] == pytest.approx(math.exp(value))
@@ -161,7 +161,7 @@ def test_parameters_are_prepared_once_per_set():
 
 @pytest.mark.parametrize("at", [-2.0, 0.0, 3.0])
 def test_branches_not_taken_may_be_undefined(at):
-    f = evaluator(lowered(sm.Piecewise((sm.sqrt(x) + 1 / x + sm.log(x), x > 0), (y, True))), "e")
+    f = make_evaluator(lowered(sm.Piecewise((sm.sqrt(x) + 1 / x + sm.log(x), x > 0), (y, True))), "e")
     expected = math.sqrt(at) + 1 / at + math.log(at) if at > 0 else 5.0
     assert f(0.0, [at, 5.0], (), [0.0])[0] == pytest.approx(expected, rel=1e-15)
     np.testing.assert_allclose(f(0.0, [[at, 5.0]], (), [0.0])[0, 0], expected, rtol=1e-15)
@@ -199,7 +199,7 @@ def test_where_fast_does_not_raise_it_has_the_bits_of_ieee(name):
 
 
 def test_the_power_of_a_negative_number():
-    f = evaluator(lowered(x**y), "e")
+    f = make_evaluator(lowered(x**y), "e")
     assert math.isnan(f(0.0, [-8.0, 1 / 3], (), [0.0])[0])
     assert f(0.0, [0.0, -1.0], (), [0.0])[0] == math.inf
     assert f(0.0, [-2.0, 3.0], (), [0.0])[0] == -8.0
@@ -207,10 +207,10 @@ def test_the_power_of_a_negative_number():
 
 def test_batches_of_different_sizes_are_refused():
     with pytest.raises(ValueError, match="different sizes"):
-        evaluator(lowered(x), "e")(np.zeros(2), np.zeros((3, 2)), (), [0.0])
+        make_evaluator(lowered(x), "e")(np.zeros(2), np.zeros((3, 2)), (), [0.0])
 
 
 def test_discrete_memory_and_seeds_are_read():
     b = ProgramBuilder(Layout(memory=("m",), seeds=("s",)))
     b.entry("e", ["y"], [b.binary(Op.SUB, b.memory(0), b.seed(0))])
-    assert evaluator(b.build(), "e")(0.0, (), m=[5.0], s=[3.0]).tolist() == [2.0]
+    assert make_evaluator(b.build(), "e")(0.0, (), m=[5.0], s=[3.0]).tolist() == [2.0]

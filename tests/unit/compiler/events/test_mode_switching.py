@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu import Impact, Model, derive, load, no_event
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.events import freeze, switches_of
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.events import freeze_switches, list_switches
 from mb2fmu.compiler.program.program import Program
 
 x, v = me.dynamicsymbols("x v")
@@ -50,15 +50,15 @@ def program_of(
 @pytest.fixture(scope="module")
 def switching() -> tuple[Program, Program]:
     program = program_of(-x, **SWITCHING)
-    return program, freeze(program)
+    return program, freeze_switches(program)
 
 
 def modes(frozen: Program, state: np.ndarray, time: float = 0.0, parameters: tuple[float, ...] = ()) -> np.ndarray:
     """As the FMU finds them at its start."""
-    surfaces, found = evaluator(frozen, "surfaces"), np.zeros(len(frozen.layout.memory))
+    surfaces, found = make_evaluator(frozen, "surfaces"), np.zeros(len(frozen.layout.memory))
     for _ in found:
         s = surfaces(time, state, (), parameters, found)
-        for switch in switches_of(frozen):
+        for switch in list_switches(frozen):
             at = s[switch.memory]
             found[switch.memory] = np.floor(at) if switch.kind == "steps" else float(at > 0)
     return found
@@ -70,8 +70,8 @@ def test_values_are_those_of_the_model_where_modes_are_right(switching, position
     program, frozen = switching
     state = (position / 1000 + 1.1e-4, speed / 1000 + 2.3e-4)  # on no surface
     m = modes(frozen, np.array(state))
-    assert np.all(evaluator(frozen, "indicators")(0.0, state, (), (), m) > 0)
-    wanted, found = evaluator(program, "velocity"), evaluator(frozen, "velocity")
+    assert np.all(make_evaluator(frozen, "indicators")(0.0, state, (), (), m) > 0)
+    wanted, found = make_evaluator(program, "velocity"), make_evaluator(frozen, "velocity")
     places = [program.entries["velocity"].labels.index(name) for name in SWITCHING]
     np.testing.assert_allclose(found(0.0, state, (), (), m)[places], wanted(0.0, state)[places], rtol=0, atol=1e-12)
 
@@ -81,13 +81,13 @@ def test_between_events_values_are_smooth(switching):
     _, frozen = switching
     at = frozen.entries["velocity"].labels.index("step")
     m = modes(frozen, np.array([1.0, 0.5]))
-    assert evaluator(frozen, "velocity")(0.0, [1.0, 1.5], (), (), m)[at] == 1.0
-    assert np.min(evaluator(frozen, "indicators")(0.0, [1.0, 1.5], (), (), m)) < 0
+    assert make_evaluator(frozen, "velocity")(0.0, [1.0, 1.5], (), (), m)[at] == 1.0
+    assert np.min(make_evaluator(frozen, "indicators")(0.0, [1.0, 1.5], (), (), m)) < 0
 
 
 def test_nothing_changes_where_nothing_switches():
     program = program_of(-x, kink=no_event(sm.Abs(v)), other=Model.no_event(sm.Abs(v)), size=sm.sqrt(x**2 + v**2))
-    assert freeze(program) is program
+    assert freeze_switches(program) is program
 
 
 def test_what_parameters_alone_decide_is_no_switch():
@@ -103,14 +103,14 @@ def test_what_parameters_alone_decide_is_no_switch():
     model.coordinate(x, 0.2, "m")
     model.speed(v, 0.0, "m/s")
     program = derive(model).program
-    assert freeze(program) is program
+    assert freeze_switches(program) is program
 
 
 def test_dry_friction_holds_with_what_it_takes():
-    frozen = freeze(program_of(-100 * x - 1.2 * sm.sign(v), "Held"))
-    (switch,) = switches_of(frozen)
+    frozen = freeze_switches(program_of(-100 * x - 1.2 * sm.sign(v), "Held"))
+    (switch,) = list_switches(frozen)
     assert (switch.name, switch.kind) == ("v", "sticking")
-    rhs, margins, event = (evaluator(frozen, name) for name in ("rhs", "indicators", "event"))
+    rhs, margins, event = (make_evaluator(frozen, name) for name in ("rhs", "indicators", "event"))
     at_rest = [0.008, 0.0]
     np.testing.assert_allclose(rhs(0.0, at_rest, (), (), [0.0]), [0.0, 0.0], atol=1e-15)
     np.testing.assert_allclose(margins(0.0, at_rest, (), (), [0.0]), [1 - 0.8 / 1.2])
@@ -137,14 +137,14 @@ def test_two_frictions_that_hold_each_other():
     for q, u in ((x, v), (y, w)):
         model.coordinate(q, 0.0, "m")
         model.speed(u, 0.0, "m/s")
-    frozen = freeze(derive(model).program)
-    names = [switch.name for switch in switches_of(frozen)]
+    frozen = freeze_switches(derive(model).program)
+    names = [switch.name for switch in list_switches(frozen)]
     state = [0.02, 0.0, 0.1, 0.1]
     m = [0.0 if name not in ("v", "w") else 1.0 for name in names]
-    rates = evaluator(frozen, "rhs")(0.0, state, (), (), m)
+    rates = make_evaluator(frozen, "rhs")(0.0, state, (), (), m)
     assert rates[2] == pytest.approx(rates[3], abs=1e-14)
     assert 1.0 * rates[2] + 3.0 * rates[3] == pytest.approx(-2.0, abs=1e-14)
-    after = evaluator(frozen, "event")(0.0, [0.02, 0.0, 0.3, 0.1], (), (), m)[:4]
+    after = make_evaluator(frozen, "event")(0.0, [0.02, 0.0, 0.3, 0.1], (), (), m)[:4]
     assert after[2] == pytest.approx(after[3], abs=1e-15)
     assert 1.0 * after[2] + 3.0 * after[3] == pytest.approx(0.6, abs=1e-15)
 
@@ -163,11 +163,11 @@ IN_TIME = {
 def test_what_time_alone_switches_says_when(name):
     """Against instants by hand, in NumPy; told a few units of round-off later, so that the switch is over there."""
     force, instants_due = IN_TIME[name]
-    frozen = freeze(program_of(force - x, parameters={T: 0.5, late: 0.2}))
-    timed = [each for each in switches_of(frozen) if each.timed]
+    frozen = freeze_switches(program_of(force - x, parameters={T: 0.5, late: 0.2}))
+    timed = [each for each in list_switches(frozen) if each.depends_on_time_only]
     assert len(timed) == len(frozen.entries["next_time_event"].results) >= 1
-    instants, margins = evaluator(frozen, "next_time_event"), evaluator(frozen, "indicators")
-    places = {each.memory: i for i, each in enumerate(switches_of(frozen))}
+    instants, margins = make_evaluator(frozen, "next_time_event"), make_evaluator(frozen, "indicators")
+    places = {each.memory: i for i, each in enumerate(list_switches(frozen))}
     now = 0.05
     for due in instants_due:
         m = modes(frozen, np.zeros(2), now, (0.5, 0.2))
@@ -182,10 +182,10 @@ def test_what_time_alone_switches_says_when(name):
 
 @pytest.mark.parametrize("force", [sm.sign(sm.sin(t) - 0.5), sm.Abs(t - x), sm.floor(t * v), sm.Heaviside(t**2 - 1)])
 def test_of_other_functions_of_time_nothing_is_told(force):
-    frozen = freeze(program_of(force - x))
+    frozen = freeze_switches(program_of(force - x))
     assert len(frozen.entries["indicators"].results) == 1
     assert "next_time_event" not in frozen.entries
-    assert not any(each.timed for each in switches_of(frozen))
+    assert not any(each.depends_on_time_only for each in list_switches(frozen))
 
 
 @pytest.mark.parametrize("friction", [None, 0.3])
@@ -204,8 +204,8 @@ def test_switches_of_contacts_say_what_happens(friction):
         model.speed(symbol, 0.0, "m/s")
     rubs = {} if friction is None else {"friction": friction, "slip": v}
     model.add(Impact("floor", q, restitution=0.5, **rubs))
-    frozen = freeze(derive(model).program)
-    told = {switch.name for switch in switches_of(frozen)[: len(frozen.entries["indicators"].results)]}
+    frozen = freeze_switches(derive(model).program)
+    told = {switch.name for switch in list_switches(frozen)[: len(frozen.entries["indicators"].results)]}
     contact = {
         "floor is apart: q > 0",
         "floor approaches: the rate of q < 0",
@@ -233,21 +233,23 @@ def test_switches_of_contacts_say_what_happens(friction):
 )
 def test_one_surface_has_one_indicator_however_it_is_written(first, second, surfaces):
     values = [sm.Piecewise((k, each), (0, True), evaluate=False) for k, each in enumerate((first, second), 1)]
-    frozen = freeze(program_of(values[0] + 5 * values[1], "Twice"))
-    assert len(switches_of(frozen)) == surfaces
+    frozen = freeze_switches(program_of(values[0] + 5 * values[1], "Twice"))
+    assert len(list_switches(frozen)) == surfaces
     program = program_of(values[0] + 5 * values[1], "Twice")
     at = program.entries["rhs"].labels.index("v")
     for state in ((0.3, 0.4), (-0.7, 0.2), (0.9, -0.6), (-0.2, -0.9), (2.0, 0.1)):
         m = modes(frozen, np.array(state))
-        assert np.all(evaluator(frozen, "indicators")(0.0, state, (), (), m) > 0)
-        assert evaluator(frozen, "rhs")(0.0, state, (), (), m)[at] == evaluator(program, "rhs")(0.0, state)[at]
+        assert np.all(make_evaluator(frozen, "indicators")(0.0, state, (), (), m) > 0)
+        assert (
+            make_evaluator(frozen, "rhs")(0.0, state, (), (), m)[at] == make_evaluator(program, "rhs")(0.0, state)[at]
+        )
 
 
 def test_the_gripper_has_no_indicator_twice():
     """Its latch says each bound from both sides, its contact one gap in two forms."""
     program = derive(load(Path(__file__).parents[4] / "models" / "gripper.py")).program
-    frozen = program if "surfaces" in program.entries else freeze(program)
-    looking = [switch for switch in switches_of(frozen) if switch.kind not in {"condition", "ticks"}]
+    frozen = program if "surfaces" in program.entries else freeze_switches(program)
+    looking = [switch for switch in list_switches(frozen) if switch.kind not in {"condition", "ticks"}]
     assert len({switch.name for switch in looking}) == len(looking)
     random = np.random.default_rng(4)
     rows = np.array([_seen(frozen, random)[: len(looking)] for _ in range(6)])
@@ -259,4 +261,4 @@ def _seen(frozen: Program, random: np.random.Generator) -> np.ndarray:
     """Surfaces anywhere."""
     layout = frozen.layout
     at = [random.uniform(0.2, 1.7, len(names)) for names in (layout.states, layout.inputs, layout.parameters)]
-    return evaluator(frozen, "surfaces")(random.uniform(0, 2), *at, np.ones(len(layout.memory)))
+    return make_evaluator(frozen, "surfaces")(random.uniform(0, 2), *at, np.ones(len(layout.memory)))

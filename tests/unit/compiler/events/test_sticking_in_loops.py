@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from mb2fmu import CoulombFriction, derive, load
-from mb2fmu.compiler.derivatives import with_derivatives
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.events import freeze
+from mb2fmu.compiler.derivatives import add_fmu_derivatives
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.events import freeze_switches
 from mb2fmu.compiler.program.program import Program
 
 CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
@@ -40,13 +40,13 @@ def test_the_jacobian_is_that_of_differences(treatment, mode):
     model.add(CoulombFriction("guide", (parts.origin, pin, parts.frame.x), kinetic=50.0, static=60.0, stribeck=0.2))
     derivation = derive(model, constraints=treatment)
     known = {str(p.symbol): p.value for p in derivation.definition.parameters}
-    program = freeze(derivation.program)
+    program = freeze_switches(derivation.program)
     x, memory = place(program, mode)
     given = ([10.0, -40.0], [known[name] for name in program.layout.parameters], memory)
-    native = with_derivatives(program)
+    native = add_fmu_derivatives(program)
     found = np.zeros((len(x), len(x)))
-    found[native.rows, native.columns] = evaluator(native.program, "jacobian")(0.3, x, *given)
-    rhs = evaluator(program, "rhs")
+    found[native.rows, native.columns] = make_evaluator(native.program, "jacobian")(0.3, x, *given)
+    rhs = make_evaluator(program, "rhs")
     expected = np.zeros_like(found)
     for j, moved in enumerate(STEP * np.eye(len(x))):
         expected[:, j] = (rhs(0.3, x + moved, *given) - rhs(0.3, x - moved, *given)) / (2 * STEP)

@@ -5,9 +5,9 @@ import pytest
 import sympy as sm
 from sympy.physics.mechanics import KanesMethod, PinJoint, Point, ReferenceFrame, RigidBody, dynamicsymbols, inertia
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
-from mb2fmu.compiler.program.result_dependencies import operation_count
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.program.result_dependencies import count_operations
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, KinematicEquations, MassMatrixDynamics
 
 
@@ -63,15 +63,15 @@ def equations_of(kane, parameters):
 def test_few_operations_move_the_same(n, operations):
     kane, parameters = kane_of_chain(n)
     equations = equations_of(kane, parameters)
-    program = lower(equations)
-    assert operation_count(program, "rhs").total() < operations
+    program = lower_to_program(equations)
+    assert count_operations(program, "rhs").total() < operations
     rng = np.random.default_rng(1)
     x, p = rng.uniform(-1.0, 1.0, 2 * n), rng.uniform(1.0, 2.0, len(parameters))
     d = equations.dynamics
     exact = sm.lambdify([equations.q, equations.u, parameters], [d.mass_matrix, d.forcing], cse=True)
     mass, forcing = exact(x[:n], x[n:], p)
     expected = np.linalg.solve(mass, forcing).ravel()
-    found = evaluator(program, "rhs")(0.0, x, (), p)
+    found = make_evaluator(program, "rhs")(0.0, x, (), p)
     np.testing.assert_array_equal(found[:n], x[n:])
     error = np.linalg.norm(found[n:] - expected) / np.linalg.norm(expected)
     assert error < 100 * np.finfo(float).eps * np.linalg.cond(mass)

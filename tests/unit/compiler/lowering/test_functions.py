@@ -8,8 +8,8 @@ import sympy as sm
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
-from mb2fmu.compiler.lowering.sympy_walker import SympyWalker
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
+from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.functions import LookupTable
@@ -21,12 +21,12 @@ INSIDE = np.linspace(-0.99, 2.99, 41)
 
 def program(expression):
     builder = ProgramBuilder(Layout(states=("v",)))
-    builder.entry("e", ["y"], SympyWalker(builder, {v: builder.state(0)}).lower([expression]))
+    builder.entry("e", ["y"], SympyLowering(builder, {v: builder.state(0)}).lower([expression]))
     return builder.build()
 
 
 def values(expression, at):
-    return evaluator(program(expression), "e")(0.0, np.asarray(at)[:, None])[:, 0]
+    return make_evaluator(program(expression), "e")(0.0, np.asarray(at)[:, None])[:, 0]
 
 
 def interpolant(kind):
@@ -50,7 +50,7 @@ def test_tables_interpolate_and_go_on(kind, extrapolation):
 
 @pytest.mark.parametrize("kind", ["linear", "cubic", "pchip"])
 def test_one_state_and_a_batch_are_the_same(kind):
-    f = evaluator(program(LookupTable("k", X, Y, kind)(v)), "e")
+    f = make_evaluator(program(LookupTable("k", X, Y, kind)(v)), "e")
     at = np.array([-7.0, *X, *INSIDE, 9.0])
     np.testing.assert_array_equal([f(0.0, [a])[0] for a in at], f(0.0, at[:, None])[:, 0])
 
@@ -60,7 +60,7 @@ def test_tables_differentiate_to_their_derivative(kind):
     expression = LookupTable("k", X, Y, kind)(v**2 / 4) * v
     exact = sm.diff(expression, v)
     at = np.linspace(-2.3, 2.3, 24)
-    derivative = evaluator(differentiate_forward(program(expression), "e", ["states"]), "jvp_e")
+    derivative = make_evaluator(differentiate_forward(program(expression), "e", ["states"]), "jvp_e")
     found = derivative(0.0, at[:, None], s=[1.0])[:, 0]
     np.testing.assert_allclose(found, values(exact, at), rtol=1e-12, atol=1e-12)
     h = 1e-6

@@ -11,10 +11,10 @@ import sympy as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
-from mb2fmu.compiler.program.reachable_nodes import needed
-from mb2fmu.compiler.program.result_dependencies import dependencies, operation_count
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.result_dependencies import count_operations, find_dependencies
 from mb2fmu.errors import LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
@@ -67,18 +67,18 @@ def sleigh(*, reduced):
 @pytest.mark.parametrize("reduced", [False, True])
 def test_sleigh_moves_as_its_closed_form(reduced):
     """v' = a w² + F/m, (I + m a²) w' = −m a v w, v along the sleigh."""
-    program = lower(sleigh(reduced=reduced))
+    program = lower_to_program(sleigh(reduced=reduced))
     m, inertia, a, theta, v_x, w, force = 2.0, 0.3, 0.4, 0.7, 1.1, -0.6, 0.9
     arguments = (0.0, [0.0, 0.0, theta, v_x, w], [force], [m, inertia, a])
-    (v_y,) = evaluator(program, "dependent_speeds")(*arguments)
+    (v_y,) = make_evaluator(program, "dependent_speeds")(*arguments)
     v = np.cos(theta) * v_x + np.sin(theta) * v_y
-    a_x, a_y, w_dot = evaluator(program, "accelerations")(*arguments)
+    a_x, a_y, w_dot = make_evaluator(program, "accelerations")(*arguments)
     along = np.cos(theta) * a_x + np.sin(theta) * a_y + w * (np.cos(theta) * v_y - np.sin(theta) * v_x)
     assert along == pytest.approx(a * w**2 + force / m, rel=1e-14)
     assert w_dot == pytest.approx(-m * a * v * w / (inertia + m * a**2), rel=1e-14)
-    rhs = evaluator(program, "rhs")(*arguments)
+    rhs = make_evaluator(program, "rhs")(*arguments)
     np.testing.assert_allclose(rhs, [v_x, v_y, w, a_x, w_dot], rtol=1e-14)
-    outputs = evaluator(program, "outputs")(*arguments)
+    outputs = make_evaluator(program, "outputs")(*arguments)
     np.testing.assert_allclose(outputs, [0.0, 0.0, a_y], rtol=1e-14, atol=1e-15)
     assert program.layout.states == ("x", "y", "theta", "v_x", "w")
     assert program.entries["velocity"].labels == ("v_lateral",)
@@ -117,20 +117,20 @@ def _random(n, m, seed, *, reduced):
 def test_constraints_reduced_both_ways_solve_the_saddle_point_system(free, m, seed, reduced):
     n = free + m
     equations, M, f, A, b, gamma = _random(n, m, seed, reduced=reduced)
-    program = lower(equations, optional={"forward", "inverse"})
+    program = lower_to_program(equations, optional={"forward", "inverse"})
     u = np.linspace(-1.0, 1.0, free)
     exact = np.linalg.solve(np.block([[M, A.T], [A, np.zeros((m, m))]]), np.concatenate([f, -gamma]))[:n]
     tolerance = 1e-13 * np.linalg.cond(M) * (np.linalg.cond(A[:, free:]) ** 2 if m else 1.0)
-    found = evaluator(program, "accelerations")(0.0, u, s=np.zeros(n))
+    found = make_evaluator(program, "accelerations")(0.0, u, s=np.zeros(n))
     np.testing.assert_allclose(found, exact, rtol=0, atol=tolerance * (1 + np.abs(exact).max()))
     if m:
-        dependent = evaluator(program, "dependent_speeds")(0.0, u, s=np.zeros(n))
+        dependent = make_evaluator(program, "dependent_speeds")(0.0, u, s=np.zeros(n))
         np.testing.assert_allclose(A @ [*u, *dependent] + b, 0.0, atol=tolerance * (1 + np.abs(dependent).max()))
     rows = equations.dynamics.mass_matrix.rows
     force = np.zeros(n)
     force[:rows] = np.linspace(0.5, 2.0, rows)
-    pushed = evaluator(program, "forward")(0.0, u, s=force)
-    needed_force = evaluator(program, "inverse")(0.0, u, s=pushed)
+    pushed = make_evaluator(program, "forward")(0.0, u, s=force)
+    needed_force = make_evaluator(program, "inverse")(0.0, u, s=pushed)
     difference = needed_force - force[:rows]
     if rows == n and m:  # constraint forces may make up the difference, which does no work on allowed motions
         span = np.vstack([np.eye(free), -np.linalg.solve(A[:, free:], A[:, :free])])
@@ -139,14 +139,14 @@ def test_constraints_reduced_both_ways_solve_the_saddle_point_system(free, m, se
 
 
 def test_a_position_costs_no_linear_solve_and_has_no_false_feedthrough():
-    program = lower(_chain(5))
-    _, blocks = needed(program, program.entries["position"].results)
+    program = lower_to_program(_chain(5))
+    _, blocks = find_needed_nodes(program, program.entries["position"].results)
     assert not blocks.any()
-    _, blocks = needed(program, program.entries["rhs"].results)
+    _, blocks = find_needed_nodes(program, program.entries["rhs"].results)
     assert blocks.any()
-    (reads,) = dependencies(program, "position")
+    (reads,) = find_dependencies(program, "position")
     assert {(d.group, d.index) for d in reads} == {("states", 0), ("parameters", 0)}
-    assert operation_count(program, "position") == {"MUL": 1, "SIN": 1}
+    assert count_operations(program, "position") == {"MUL": 1, "SIN": 1}
 
 
 def _chain(n):
@@ -177,16 +177,16 @@ def _chain(n):
 
 def test_intermediates_and_calculated_parameters():
     n = 4
-    program = lower(_chain(n))
+    program = lower_to_program(_chain(n))
     x, p = np.linspace(-1.0, 1.5, 2 * n), [0.7, 9.81]
     q, u, length, g = x[:n], x[n:], *p
     h = np.linalg.solve([[2, q[0]], [1, 3 + q[0]]], [u[0], g])
     M = np.cos(q[:, None] - q) * length**2 + 4 * (4 * length**2 + 1) * np.eye(n)
     f = -g * 2 * length * np.sin(q) - h[0] * u + h[1]
-    found = evaluator(program, "rhs")(0.0, x, (), p)
+    found = make_evaluator(program, "rhs")(0.0, x, (), p)
     np.testing.assert_allclose(found, [*u, *np.linalg.solve(M, f)], rtol=1e-13)
-    np.testing.assert_allclose(evaluator(program, "prepare")(0.0, x, (), p), [2 * length, 4 * length**2 + 1])
-    equations = evaluator(program, "equations")(0.0, x, (), p)
+    np.testing.assert_allclose(make_evaluator(program, "prepare")(0.0, x, (), p), [2 * length, 4 * length**2 + 1])
+    equations = make_evaluator(program, "equations")(0.0, x, (), p)
     np.testing.assert_allclose(equations, [*M.ravel(), *f], rtol=1e-13)
 
 
@@ -204,7 +204,7 @@ def test_a_diagonal_mass_matrix_costs_divisions_only():
         kinematics=KinematicEquations(MATRIX(0, n, []), MATRIX(0, 1, [])),
         dynamics=MassMatrixDynamics(MATRIX(sm.diag(*masses)), MATRIX([[i + 2] for i in range(n)])),
     )
-    assert operation_count(lower(equations), "rhs") == {"DIV": n}
+    assert count_operations(lower_to_program(equations), "rhs") == {"DIV": n}
 
 
 def test_definitions_that_need_themselves_are_refused():
@@ -213,7 +213,7 @@ def test_definitions_that_need_themselves_are_refused():
     bad = Assignment(sm.Symbol("twice"), sm.Symbol("k"))
     object.__setattr__(equations, "calculated_parameters", (bad, equations.calculated_parameters[1]))
     with pytest.raises(LoweringError, match="defined by itself"):
-        lower(equations)
+        lower_to_program(equations)
 
 
 _DIGEST = """

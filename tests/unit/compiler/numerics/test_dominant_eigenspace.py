@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
-from mb2fmu.compiler.numerics.dominant_eigenspace import turned
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
+from mb2fmu.compiler.numerics.dominant_eigenspace import add_eigenspace_rotation
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
@@ -27,12 +27,12 @@ def test_numbers_stay_in_the_space_as_it_turns(n, count):
     b = ProgramBuilder(Layout(states=tuple(map(str, range(n * n)))))
     matrix = [[b.state(max(i, j) * n + min(i, j)) for j in range(n)] for i in range(n)]
     left_out = [[b.constant(float(e)) for e in row] for row in np.eye(n) - P]
-    found = turned(b, matrix, left_out, count, [b.constant(float(e)) for e in y], "the matrix")
+    found = add_eigenspace_rotation(b, matrix, left_out, count, [b.constant(float(e)) for e in y], "the matrix")
     b.entry("e", [str(i) for i in range(n)], found)
     program = b.build()
-    np.testing.assert_array_equal(evaluator(program, "e")(0.0, S.ravel()), y)
+    np.testing.assert_array_equal(make_evaluator(program, "e")(0.0, S.ravel()), y)
     h = 1e-4
     beside = {k: projection(S + k * h * slope, count) @ y for k in (-2, -1, 1, 2)}
     wanted = (8.0 * (beside[1] - beside[-1]) - (beside[2] - beside[-2])) / (12.0 * h)
-    forward = evaluator(differentiate_forward(program, "e", ["states"]), "jvp_e")
+    forward = make_evaluator(differentiate_forward(program, "e", ["states"]), "jvp_e")
     np.testing.assert_allclose(forward(0.0, S.ravel(), s=slope.ravel()), wanted, atol=1e-8 * np.abs(slope).max())

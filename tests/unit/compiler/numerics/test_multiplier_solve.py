@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.numerics.linear_solve import HalvedSystem
+from mb2fmu.compiler.numerics.linear_solve import HalvedInverseProduct
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
-from mb2fmu.compiler.numerics.speed_elimination import Elimination
-from mb2fmu.compiler.program import operation_count
+from mb2fmu.compiler.numerics.speed_elimination import SpeedElimination
+from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
@@ -68,7 +68,7 @@ def test_both_answers_are_those_of_the_extended_system(shape, massless):
     given = np.array(shape)
     m, n = given.shape
     made = program(given.tolist(), n)
-    solve, project = (evaluation.evaluator(made, name) for name in ("solve", "project"))
+    solve, project = (evaluation.make_evaluator(made, name) for name in ("solve", "project"))
     random = np.random.default_rng(3)
     for _ in range(5):
         A = np.where(np.isnan(given), random.standard_normal((m, n)), given)
@@ -99,7 +99,7 @@ def test_a_chain_of_loops_costs_their_number():
         given = loops_in_a_chain(count)
         m, n = given.shape
         made = program(given.tolist(), n, band=1)
-        counts.append(sum(sum(operation_count(made, name).values()) for name in ("solve", "project")))
+        counts.append(sum(sum(count_operations(made, name).values()) for name in ("solve", "project")))
     assert counts[2] - counts[1] < 2.1 * (counts[1] - counts[0])
     random = np.random.default_rng(9)
     A = np.where(np.isnan(given), random.standard_normal((m, n)), given)
@@ -108,13 +108,13 @@ def test_a_chain_of_loops_costs_their_number():
     f, g, v, free = (random.standard_normal(k) for k in (n, m, n, m))
     x = values(given, A, M, f, g, v, free)
     wanted = known(M, A, f, g)
-    assert evaluation.evaluator(made, "solve")(0, x) == pytest.approx(wanted, abs=1e-7 * np.abs(wanted).max())
-    assert A @ evaluation.evaluator(made, "project")(0, x) + free == pytest.approx(np.zeros(m), abs=1e-8)
+    assert evaluation.make_evaluator(made, "solve")(0, x) == pytest.approx(wanted, abs=1e-7 * np.abs(wanted).max())
+    assert A @ evaluation.make_evaluator(made, "project")(0, x) + free == pytest.approx(np.zeros(m), abs=1e-8)
 
 
 def test_redundant_rows_share_their_forces_with_least_norm():
     given = np.array([[np.nan] * 4, [np.nan] * 4, [np.nan] * 4])
-    solve = evaluation.evaluator(program(given.tolist(), 4, redundant={2}), "solve")
+    solve = evaluation.make_evaluator(program(given.tolist(), 4, redundant={2}), "solve")
     random = np.random.default_rng(5)
     A = random.standard_normal((3, 4))
     A[2] = A[0] - 2 * A[1]
@@ -134,19 +134,19 @@ def test_a_row_that_vanishes_pulls_at_nothing():
     M, f, g, v = np.diag([1.0, 2.0, 3.0]), np.array([1.0, 2.0, -1.0]), np.array([0.5, 0.0]), np.array([1.0, -1.0, 0.3])
     A = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
     x = values(given, A, M, f, g, v, np.zeros(2))
-    found = evaluation.evaluator(made, "solve")(0, x)
+    found = evaluation.make_evaluator(made, "solve")(0, x)
     assert found[:4] == pytest.approx(known(M, A[:1], f, g[:1]), rel=1e-9)
     assert found[4] == pytest.approx(0.0, abs=1e-9)
-    assert A[0] @ evaluation.evaluator(made, "project")(0, x) == pytest.approx(0.0, abs=1e-12)
+    assert A[0] @ evaluation.make_evaluator(made, "project")(0, x) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_numbers_are_pivots_and_round_off_is_none():
     b = ProgramBuilder(Layout(states=("s",)))
     s, one, two, tiny = b.state(0), b.constant(1.0), b.constant(2.0), b.constant(1e-17)
-    taken = Elimination(b, [[one, s, two], [one, s, b.add(two, tiny)]])
+    taken = SpeedElimination(b, [[one, s, two], [one, s, b.add(two, tiny)]])
     assert len(taken.rows) == 1  # the second row is the first
     assert all(b.is_zero(node) for node in taken.A[0])
-    assert Elimination(b, [[one, two]], none=True).columns == [0, 1]
+    assert SpeedElimination(b, [[one, two]], none=True).columns == [0, 1]
 
 
 @pytest.mark.parametrize("n", [5, 14])
@@ -156,13 +156,13 @@ def test_halves_of_small_and_large_systems(n):
     b = ProgramBuilder(Layout(states=tuple(names)))
     node = {name: b.state(i) for i, name in enumerate(names)}
     zero = b.constant(0.0)
-    system = HalvedSystem(b, [[node[f"S{i},{j}"] if j <= i else zero for j in range(n)] for i in range(n)], "S")
-    x, y = (system.halves([node[f"{c}{i}"] for i in range(n)]) for c in "xy")
+    system = HalvedInverseProduct(b, [[node[f"S{i},{j}"] if j <= i else zero for j in range(n)] for i in range(n)], "S")
+    x, y = (system.half_products([node[f"{c}{i}"] for i in range(n)]) for c in "xy")
     b.entry("found", [str(i) for i in range(n + 1)], [b.dot(x[0], y[1]), *system.whole(y[1])])
     made = b.build()
     assert bool(made.blocks) == (n > 12)
     random = np.random.default_rng(1)
     root = random.standard_normal((n, n))
     S, x, y = root @ root.T + np.eye(n), random.standard_normal(n), random.standard_normal(n)
-    found = evaluation.evaluator(made, "found")(0, np.concatenate([S[np.tril_indices(n)], x, y]))
+    found = evaluation.make_evaluator(made, "found")(0, np.concatenate([S[np.tril_indices(n)], x, y]))
     assert found == pytest.approx(np.concatenate([[x @ np.linalg.solve(S, y)], np.linalg.solve(S, y)]), rel=1e-10)

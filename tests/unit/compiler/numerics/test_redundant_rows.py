@@ -7,9 +7,9 @@ import pytest
 from hinges import BENNETT, linkage
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, jacobian
+from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
 from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 
 ENTRIES = ("rhs", "outputs")
 AWAY = np.array([0.1, 0.02, -0.1, 0.3, 0.1, 0.2])  # from the start, before it is put on the constraints
@@ -23,7 +23,7 @@ def bennett():
     f = pipeline.right_hand_side(derived)
     assert len(derived.equations.redundant_rows) == 3
     program, p = derived.program, np.array(f.p0)
-    x = np.asarray(evaluator(program, "project")(0.0, f.x0 + AWAY, p=p))
+    x = np.asarray(make_evaluator(program, "project")(0.0, f.x0 + AWAY, p=p))
     return SimpleNamespace(program=program, p=p, x=x)
 
 
@@ -33,10 +33,10 @@ def functions(bennett):
 
     def of(entry):
         program, p = bennett.program, bennett.p
-        whole = jacobian(program, entry, ["states"])
-        evaluated, entries = evaluator(program, entry), evaluator(whole.program, whole.entry)
-        forward = evaluator(differentiate_forward(program, entry, ["states"]), f"jvp_{entry}")
-        reverse = evaluator(differentiate_reverse(program, entry, ["states"]), f"vjp_{entry}")
+        whole = form_jacobian(program, entry, ["states"])
+        evaluated, entries = make_evaluator(program, entry), make_evaluator(whole.program, whole.entry)
+        forward = make_evaluator(differentiate_forward(program, entry, ["states"]), f"jvp_{entry}")
+        reverse = make_evaluator(differentiate_reverse(program, entry, ["states"]), f"vjp_{entry}")
 
         def dense(x):
             J = np.zeros(whole.shape)
@@ -77,8 +77,8 @@ def test_derivatives_are_those_of_the_function_that_is_evaluated(bennett, functi
 
 def test_energy_does_not_change_along_the_motion(bennett):
     program, p, x = bennett.program, bennett.p, bennett.x
-    along = evaluator(program, "rhs")(0.0, x, p=p)
-    slopes = evaluator(differentiate_forward(program, "energy", ["states"]), "jvp_energy")(0.0, x, p=p, s=along)
+    along = make_evaluator(program, "rhs")(0.0, x, p=p)
+    slopes = make_evaluator(differentiate_forward(program, "energy", ["states"]), "jvp_energy")(0.0, x, p=p, s=along)
     kinetic, potential = (slopes[program.entries["energy"].labels.index(name)] for name in ("kinetic", "potential"))
     assert abs(kinetic) > 0.1
     assert kinetic + potential == pytest.approx(0.0, abs=1e-11)
@@ -86,11 +86,11 @@ def test_energy_does_not_change_along_the_motion(bennett):
 
 def test_start_values_follow_those_that_are_fixed(bennett):
     program, p = bennett.program, bennett.p
-    start = evaluator(program, "initialize")
-    found = jacobian(program, "initialize", ["states"])
+    start = make_evaluator(program, "initialize")
+    found = form_jacobian(program, "initialize", ["states"])
     x = bennett.x + GUESSED
     J = np.zeros(found.shape)
-    J[found.rows, found.columns] = evaluator(found.program, found.entry)(0.0, x, p=p)
+    J[found.rows, found.columns] = make_evaluator(found.program, found.entry)(0.0, x, p=p)
     h = 1e-3
     coarse, fine = (differences(lambda x: np.asarray(start(0.0, x, p=p)), x, step) for step in (h, h / 2.0))
     np.testing.assert_allclose(J[:, [0, 3]], (4.0 * fine - coarse)[:, [0, 3]] / 3.0, atol=1e-9 * np.abs(J).max())

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
@@ -110,7 +110,7 @@ def test_the_shortest_of_several_ways_leaves_no_trace_of_the_others(b):
 
 def evaluated(b: ProgramBuilder, node: int) -> float:
     b.entry("e", ["e"], [node])
-    return float(evaluator(b.build(), "e")(0.0, np.array([2.0, 3.0]), np.zeros(1), np.zeros(1))[0])
+    return float(make_evaluator(b.build(), "e")(0.0, np.array([2.0, 3.0]), np.zeros(1), np.zeros(1))[0])
 
 
 def test_a_product_of_products_does_not_unfold(b):
@@ -166,7 +166,7 @@ def test_a_hundred_thousand_nodes(b):
     value = 1.0
     for i in range(50_000):
         value = 0.5 * value + (i % 7 + 1)
-    assert evaluator(program, "e")(0.0, [0.5, 1.0], [0.0], [0.0])[0] == pytest.approx(value, rel=1e-14)
+    assert make_evaluator(program, "e")(0.0, [0.5, 1.0], [0.0], [0.0])[0] == pytest.approx(value, rel=1e-14)
 
 
 def _program(op, a, b, entries=None, blocks=()):

@@ -15,16 +15,16 @@ from compiled_c import ARITHMETIC, COMPILERS, WARNINGS, bare_interface, missing
 
 from mb2fmu import model
 from mb2fmu.compiler import lowering
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu import interface
-from mb2fmu.fmu.emit_c import emit, emit_motion, translation_units
+from mb2fmu.fmu.emit_c import emit_fmu_sources, emit_motion_sources, list_translation_units
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, SolverSettings, Target
-from mb2fmu.fmu.toolchain.compile_and_link import read_files
+from mb2fmu.fmu.toolchain.compile_and_link import collect_included_files
 from mb2fmu.mechanics import formulations, mechanism
 
 ROOT = Path(__file__).parents[4]
@@ -40,7 +40,7 @@ def by_hand() -> Program:
     force = b.select(b.binary(Op.LT, q, b.constant(-0.1)), b.table(table, 0, u), b.binary(Op.MAX, f, b.mul(m, k)))
     system = LinearSystem(b, [[m, sine, k, u], [q, m, f, k], [k, cosine, m, u], [u, f, k, m]], 'a "matrix"')
     x = system.solve([force, u, b.time(), b.constant(1e-300)])
-    for name in RESULTS:
+    for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("prepare", ["k m"], [b.mul(b.power(k, b.constant(0.3)), m)])
     b.entry("rhs", ["q", "*/ u"], [u, b.sum(x)])
@@ -51,14 +51,14 @@ def by_hand() -> Program:
 def unit(name: str, fmi: str) -> FileTree:
     definition = model.check_model(model.load(ROOT / "models" / f"{name}.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower(equations)
-    native = with_derivatives(program, adjoint=fmi != "2")
-    return emit(native, interface.describe(definition, equations, program, Target(fmi, "native")))
+    program = lowering.lower_to_program(equations)
+    native = add_fmu_derivatives(program, adjoint=fmi != "2")
+    return emit_fmu_sources(native, interface.describe_interface(definition, equations, program, Target(fmi, "native")))
 
 
 def test_golden() -> None:
     """``MB2FMU_UPDATE_GOLDEN=1`` writes it anew."""
-    sources = emit(with_derivatives(by_hand()), bare_interface())
+    sources = emit_fmu_sources(add_fmu_derivatives(by_hand()), bare_interface())
     text = b"".join(sources[f"sources/{name}.c"] for name in ("model", "equations", "derived"))
     if os.environ.get("MB2FMU_UPDATE_GOLDEN"):
         GOLDEN.write_bytes(text)
@@ -74,12 +74,12 @@ def test_accelerations_of_a_long_x_are_not_printed_again(part: int) -> None:
         i, j = random.integers(len(nodes), size=2).tolist()
         nodes.append(b.binary(random.choice([Op.ADD, Op.SUB, Op.MUL]), nodes[i], b.unary(Op.SIN, nodes[j])))
     last = b.sum(nodes)
-    for name in ("prepare", *RESULTS):
+    for name in ("prepare", *DIFFERENTIATED_ENTRIES):
         b.entry(name, [], [])
     b.entry("rhs", ["q", "u"], [nodes[1], last])
     b.entry("accelerations", ["u"], [last])
-    sources = emit_motion(b.build(), bare_interface(), adjoint=False, part=part).sources
-    text = b"".join(sources[f"sources/{name}"] for name in translation_units(sources)[1:]).decode()
+    sources = emit_motion_sources(b.build(), bare_interface(), adjoint=False, part=part).sources
+    text = b"".join(sources[f"sources/{name}"] for name in list_translation_units(sources)[1:]).decode()
     assert ("rhs_1" in text) is (part == 150)
     assert "equations_rhs(t, x, r, p, w, work, results)" in text
     assert "accelerations_1" not in text
@@ -118,10 +118,12 @@ def test_units_of_the_same_sizes_share_their_runtime() -> None:
     files = []
     for described, operation in ((bare_interface(), Op.SIN), (other, Op.EXP)):
         b = ProgramBuilder(Layout(states=("q", "u")))
-        for name in RESULTS:
+        for name in DIFFERENTIATED_ENTRIES:
             b.entry(name, [], [])
         b.entry("rhs", ["q", "u"], [b.state(1), b.unary(operation, b.state(0))])
-        files.append(read_files(emit(with_derivatives(b.build()), described), "sources/unit.c"))
+        files.append(
+            collect_included_files(emit_fmu_sources(add_fmu_derivatives(b.build()), described), "sources/unit.c")
+        )
     assert files[0] == files[1]
     assert "sources/solver_step_loop.c" in files[0]
     assert not {"sources/model_names.h", "sources/model.c"} & files[0].keys()
@@ -145,7 +147,7 @@ def test_units_compile_without_warnings(compiler: str, fmi: str, tmp_path: Path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(tree[path])
     public = []
-    for name in translation_units(tree):
+    for name in list_translation_units(tree):
         command = [*COMPILERS[compiler], *WARNINGS, *ARITHMETIC, "-c", name, "-o", "it.o"]
         done = subprocess.run(
             command, cwd=tmp_path / "sources", capture_output=True, text=True, timeout=300, check=False
@@ -171,17 +173,19 @@ def test_only_the_shell_of_one_version_is_there(fmi: str) -> None:
 def test_adjoint_derivatives_are_printed_where_they_can_be_asked_for() -> None:
     definition = model.check_model(model.load(ROOT / "models" / "simple_pendulum.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower(equations)
-    without = with_derivatives(program, adjoint=False)
-    described = {fmi: interface.describe(definition, equations, program, Target(fmi, "native")) for fmi in ("2", "3")}
-    assert b"equations_adjoint" not in emit(without, described["2"])["sources/equations.c"]
+    program = lowering.lower_to_program(equations)
+    without = add_fmu_derivatives(program, adjoint=False)
+    described = {
+        fmi: interface.describe_interface(definition, equations, program, Target(fmi, "native")) for fmi in ("2", "3")
+    }
+    assert b"equations_adjoint" not in emit_fmu_sources(without, described["2"])["sources/equations.c"]
     with pytest.raises(EmitError, match="adjoint"):
-        emit(without, described["3"])
+        emit_fmu_sources(without, described["3"])
 
 
 def test_missing_entry_points_are_named() -> None:
-    native = with_derivatives(by_hand())
+    native = add_fmu_derivatives(by_hand())
     entries = {name: entry for name, entry in native.program.entries.items() if name != "velocity"}
     broken = dataclasses.replace(native, program=dataclasses.replace(native.program, entries=entries))
     with pytest.raises(EmitError, match="velocity"):
-        emit(broken, bare_interface())
+        emit_fmu_sources(broken, bare_interface())

@@ -8,14 +8,14 @@ from compiled_c import SingularError
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS
-from mb2fmu.compiler.evaluation.numpy_evaluator import evaluator
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
+from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import LinearSystem
 from mb2fmu.compiler.program.program import Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.fmu.emit_c.function_signatures import Names, Signature
-from mb2fmu.fmu.emit_c.split_functions import print_function
-from mb2fmu.fmu.emit_c.statement_schedule import Graph
+from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
+from mb2fmu.fmu.emit_c.split_functions import print_c_function
+from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
 
 SMOOTH = (Op.EXP, Op.SIN, Op.COS, Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.COSH, Op.SINH)
 KINKED = (Op.ABS, Op.SIGN, Op.FLOOR, Op.CEIL, Op.NOT)
@@ -43,7 +43,7 @@ def build(steps: list[tuple[int, int, int, int]], n_results: int = 4) -> Program
             nodes.append(b.unary(op, b.unary(Op.TANH, x)))  # else sin(exp(30)) makes an ulp the whole result
     bounded = [b.unary(Op.TANH, node) for node in nodes[-n_results:]]
     labels = [f"result {i}" for i in range(len(bounded))]
-    for name in RESULTS:
+    for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("position", labels, bounded)
     b.entry("rhs", ["q", "u", "z"], [*bounded, *bounded, *bounded][:3])
@@ -79,7 +79,7 @@ def check(program: Program, compile_model, part: int) -> None:
         t, x = float(rng.normal()), rng.normal(size=3)
         r, p = rng.normal(size=1), rng.normal(size=2)
         for entry in ("position", "rhs"):
-            expected = evaluator(program, entry)(t, x, r, p)
+            expected = make_evaluator(program, entry)(t, x, r, p)
             np.testing.assert_allclose(unit.call(entry, t, x, r, p), expected, rtol=1e-9, atol=1e-9)
 
 
@@ -110,8 +110,8 @@ def test_parts_are_of_bounded_size() -> None:
     for i in range(2_000):
         node = b.add(b.mul(node, node), b.constant(float(i)))
     b.entry("rhs", ["x"], [node])
-    signature = Signature("rhs", ("const double x[]", "double work[]", "double dx[]"), {Op.STATE: "x"})
-    printed = print_function(Graph(b.build()), signature, [("dx[0]", node)], Names(), part=100)
+    signature = FunctionSignature("rhs", ("const double x[]", "double work[]", "double dx[]"), {Op.STATE: "x"})
+    printed = print_c_function(ScheduledGraph(b.build()), signature, [("dx[0]", node)], SharedCNames(), part=100)
     lengths = [len(part.text.splitlines()) for part in printed.parts]
     assert len(lengths) > 30
     assert max(lengths) < 150
@@ -123,7 +123,7 @@ def test_a_failing_solve_says_which(compile_model) -> None:
     a, c, p = b.state(0), b.state(1), b.parameter(0)
     matrix = [[a, c, p, a], [c, a, c, p], [a, p, a, c], [p, c, p, a]]
     x = LinearSystem(b, matrix, "the test's matrix").solve([a, c, p, a])
-    for name in RESULTS:
+    for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("rhs", ["a", "b"], x[:2])
     unit = compile_model(b.build())
@@ -141,7 +141,7 @@ def test_systems_written_out_in_nodes_say_when_they_are_singular(compile_model):
     two, one, zero, q, u = b.constant(2.0), b.constant(1.0), b.constant(0.0), b.state(0), b.state(1)
     mass = LinearSystem(b, [[b.constant(4.0), two], [two, q]], "the mass matrix", symmetric=True)
     speeds = LinearSystem(b, [[u, zero], [one, b.parameter(0)]], "the dependent speeds")
-    for name in RESULTS:
+    for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("rhs", ["q", "u"], mass.solve([one, u]))
     b.entry("position", ["a", "b"], speeds.solve([one, q]))

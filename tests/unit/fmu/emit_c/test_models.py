@@ -11,7 +11,7 @@ from representatives import KINDS, marked
 
 from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import NativeProgram, with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.mechanics import formulations, mechanism
 
@@ -35,7 +35,7 @@ def lowered(name: str) -> tuple[Program, np.ndarray, np.ndarray, np.ndarray, flo
     """The program of a model, its start values x, r and p, and how far from x loops can still be closed."""
     definition = model.check_model(model.load(MODELS / f"{name}.py", SHORTENED.get(name)))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
-    program = lowering.lower(equations)
+    program = lowering.lower_to_program(equations)
     motion = [
         *definition.coordinates,
         *(definition.speeds[i] for i in equations.u_independent),
@@ -54,7 +54,7 @@ def close(values: np.ndarray, expected: np.ndarray) -> None:
 def test_compiled_functions_give_the_values_of_the_evaluator(name: str, compile_model) -> None:
     program, x0, r0, p, reach = lowered(name)
     units = [compile_model(program, compiler) for compiler in ("gcc", "zig")]
-    native = with_derivatives(program)
+    native = add_fmu_derivatives(program)
     rng = np.random.default_rng(0)
     for _ in range(5):
         x, r = x0 + reach * rng.standard_normal(x0.shape), r0 + rng.standard_normal(r0.shape)
@@ -65,21 +65,23 @@ def test_compiled_functions_give_the_values_of_the_evaluator(name: str, compile_
         calls += [(entry, (rng.standard_normal(size),)) for entry, size in sizes.items()]
         for entry, seeds in calls:
             values = [unit.call(entry, t, x, r, p, *seeds) for unit in units]
-            close(values[0], evaluation.evaluator(native.program, entry)(t, x, r, p, (), padded(native, seeds)))
+            close(values[0], evaluation.make_evaluator(native.program, entry)(t, x, r, p, (), padded(native, seeds)))
             assert values[0].tobytes() == values[1].tobytes()
         check_jacobian(native, units[0], (t, x, r, p))
 
 
-def padded(native: NativeProgram, seeds: tuple[np.ndarray, ...]) -> np.ndarray:
+def padded(native: ProgramWithDerivatives, seeds: tuple[np.ndarray, ...]) -> np.ndarray:
     """As many seeds as the layout names: tangent and adjoint read the first of them."""
     return np.resize(seeds[0], len(native.program.layout.seeds)) if seeds else np.zeros(0)
 
 
-def check_jacobian(native: NativeProgram, unit, arguments: tuple[float, np.ndarray, np.ndarray, np.ndarray]) -> None:
+def check_jacobian(
+    native: ProgramWithDerivatives, unit, arguments: tuple[float, np.ndarray, np.ndarray, np.ndarray]
+) -> None:
     """Against directional derivatives: a large Jacobian is no entry point of the program."""
     n = len(native.program.layout.states)
     dense, slope = unit.jacobian(*arguments)
-    tangent = evaluation.evaluator(native.program, "tangent")
+    tangent = evaluation.make_evaluator(native.program, "tangent")
     along = np.eye(1 + n, len(native.program.layout.seeds))  # time, states
     expected_slope, *columns = (tangent(*arguments, (), seeds)[:n] for seeds in along)
     expected = np.column_stack(columns)

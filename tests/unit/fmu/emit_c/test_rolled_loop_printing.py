@@ -7,12 +7,12 @@ import pytest
 from compiled_c import SingularError, bare_interface
 
 from mb2fmu.compiler.derivatives import fmu_derivative_entries as native
-from mb2fmu.compiler.derivatives import jacobian
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import RESULTS, with_derivatives
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.derivatives import form_jacobian
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.fmu.emit_c import emit, equations_source, loop_detection, translation_units
+from mb2fmu.fmu.emit_c import emit_fmu_sources, equations_source, list_translation_units, loop_detection
 from mb2fmu.fmu.toolchain import compile_program
 
 
@@ -41,7 +41,7 @@ def row(n: int, *, checked: bool = False) -> Program:
     u_dot = [b.div(reduced[-1], pivots[-1])]
     for i in range(n - 2, -1, -1):
         u_dot.append(b.div(b.sub(reduced[i], b.mul(b.mul(k, cosine[i + 1]), u_dot[-1])), pivots[i]))
-    for name in RESULTS:
+    for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("rhs", b.layout.states, [*u, *reversed(u_dot)])
     b.entry("accelerations", b.layout.states[n:], list(reversed(u_dot)))
@@ -55,31 +55,31 @@ def point(n: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def printed(n: int) -> str:
-    sources = emit(with_derivatives(row(n)), bare_interface())
+    sources = emit_fmu_sources(add_fmu_derivatives(row(n)), bare_interface())
     return (sources["sources/equations.c"] + sources["sources/derived.c"]).decode()
 
 
 @pytest.mark.parametrize("compiler", [pytest.param("gcc", marks=pytest.mark.repeats), "zig"])
 def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     n = 40
-    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)  # by columns
+    monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 1_000)  # by columns
     program, (t, x, r, p) = row(n), point(n)
     assert "for (int k = 0;" in printed(n)
     assert "* k] = work[" in printed(n)  # results too
     seeds, weights = np.linspace(-1.0, 1.0, 1 + 4 * n + 1), np.linspace(1.0, -1.0, 3 * n + 1)
     units = [compile_model(program, compiler)]
-    monkeypatch.setattr(loop_detection, "_LEAST_SAVED", 10**9)
+    monkeypatch.setattr(loop_detection, "_MIN_SAVED_STATEMENTS", 10**9)
     units.append(compile_model(program, compiler))
     assert "for (int k = 0;" not in printed(n)
     for entry, more in (("rhs", ()), ("accelerations", ()), ("tangent", (seeds,)), ("adjoint", (weights,))):
         rolled, straight = (unit.call(entry, t, x, r, p, *more) for unit in units)
         assert rolled.tobytes() == straight.tobytes(), entry
-    np.testing.assert_allclose(units[0].call("rhs", t, x, r, p), evaluator(program, "rhs")(t, x, r, p), rtol=1e-12)
+    np.testing.assert_allclose(units[0].call("rhs", t, x, r, p), make_evaluator(program, "rhs")(t, x, r, p), rtol=1e-12)
     (rolled, _), (straight, _) = (unit.jacobian(t, x, r, p) for unit in units)
     assert rolled.tobytes() == straight.tobytes()
-    exact = jacobian(program, "rhs", ("states",))
+    exact = form_jacobian(program, "rhs", ("states",))
     expected = np.zeros((2 * n, 2 * n))
-    expected[exact.rows, exact.columns] = evaluator(exact.program, exact.entry)(t, x, r, p)
+    expected[exact.rows, exact.columns] = make_evaluator(exact.program, exact.entry)(t, x, r, p)
     np.testing.assert_allclose(rolled, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -89,9 +89,9 @@ def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_process
     n = 4
     program, (t, x, r, p) = row(n), point(n)
     units = [compile_model(program)]
-    monkeypatch.setattr(equations_source, "ONCE", 0)
-    sources = emit(with_derivatives(program), bare_interface())
-    assert translation_units(sources) == ("unit.c", "model.c", "equations.c", "derived.c", "derived_once.c")
+    monkeypatch.setattr(equations_source, "MIN_NODES_FOR_QUICK_COMPILATION", 0)
+    sources = emit_fmu_sources(add_fmu_derivatives(program), bare_interface())
+    assert list_translation_units(sources) == ("unit.c", "model.c", "equations.c", "derived.c", "derived_once.c")
     assert b"SHARED ${equations} unit.c model.c derived.c derived_once.c" in sources["sources/CMakeLists.txt"]
     each, once = (sources[f"sources/{name}.c"].decode() for name in ("equations", "derived_once"))
     assert "static int equations_rhs(" in each
@@ -115,19 +115,19 @@ def test_what_is_read_a_part_of_a_turn_further_on_each_time_is_read_in_wider_tur
         step = (b.add, b.sub, b.mul)[i % 3]
         values.append(step(x[i], values[-1]))
     squares = [b.mul(value, value) for value in values]
-    for name in RESULTS:
+    for name in DIFFERENTIATED_ENTRIES:
         b.entry(name, [], [])
     b.entry("rhs", b.layout.states, squares)
     program = b.build()
-    text = emit(with_derivatives(program), bare_interface())["sources/equations.c"].decode()
+    text = emit_fmu_sources(add_fmu_derivatives(program), bare_interface())["sources/equations.c"].decode()
     assert "const double v2 = m2 * m2;" in text
     values_at = np.linspace(0.5, 1.5, n)
-    expected = evaluator(program, "rhs")(0.0, values_at, np.empty(0), np.empty(0))
+    expected = make_evaluator(program, "rhs")(0.0, values_at, np.empty(0), np.empty(0))
     assert compile_model(program).call("rhs", 0.0, values_at, np.empty(0), np.empty(0)).tobytes() == expected.tobytes()
 
 
 def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
+    monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 1_000)
     n = 40
     program, (t, x, r, p) = row(n), point(n)
     batch = np.linspace(-1.0, 1.0, 9)[:, None] * x
@@ -139,8 +139,8 @@ def test_many_at_once_have_the_bits_of_a_unit(compile_model, monkeypatch: pytest
 
 def test_twice_as_long_a_row_is_no_more_code_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of x': what grows is a list of stores."""
-    monkeypatch.setattr(equations_source, "ONCE", 10**9)
-    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
+    monkeypatch.setattr(equations_source, "MIN_NODES_FOR_QUICK_COMPILATION", 10**9)
+    monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 1_000)
     lengths = []
     for n in (60, 120):
         text = printed(n)
@@ -150,7 +150,7 @@ def test_twice_as_long_a_row_is_no_more_code_to_compile(monkeypatch: pytest.Monk
 
 
 def test_the_turn_that_fails_is_named(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "LARGEST_JACOBIAN", 1_000)
+    monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 1_000)
     n, which = 60, 37
     t, x, r, p = point(n)
     p[1 + which] = -5.0

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pythonfmu.enums import Fmi2Status
 from scipy.integrate import solve_ivp
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
-from mb2fmu.fmu.interface import describe
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
+from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.fmu.interface.fmu_interface import SolverSettings
 
 TIME, M, L, G, D, J, TAU, Q, U, DQ, DU, TIP_X, TIP_Y, ENERGY, LOAD = range(15)
@@ -347,8 +347,8 @@ def test_tolerances_that_cannot_be_kept_to_are_named(pendulum, tolerance):
 @pytest.mark.parametrize("system", [double_pendulum, constrained_point])
 def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_path):
     definition, equations = system()
-    program = lower(equations)
-    interface = describe(definition, equations, program)
+    program = lower_to_program(equations)
+    interface = describe_interface(definition, equations, program)
     unit = started(unit_class(program, interface, tmp_path))
     for i in range(10):
         assert unit.do_step(i * 0.1, 0.1)
@@ -357,7 +357,7 @@ def test_units_of_lowered_equations_compute_what_the_program_does(system, tmp_pa
     p = unit.get_real([v.value_reference for v in interface.of("parameter")])
     for variable in interface.variables:
         if variable.source in program.entries:
-            expected = evaluator(program, variable.source, [variable.index])(1.0, x, r, p)
+            expected = make_evaluator(program, variable.source, [variable.index])(1.0, x, r, p)
             assert unit.get_real([variable.value_reference]) == list(expected)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.interface.fmi2_view import indices, model_structure
+from mb2fmu.fmu.interface.fmi2_view import form_fmi2_structure, number_variables
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"))
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -18,7 +18,7 @@ lines = st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn", "Co"]), max_
 
 
 def parsed(interface):
-    root = etree.fromstring(emit_xml.emit(interface)["modelDescription.xml"])
+    root = etree.fromstring(emit_xml.emit_description_files(interface)["modelDescription.xml"])
     SCHEMA.assertValid(root)
     return root
 
@@ -47,17 +47,17 @@ def test_numbers_read_back_to_the_same_bits(start, nominal):
 def test_every_variable_stands_at_its_index_with_its_reference():
     interface = pendulum_interface()
     elements = parsed(interface).xpath("/fmiModelDescription/ModelVariables/ScalarVariable")
-    assert [element.get("name") for element in elements] == list(indices(interface))
+    assert [element.get("name") for element in elements] == list(number_variables(interface))
     assert [int(e.get("valueReference")) for e in elements] == [v.value_reference for v in interface.variables]
     derivatives = {e.get("name"): e[0].get("derivative") for e in elements if e[0].get("derivative")}
-    index = indices(interface)
+    index = number_variables(interface)
     assert derivatives == {"der(q)": str(index["q"]), "der(u)": str(index["u"])}
 
 
 def test_structure_is_printed_completely():
     interface = pendulum_interface()
     root = parsed(interface)
-    structure = model_structure(interface)
+    structure = form_fmi2_structure(interface)
     for element, unknowns in (
         ("Outputs", structure.outputs),
         ("Derivatives", structure.derivatives),

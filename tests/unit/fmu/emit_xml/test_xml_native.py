@@ -47,7 +47,7 @@ SCHEMAS = {
 
 def parsed(interface, sources=("unit.c",)):
     """Every file by its path, valid."""
-    tree = emit_xml.emit(interface, sources)
+    tree = emit_xml.emit_description_files(interface, sources)
     roots = {path: etree.fromstring(tree[path]) for path in tree}
     for path, root in roots.items():
         SCHEMAS[path, interface.target.fmi].assertValid(root)
@@ -144,7 +144,7 @@ def test_units_types_and_display_units_are_those_of_the_interface(fmi):
 @VERSIONS
 def test_derivatives_point_at_their_states(fmi):
     interface = native_interface(fmi)
-    numbers = fmi2_view.indices(interface) if fmi == "2" else fmi3_view.references(interface)
+    numbers = fmi2_view.number_variables(interface) if fmi == "2" else fmi3_view.list_value_references(interface)
     found = variables(description(interface))
     assert {name: typed.get("derivative") for name, (_, typed) in found.items() if typed.get("derivative")} == {
         "der(q)": str(numbers["q"]),
@@ -181,7 +181,7 @@ def test_the_structure_is_printed_completely(fmi):
 
 @VERSIONS
 def test_fmpy_finds_nothing(fmi, tmp_path):
-    tree = emit_xml.emit(native_interface(fmi), ("unit.c",))
+    tree = emit_xml.emit_description_files(native_interface(fmi), ("unit.c",))
     for path in tree:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_bytes(tree[path])

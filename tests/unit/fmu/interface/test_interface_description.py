@@ -6,19 +6,19 @@ import pytest
 import sympy as sm
 from golden.handwritten import constrained_point, double_pendulum
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.errors import InterfaceError
-from mb2fmu.fmu.interface import describe
-from mb2fmu.fmu.interface.fmi2_view import indices, model_structure
+from mb2fmu.fmu.interface import describe_interface
+from mb2fmu.fmu.interface.fmi2_view import form_fmi2_structure, number_variables
 
 
 def described(system, **experiment):
     definition, equations = system()
     definition = dataclasses.replace(definition, experiment=dataclasses.replace(definition.experiment, **experiment))
-    program = lower(equations)
-    return describe(definition, equations, program), program
+    program = lower_to_program(equations)
+    return describe_interface(definition, equations, program), program
 
 
 def test_order_and_causality():
@@ -77,8 +77,8 @@ def test_sources_point_at_what_computes_them():
 
 def test_feedthrough_is_shown_and_nothing_else():
     interface, _ = described(double_pendulum)
-    index = indices(interface)
-    structure = model_structure(interface)
+    index = number_variables(interface)
+    structure = form_fmi2_structure(interface)
     seen = {item.index: item.dependencies for item in structure.outputs}
     assert seen[index["angular"]] == (index["tau"],)
     assert seen[index["tip.x"]] == seen[index["tip.v"]] == seen[index["first.q"]] == ()
@@ -89,8 +89,8 @@ def test_feedthrough_is_shown_and_nothing_else():
 
 def test_initial_unknowns_are_complete_and_of_allowed_kinds():
     interface, _ = described(constrained_point)
-    structure = model_structure(interface)
-    index = indices(interface)
+    structure = form_fmi2_structure(interface)
+    index = number_variables(interface)
     assert {item.index for item in structure.initial_unknowns} == {
         index[name] for name in ("u2", "der(q1)", "der(q2)", "der(u1)", "der(z)")
     }
@@ -115,7 +115,7 @@ def test_dependencies_agree_with_finite_differences():
     x, r, p = [0.7, -0.4, 0.9, 0.3], [0.2], [1.0, 0.7, 0.8, 0.6, 9.81]
     known = [*interface.of("state"), *interface.of("input"), *interface.of("parameter")]
     for variable in interface.of("position", "velocity", "acceleration", "rhs", "prepare"):
-        f = evaluator(program, variable.source, [variable.index])
+        f = make_evaluator(program, variable.source, [variable.index])
         base = f(0.0, x, r, p)
         listed = {dependency.on for dependency in variable.dependencies}
         for item in known:
@@ -136,7 +136,7 @@ def test_token_is_of_the_content():
     op = program.op.copy()
     op[op == Op.ADD] = Op.SUB
     touched = Program(**fields | {"op": op})
-    assert describe(definition, equations, touched).token != first.token
+    assert describe_interface(definition, equations, touched).token != first.token
 
 
 def test_solver_follows_the_experiment():
@@ -171,5 +171,5 @@ def test_solver_follows_the_experiment():
 def test_faults(change, message):
     definition, equations = double_pendulum()
     with pytest.raises(InterfaceError) as caught:
-        describe(change(definition), equations, lower(equations))
+        describe_interface(change(definition), equations, lower_to_program(equations))
     assert message in str(caught.value)

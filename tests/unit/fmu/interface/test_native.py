@@ -7,10 +7,10 @@ import pytest
 import sympy as sm
 from golden.handwritten import constrained_point, double_pendulum, native_interface, pendulum_interface
 
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import InterfaceError
-from mb2fmu.fmu.interface import Target, describe, fmi2_view, fmi3_view
+from mb2fmu.fmu.interface import Target, describe_interface, fmi2_view, fmi3_view
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.variable_groups import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.fmu.solvers import SOLVERS
@@ -20,13 +20,13 @@ from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, Decla
 
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
     definition, equations = change(*system())
-    program = lower(equations)
-    return describe(definition, equations, program, Target(fmi, "native")), program
+    program = lower_to_program(equations)
+    return describe_interface(definition, equations, program, Target(fmi, "native")), program
 
 
 def test_a_native_unit_has_the_variables_of_a_python_unit_and_the_solver():
     native, program = described()
-    python = describe(*double_pendulum(), program)
+    python = describe_interface(*double_pendulum(), program)
     *same, solver, step = native.variables
     first = same[0].value_reference
     plain = [dataclasses.replace(v, declared_type=None, value_reference=v.value_reference - first) for v in same]
@@ -71,7 +71,7 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     definition, equations = double_pendulum()
     run = dataclasses.replace(definition.experiment, solver="fixed", internal_step=1e-3)
     definition = dataclasses.replace(definition, experiment=run)
-    interface = describe(definition, equations, lower(equations), Target("3", "native", name))
+    interface = describe_interface(definition, equations, lower_to_program(equations), Target("3", "native", name))
     assert interface.named("solver").start == interface.solver.choice == choice
     assert interface.named("solver_step").start == 1e-3
     assert interface.solver.internal_step == (1e-3 if name in ("rk4", "euler") else None)
@@ -79,11 +79,11 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
 
 def test_units_whose_motion_may_differ_in_bits_have_tokens_of_their_own():
     definition, equations = double_pendulum()
-    program = lower(equations)
+    program = lower_to_program(equations)
     ways = [{}, {"compiler": "cc"}, {"fast": True}, {"compiler": "cc", "fast": True}]
-    units = [describe(definition, equations, program, Target("3", "native", **way)) for way in ways]
+    units = [describe_interface(definition, equations, program, Target("3", "native", **way)) for way in ways]
     assert len({unit.token for unit in units}) == len(ways)
-    assert describe(definition, equations, program, Target("3", "native")).token == units[0].token
+    assert describe_interface(definition, equations, program, Target("3", "native")).token == units[0].token
 
 
 def test_names_of_the_model_are_not_taken():
@@ -117,9 +117,9 @@ def test_the_two_standards_promise_what_they_know():
 
 def test_every_target_has_a_token_of_its_own():
     definition, equations = double_pendulum()
-    program = lower(equations)
+    program = lower_to_program(equations)
     targets = [Target("2", "python"), Target("2", "native"), Target("3", "native")]
-    assert len({describe(definition, equations, program, target).token for target in targets}) == 3
+    assert len({describe_interface(definition, equations, program, target).token for target in targets}) == 3
 
 
 def test_units_of_python_are_for_fmi_2_only():
@@ -136,7 +136,7 @@ def influence(program, variable, known):
     vectors[known.source][known.index] += 0.01
     if variable.source == "state":
         return vectors["state"][variable.index] - x[variable.index]
-    f = evaluator(program, variable.source, [variable.index])
+    f = make_evaluator(program, variable.source, [variable.index])
     return float((f(0.0, vectors["state"], vectors["input"], vectors["parameter"]) - f(0.0, x, r, p))[0])
 
 
@@ -145,7 +145,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
     """FMI 2: inputs and states; FMI 3: parameters too; at the start in both: all that is exact."""
     interface, program = described(fmi=fmi)
     view = fmi2_view if fmi == "2" else fmi3_view
-    number = fmi2_view.indices(interface) if fmi == "2" else fmi3_view.references(interface)
+    number = fmi2_view.number_variables(interface) if fmi == "2" else fmi3_view.list_value_references(interface)
     by_number = {number[variable.name]: variable for variable in interface.variables}
     structure = view.model_structure(interface)
     known = {
@@ -164,7 +164,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
 def test_derivatives_are_in_the_order_of_the_states():
     interface, _ = described(constrained_point)
     names = {variable.value_reference: variable for variable in interface.variables}
-    order = [names[unknown.index].derivative_of for unknown in fmi3_view.model_structure(interface).derivatives]
+    order = [names[unknown.index].derivative_of for unknown in fmi3_view.form_fmi3_structure(interface).derivatives]
     assert order == [variable.name for variable in interface.of("state")]
     assert [variable.index for variable in interface.of("state")] == list(range(len(order)))
 
@@ -172,7 +172,7 @@ def test_derivatives_are_in_the_order_of_the_states():
 def test_a_state_that_is_an_output_depends_on_itself():
     interface, _ = described()
     reference = interface.named("first.q").value_reference
-    (unknown,) = (u for u in fmi3_view.model_structure(interface).outputs if u.index == reference)
+    (unknown,) = (u for u in fmi3_view.form_fmi3_structure(interface).outputs if u.index == reference)
     assert (unknown.dependencies, unknown.kinds) == ((reference,), ("constant",))
 
 
@@ -206,8 +206,8 @@ def test_the_power_that_flows_in_is_the_product_of_flow_and_speed(sign):
     interface, program = described(change=change)
     (terminal,) = interface.terminals
     x, p = np.array([0.7, -0.4, 0.9, 0.3]), [1.0, 0.7, 0.8, 0.6, 9.81]
-    M = evaluator(program, "equations", [0, 1, 2, 3])(0.0, x, [0.0], p).reshape(2, 2)
-    rhs = evaluator(program, "rhs")
+    M = make_evaluator(program, "equations", [0, 1, 2, 3])(0.0, x, [0.0], p).reshape(2, 2)
+    rhs = make_evaluator(program, "rhs")
     added = rhs(0.0, x, [0.2], p) - rhs(0.0, x, [0.0], p)
     speed = x[interface.named(terminal.members[-1].variable).index]
     assert x[2:] @ M @ added[2:] == pytest.approx((0.2 if terminal.members[0].kind == "inflow" else -0.2) * speed)

@@ -7,8 +7,8 @@ from golden.handwritten import pendulum_interface
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.fmu.interface.native_abilities import free_name
-from mb2fmu.fmu.interface.physical_quantities import quantity, quantity_types
+from mb2fmu.fmu.interface.native_abilities import make_free_name
+from mb2fmu.fmu.interface.physical_quantities import find_physical_quantity, list_quantity_types
 from mb2fmu.fmu.interface.variable_groups import TypeDefinition
 from mb2fmu.units import parse_unit
 
@@ -39,7 +39,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
     ],
 )
 def test_units_say_what_they_measure_only_where_they_do(unit, what):
-    assert quantity(unit) == what
+    assert find_physical_quantity(unit) == what
 
 
 def test_a_quantity_has_one_type_for_each_of_its_units():
@@ -54,7 +54,7 @@ def test_a_quantity_has_one_type_for_each_of_its_units():
         Variable("c", "m"),
         Variable("d", "1"),
     ]
-    assert quantity_types(variables) == {
+    assert list_quantity_types(variables) == {
         "m": TypeDefinition("Length", "Length", "m"),
         "mm": TypeDefinition("Length_mm", "Length", "mm"),
         "rad": TypeDefinition("Angle_", "Angle", "rad"),
@@ -71,22 +71,22 @@ def test_types_have_names_of_their_own(pairs):
         def __init__(self, name, unit):
             self.name, self.unit = name, unit
 
-    types = quantity_types([Variable(*pair) for pair in pairs])
+    types = list_quantity_types([Variable(*pair) for pair in pairs])
     names = [item.name for item in types.values()]
     assert len({*names, *(name for name, _ in pairs)}) == len(names) + len({name for name, _ in pairs})
     assert all(NAME.fullmatch(name) for name in names)
-    assert set(types) == {unit for _, unit in pairs if quantity(unit)}
-    assert all(item.unit == unit and item.quantity == quantity(unit) for unit, item in types.items())
+    assert set(types) == {unit for _, unit in pairs if find_physical_quantity(unit)}
+    assert all(item.unit == unit and item.quantity == find_physical_quantity(unit) for unit, item in types.items())
 
 
 @given(st.lists(st.sampled_from(["solver", "solver_", "solver__", "x"])))
 def test_free_names_are_free(taken):
-    name = free_name("solver", taken)
+    name = make_free_name("solver", taken)
     assert name not in taken
     assert name.rstrip("_") == "solver"
 
 
 def test_all_units_of_the_pendulum_are_recognized():
     interface = pendulum_interface()
-    assert set(quantity_types(interface.variables)) == {v.unit for v in interface.variables}
-    assert all(parse_unit(unit) for unit in quantity_types(interface.variables))
+    assert set(list_quantity_types(interface.variables)) == {v.unit for v in interface.variables}
+    assert all(parse_unit(unit) for unit in list_quantity_types(interface.variables))

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import mb2fmu
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import with_derivatives
+from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
 from mb2fmu.errors import EmitError, InterfaceError
 from mb2fmu.fmu import interface
-from mb2fmu.fmu.emit_c import emit
+from mb2fmu.fmu.emit_c import emit_fmu_sources
 from mb2fmu.fmu.interface.fmu_interface import Target
-from mb2fmu.fmu.interface.model_structure import structure
+from mb2fmu.fmu.interface.model_structure import form_model_structure
 from mb2fmu.pipeline.derivation import pipeline_options
 
 MODEL = Path(__file__).parents[4] / "models" / "double_pendulum.py"
@@ -26,7 +26,7 @@ def derivation():
 
 def described(derivation, fmi):
     target = Target(fmi, "native")
-    return interface.describe(derivation.definition, derivation.equations, derivation.program, target)
+    return interface.describe_interface(derivation.definition, derivation.equations, derivation.program, target)
 
 
 def test_references_of_fmi_3_are_places_counted_from_1(derivation):
@@ -34,8 +34,8 @@ def test_references_of_fmi_3_are_places_counted_from_1(derivation):
     variables = described(derivation, "3").variables
     assert [variable.value_reference for variable in variables] == list(range(1, len(variables) + 1))
     assert variables[0].name == "time"
-    known = interface.fmi3_view.model_structure(described(derivation, "3"))
-    assert known == structure(
+    known = interface.fmi3_view.form_fmi3_structure(described(derivation, "3"))
+    assert known == form_model_structure(
         described(derivation, "3"),
         {variable.name: i for i, variable in enumerate(variables, start=1)},
         ("time", "input", "state", "parameter"),
@@ -51,7 +51,7 @@ def test_gaps_are_refused(derivation):
     made = described(derivation, "3")
     shifted = tuple(dataclasses.replace(v, value_reference=2 * v.value_reference) for v in made.variables)
     with pytest.raises(EmitError, match="without gaps"):
-        emit(with_derivatives(derivation.program), dataclasses.replace(made, variables=shifted))
+        emit_fmu_sources(add_fmu_derivatives(derivation.program), dataclasses.replace(made, variables=shifted))
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package import Table, reference_files
+from mb2fmu.fmu.package import TrajectoryTable, form_reference_files
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MANIFEST = "{http://fmi-standard.org/fmi-ls-manifest}"
-TABLE = Table(["q"], [0.0, 0.1], [[0.5], [0.4]])
+TABLE = TrajectoryTable(["q"], [0.0, 0.1], [[0.5], [0.4]])
 
 
 def test_the_manifest_lists_what_there_is():
-    stimuli = Table(["tau"], [0.0], [[1.0]])
-    files = reference_files(native_interface("3"), TABLE, stimuli=stimuli, origin="an independent way")
+    stimuli = TrajectoryTable(["tau"], [0.0], [[1.0]])
+    files = form_reference_files(native_interface("3"), TABLE, stimuli=stimuli, origin="an independent way")
     assert set(files) == {
         f"{FOLDER}/{name}" for name in ("fmi-ls-manifest.xml", "reference.csv", "experiments.xml", "stimuli.csv")
     }
@@ -39,8 +39,8 @@ def test_the_manifest_lists_what_there_is():
 
 def test_the_experiment_is_the_default_one():
     interface = native_interface("2")
-    stimuli = Table(["tau"], [0.0], [[1.0]])
-    files = reference_files(interface, TABLE, stimuli=stimuli, origin="x")
+    stimuli = TrajectoryTable(["tau"], [0.0], [[1.0]])
+    files = form_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
     (experiment,) = etree.fromstring(files[f"{FOLDER}/experiments.xml"])
     run = interface.experiment
     found = [float(experiment.get(key)) for key in ("startTime", "stopTime", "stepSize", "tolerance")]
@@ -52,7 +52,7 @@ def test_the_experiment_is_the_default_one():
 
 
 def test_without_stimuli_and_report_none_are_named():
-    files = reference_files(native_interface("3"), TABLE, origin="x", report=False)
+    files = form_reference_files(native_interface("3"), TABLE, origin="x", report=False)
     assert f"{FOLDER}/stimuli.csv" not in set(files)
     roles = [item.get("role") for item in etree.fromstring(files[f"{FOLDER}/fmi-ls-manifest.xml"])]
     assert roles == ["result", "experiment/validation"]
@@ -63,7 +63,7 @@ def test_without_stimuli_and_report_none_are_named():
     st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2), min_size=1, max_size=5)
 )
 def test_numbers_and_names_read_back(rows):
-    table = Table(["a[1,2]", "'x \"y\"'"], [float(i) / 3.0 for i in range(len(rows))], rows)
+    table = TrajectoryTable(["a[1,2]", "'x \"y\"'"], [float(i) / 3.0 for i in range(len(rows))], rows)
     head, *lines = csv.reader(io.StringIO(table.csv().decode()))
     assert head == ["time", *table.names]
     assert [[float(value).hex() for value in line] for line in lines] == [
@@ -73,8 +73,11 @@ def test_numbers_and_names_read_back(rows):
 
 def test_a_table_of_another_unit_is_refused():
     with pytest.raises(PackageError) as caught:
-        reference_files(
-            native_interface("3"), Table(["nobody"], [0.0], [[0.0]]), stimuli=Table(["q"], [0.0], [[0.0]]), origin="x"
+        form_reference_files(
+            native_interface("3"),
+            TrajectoryTable(["nobody"], [0.0], [[0.0]]),
+            stimuli=TrajectoryTable(["q"], [0.0], [[0.0]]),
+            origin="x",
         )
     assert "nobody: is no variable" in str(caught.value)
     assert "q: is no input" in str(caught.value)

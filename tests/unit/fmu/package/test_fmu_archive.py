@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import fmu_archive, pack, unpack
+from mb2fmu.fmu.package import fmu_archive, read_archive, write_archive
 
 DESCRIPTION = "modelDescription.xml"
 SOUND = FileTree(
@@ -38,23 +38,23 @@ trees = st.dictionaries(names, st.binary(max_size=200), max_size=6).filter(
 def test_round_trip(files, tmp_path_factory):
     tree = FileTree({**files, DESCRIPTION: b"<xml/>"})
     path = tmp_path_factory.mktemp("unit") / "Ä unit.fmu"
-    pack(tree, path)
-    assert unpack(path) == tree
+    write_archive(tree, path)
+    assert read_archive(path) == tree
 
 
 @given(files=trees, seed=st.randoms())
 def test_same_bytes_in_any_order(files, seed):
     shuffled = list(files.items())
     seed.shuffle(shuffled)
-    assert fmu_archive.archived(FileTree(files)) == fmu_archive.archived(FileTree(dict(shuffled)))
+    assert fmu_archive.make_archive(FileTree(files)) == fmu_archive.make_archive(FileTree(dict(shuffled)))
 
 
 def test_nothing_of_when_and_where(tmp_path, monkeypatch):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    pack(SOUND, tmp_path / "one" / "M.fmu")
+    write_archive(SOUND, tmp_path / "one" / "M.fmu")
     monkeypatch.setattr("time.time", lambda: 2e9)
-    pack(SOUND, tmp_path / "two" / "N.fmu")
+    write_archive(SOUND, tmp_path / "two" / "N.fmu")
     assert (tmp_path / "one" / "M.fmu").read_bytes() == (tmp_path / "two" / "N.fmu").read_bytes()
     with zipfile.ZipFile(tmp_path / "one" / "M.fmu") as file:
         assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -64,7 +64,7 @@ def test_nothing_of_when_and_where(tmp_path, monkeypatch):
 
 def test_an_existing_unit_survives_a_failure(tmp_path, monkeypatch):
     path = tmp_path / "M.fmu"
-    pack(SOUND, path)
+    write_archive(SOUND, path)
     before = path.read_bytes()
 
     def full(*_arguments):
@@ -72,21 +72,21 @@ def test_an_existing_unit_survives_a_failure(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(PackageError, match="No space left"):
-        pack(FileTree({DESCRIPTION: b"other"}), path)
+        write_archive(FileTree({DESCRIPTION: b"other"}), path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["M.fmu"]
 
 
 def test_what_is_no_unit_is_not_written(tmp_path):
     with pytest.raises(PackageError, match=DESCRIPTION):
-        pack(FileTree({"readme": b""}), tmp_path / "M.fmu")
+        write_archive(FileTree({"readme": b""}), tmp_path / "M.fmu")
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_folder_is_told(tmp_path):
     (tmp_path / "file").write_bytes(b"kept")
     with pytest.raises(PackageError, match="choose a folder"):
-        pack(SOUND, tmp_path / "file" / "M.fmu")
+        write_archive(SOUND, tmp_path / "file" / "M.fmu")
     assert (tmp_path / "file").read_bytes() == b"kept"
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
@@ -94,7 +94,7 @@ def test_what_is_no_folder_is_told(tmp_path):
 def test_missing_files_and_folders_are_refused(tmp_path):
     for path in (tmp_path / "none.fmu", tmp_path):
         with pytest.raises(PackageError, match="cannot be read"):
-            unpack(path)
+            read_archive(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a zip at all", b"<xml/>" * 100])
@@ -102,25 +102,25 @@ def test_no_archive_is_refused(tmp_path, content):
     path = tmp_path / "M.fmu"
     path.write_bytes(content)
     with pytest.raises(PackageError, match="not an FMU"):
-        unpack(path)
+        read_archive(path)
 
 
 @given(cut=st.integers(1, 10_000))
 def test_truncated_archives_are_refused(cut):
-    whole = fmu_archive.archived(SOUND)
+    whole = fmu_archive.make_archive(SOUND)
     with pytest.raises(PackageError):
-        fmu_archive.unarchived(whole[: -(cut % len(whole)) or -1], "M.fmu")
+        fmu_archive.unpack_archive_bytes(whole[: -(cut % len(whole)) or -1], "M.fmu")
 
 
 def test_damaged_content_is_never_taken_for_sound():
     """A flipped byte, wherever it is, is noticed, or is in a place that carries nothing (times, versions)."""
-    sound = fmu_archive.archived(SOUND)
+    sound = fmu_archive.make_archive(SOUND)
     noticed = 0
     for position in range(len(sound)):
         damaged = bytearray(sound)
         damaged[position] ^= 0xFF
         try:
-            assert fmu_archive.unarchived(bytes(damaged), "M.fmu") == SOUND, position
+            assert fmu_archive.unpack_archive_bytes(bytes(damaged), "M.fmu") == SOUND, position
         except PackageError:
             noticed += 1
     assert noticed > len(sound) / 2
@@ -133,7 +133,7 @@ def test_damaged_content_is_never_taken_for_sound():
 def test_members_that_leave_the_folder_are_refused(tmp_path, name):
     path = zipped(tmp_path / "M.fmu", [(DESCRIPTION, b"<xml/>"), (name, b"evil")])
     with pytest.raises(PackageError) as caught:
-        unpack(path)
+        read_archive(path)
     assert name in str(caught.value)
 
 
@@ -142,20 +142,20 @@ def test_members_that_leave_the_folder_are_refused(tmp_path, name):
 def test_members_that_hide_each_other_are_refused(tmp_path, names):
     path = zipped(tmp_path / "M.fmu", [(DESCRIPTION, b"<xml/>"), *((name, b"") for name in names)])
     with pytest.raises(PackageError, match="more than once"):
-        unpack(path)
+        read_archive(path)
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
 def test_links_and_devices_are_refused(tmp_path, kind):
     path = zipped(tmp_path / "M.fmu", [(DESCRIPTION, b"/etc/passwd")], kind=kind)
     with pytest.raises(PackageError, match="link or a device"):
-        unpack(path)
+        read_archive(path)
 
 
 def test_archives_without_description_are_refused(tmp_path):
     path = zipped(tmp_path / "M.fmu", [("deep/modelDescription.xml", b"<xml/>")])
     with pytest.raises(PackageError, match="at its top"):
-        unpack(path)
+        read_archive(path)
 
 
 def test_bombs_are_refused(tmp_path):
@@ -164,15 +164,15 @@ def test_bombs_are_refused(tmp_path):
         file.writestr(DESCRIPTION, b"<xml/>")
         file.writestr("zeros", b"\0" * (1 << 26))
     with pytest.raises(PackageError, match="do not use this file"):
-        unpack(path)
+        read_archive(path)
 
 
 def test_encrypted_members_are_refused():
-    whole = bytearray(fmu_archive.archived(FileTree({DESCRIPTION: b"<xml/>"})))
+    whole = bytearray(fmu_archive.make_archive(FileTree({DESCRIPTION: b"<xml/>"})))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         whole[whole.index(signature) + offset] |= 1
     with pytest.raises(PackageError, match="is encrypted"):
-        fmu_archive.unarchived(bytes(whole), "M.fmu")
+        fmu_archive.unpack_archive_bytes(bytes(whole), "M.fmu")
 
 
 def test_all_faults_are_reported_at_once():
@@ -181,10 +181,10 @@ def test_all_faults_are_reported_at_once():
         file.writestr("../one", b"")
         file.writestr("/two", b"")
     with pytest.raises(PackageError) as caught:
-        fmu_archive.unarchived(buffer.getvalue(), "M.fmu")
+        fmu_archive.unpack_archive_bytes(buffer.getvalue(), "M.fmu")
     assert len(caught.value.faults) == 3
 
 
 def test_folders_are_left_out(tmp_path):
     path = zipped(tmp_path / "M.fmu", [("resources/", b""), (DESCRIPTION, b"<xml/>"), ("resources/a", b"")])
-    assert list(unpack(path)) == [DESCRIPTION, "resources/a"]
+    assert list(read_archive(path)) == [DESCRIPTION, "resources/a"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from mb2fmu.fmu.package.fmu_pictures import pictures
+from mb2fmu.fmu.package.fmu_pictures import make_fmu_pictures
 
 SVG = '<svg viewBox="0 0 200 100"><rect width="200" height="100" fill="red"/><text x="9" y="50">θ</text></svg>'
 
@@ -20,7 +20,7 @@ def size(png):
 
 
 def test_a_drawing_is_used_as_it_is():
-    files = pictures(native_interface("3"), SVG)
+    files = make_fmu_pictures(native_interface("3"), SVG)
     icon, drawing = (
         etree.fromstring(files[path]) for path in ("terminalsAndIcons/icon.svg", "documentation/diagram.svg")
     )
@@ -41,7 +41,7 @@ def test_a_drawing_is_used_as_it_is():
 )
 def test_the_longer_side_of_a_picture_is_a_thousand_pixels(shape, pixels):
     drawing = f'<svg xmlns="http://www.w3.org/2000/svg" {shape}><circle r="5"/></svg>'
-    assert size(pictures(native_interface("2"), drawing)["model.png"]) == pixels
+    assert size(make_fmu_pictures(native_interface("2"), drawing)["model.png"]) == pixels
 
 
 def test_an_icon_has_nothing_that_is_too_small_to_be_seen():
@@ -51,7 +51,7 @@ def test_an_icon_has_nothing_that_is_too_small_to_be_seen():
         '<path d="M0 100L200 0" stroke="grey" stroke-dasharray="5 4"/>'
         '<path d="M9 9h9" stroke="blue" stroke-width="7"/></svg>'
     )
-    files = pictures(native_interface("3"), drawing)
+    files = make_fmu_pictures(native_interface("3"), drawing)
     icon = etree.fromstring(files["terminalsAndIcons/icon.svg"])
     assert not icon.xpath("//*[local-name()='text']")
     assert [path.get("stroke-width") for path in icon.xpath("//*[local-name()='path']")] == ["4.0", "7"]
@@ -63,18 +63,18 @@ def test_an_icon_has_nothing_that_is_too_small_to_be_seen():
     [("DoublePendulum", "Dp"), ("Pendulum", "Pe"), ("chain", "Ch"), ("PUMA560", "Pu"), ("X", "X"), ("two_rods", "Tw")],
 )
 def test_a_model_without_a_drawing_has_its_initials_for_an_icon(name, letters):
-    icon = etree.fromstring(pictures(native_interface("3", model_name=name), "")["terminalsAndIcons/icon.svg"])
+    icon = etree.fromstring(make_fmu_pictures(native_interface("3", model_name=name), "")["terminalsAndIcons/icon.svg"])
     assert icon.xpath("//*[local-name()='text']/text()")[0].casefold() == letters.casefold()
 
 
 def test_a_size_without_a_view_becomes_one():
     drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="50px" height="20"><circle r="5"/></svg>'
-    icon = etree.fromstring(pictures(native_interface("3"), drawing)["terminalsAndIcons/icon.svg"])
+    icon = etree.fromstring(make_fmu_pictures(native_interface("3"), drawing)["terminalsAndIcons/icon.svg"])
     assert icon.get("viewBox") == "0 0 50 20"
 
 
 def test_fmi_2_has_its_picture_at_the_top():
-    assert set(pictures(native_interface("2"), SVG)) == {
+    assert set(make_fmu_pictures(native_interface("2"), SVG)) == {
         "model.png",
         "terminalsAndIcons/icon.png",
         "terminalsAndIcons/icon.svg",
@@ -83,8 +83,8 @@ def test_fmi_2_has_its_picture_at_the_top():
 
 def test_letters_are_drawn_without_the_systems_fonts():
     blank = SVG.replace("θ", "")
-    with_letter = pictures(native_interface("3"), SVG)["documentation/diagram.png"]
-    assert with_letter != pictures(native_interface("3"), blank)["documentation/diagram.png"]
+    with_letter = make_fmu_pictures(native_interface("3"), SVG)["documentation/diagram.png"]
+    assert with_letter != make_fmu_pictures(native_interface("3"), blank)["documentation/diagram.png"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_letters_are_drawn_without_the_systems_fonts():
     ],
 )
 def test_what_is_no_drawing_becomes_a_card(diagram):
-    files = pictures(native_interface("3"), diagram)
+    files = make_fmu_pictures(native_interface("3"), diagram)
     card = etree.fromstring(files["documentation/diagram.svg"])
     words = card.xpath("//*[local-name()='text']/text()")
     assert words[0] == "Pendulum"
@@ -111,4 +111,4 @@ def test_what_is_no_drawing_becomes_a_card(diagram):
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=30))
 def test_any_text_gives_a_picture_and_the_same_each_time(text):
     interface = native_interface("2")
-    assert pictures(interface, text) == pictures(interface, text)
+    assert make_fmu_pictures(interface, text) == make_fmu_pictures(interface, text)

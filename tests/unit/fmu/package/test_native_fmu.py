@@ -13,7 +13,16 @@ from golden.handwritten import native_interface
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu import emit_xml
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import Table, build_native, core_of, digest, pack, reference_files, unpack, with_proof
+from mb2fmu.fmu.package import (
+    TrajectoryTable,
+    add_validation_report,
+    assemble_native_fmu,
+    form_reference_files,
+    hash_file_tree,
+    read_archive,
+    remove_validation_report,
+    write_archive,
+)
 
 VERSIONS = pytest.mark.parametrize("fmi", ["2", "3"])
 PLATFORM = {"2": "linux64", "3": "x86_64-linux"}
@@ -23,17 +32,17 @@ SOURCES = FileTree({"sources/unit.c": b"int x;\n", "sources/fmi3Functions.h": b"
 def parts(fmi):
     interface = native_interface(fmi)
     binaries = FileTree({f"binaries/{PLATFORM[fmi]}/{interface.model_identifier}.so": b"\x7fELF"})
-    return SOURCES, binaries, emit_xml.emit(interface, ("unit.c",)), interface
+    return SOURCES, binaries, emit_xml.emit_description_files(interface, ("unit.c",)), interface
 
 
 def references(interface):
-    table = Table(["q", "tip.x"], [0.0, 0.1], [[0.5, 0.2], [0.4, 0.1]])
-    return reference_files(interface, table, origin="by hand")
+    table = TrajectoryTable(["q", "tip.x"], [0.0, 0.1], [[0.5, 0.2], [0.4, 0.1]])
+    return form_reference_files(interface, table, origin="by hand")
 
 
 @VERSIONS
 def test_the_unit_is_complete(fmi):
-    core = build_native(*parts(fmi))
+    core = assemble_native_fmu(*parts(fmi))
     pictures = {"2": {"model.png"}, "3": {"documentation/diagram.png", "documentation/diagram.svg"}}[fmi]
     assert set(core) == {
         f"binaries/{PLATFORM[fmi]}/Pendulum.so",
@@ -50,16 +59,16 @@ def test_the_unit_is_complete(fmi):
         "terminalsAndIcons/terminalsAndIcons.xml",
         *pictures,
     }
-    assert core == build_native(*parts(fmi))
+    assert core == assemble_native_fmu(*parts(fmi))
 
 
 @VERSIONS
 def test_checkers_have_nothing_to_say(fmi, tmp_path):
     page = b"<!DOCTYPE html><title>x</title>"
-    unit = with_proof(build_native(*parts(fmi)), page, references(native_interface(fmi)))
+    unit = add_validation_report(assemble_native_fmu(*parts(fmi)), page, references(native_interface(fmi)))
     path = tmp_path / "Pendulum.fmu"
-    pack(unit, path)
-    assert unpack(path) == unit
+    write_archive(unit, path)
+    assert read_archive(path) == unit
     assert validate_fmu(str(path)) == []
     tool = Path(sysconfig.get_path("scripts")) / "fmutool"
     done = subprocess.run(
@@ -73,13 +82,13 @@ def test_checkers_have_nothing_to_say(fmi, tmp_path):
 
 
 def test_the_proof_comes_off_again():
-    core = build_native(*parts("3"))
-    unit = with_proof(core, b"page", references(native_interface("3")))
+    core = assemble_native_fmu(*parts("3"))
+    unit = add_validation_report(core, b"page", references(native_interface("3")))
     assert unit != core
-    assert core_of(unit) == core
-    assert core_of(core) == core
+    assert remove_validation_report(unit) == core
+    assert remove_validation_report(core) == core
     with pytest.raises(PackageError, match="outside of"):
-        with_proof(core, b"page", FileTree({"resources/x": b""}))
+        add_validation_report(core, b"page", FileTree({"resources/x": b""}))
 
 
 def test_the_digest_is_that_of_the_hashes_of_all_files():
@@ -87,25 +96,25 @@ def test_the_digest_is_that_of_the_hashes_of_all_files():
     lines = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in (("a/c", b"1"), ("b", b"2"))
     )
-    assert digest(tree) == hashlib.sha256(lines.encode()).hexdigest()
-    assert digest(tree) != digest(FileTree({"b": b"1", "a/c": b"2"}))
+    assert hash_file_tree(tree) == hashlib.sha256(lines.encode()).hexdigest()
+    assert hash_file_tree(tree) != hash_file_tree(FileTree({"b": b"1", "a/c": b"2"}))
 
 
 def test_our_licence_is_the_projects():
     project = Path(__file__).parents[4] / "LICENSE"
-    core = build_native(*parts("2"))
+    core = assemble_native_fmu(*parts("2"))
     assert core["documentation/licenses/mb2fmu-BSD-3-Clause.txt"] == project.read_bytes()
 
 
 def test_licences_are_of_what_is_in_the_unit():
     sources, binaries, description, interface = parts("3")
-    without = build_native(FileTree({"sources/unit.c": b""}), binaries, description, interface, compiler="cc")
+    without = assemble_native_fmu(FileTree({"sources/unit.c": b""}), binaries, description, interface, compiler="cc")
     assert {path for path in without if "licenses" in path} == {
         "documentation/licenses/license.txt",
         "documentation/licenses/mb2fmu-BSD-3-Clause.txt",
     }
     windows = FileTree({"binaries/x86_64-windows/Pendulum.dll": b"MZ"})
-    core = build_native(sources, windows, description, interface)
+    core = assemble_native_fmu(sources, windows, description, interface)
     text = core["documentation/licenses/license.txt"].decode()
     named = set(re.findall(r"[\w-]+\.txt", text))
     present = {path.split("/")[-1] for path in core if "licenses" in path}
@@ -130,5 +139,5 @@ EMPTY = FileTree({})
 def test_what_does_not_belong_together_is_refused(wrong, message):
     right = dict(zip(("sources", "binaries", "description", "interface"), parts("3"), strict=True))
     with pytest.raises(PackageError) as caught:
-        build_native(**right | wrong)
+        assemble_native_fmu(**right | wrong)
     assert message in str(caught.value)

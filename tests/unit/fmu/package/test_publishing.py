@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package import private_folder, publish, write_whole
-from mb2fmu.fmu.package.file_locks import HeldError, locked, locked_at_once
-from mb2fmu.temporary_files import YOUNG, remove_abandoned
+from mb2fmu.fmu.package import make_private_folder, publish_files, write_file_atomically
+from mb2fmu.fmu.package.file_locks import LockHeldError, take_lock_at_once, wait_for_lock
+from mb2fmu.temporary_files import MIN_ABANDONED_AGE_S, remove_abandoned_folders
 
 NAMES = ("unit", "report")
 
@@ -29,10 +29,10 @@ def pair(folder):
 
 
 def put(folder, text, **more):
-    with private_folder(folder, "unit") as private:
+    with make_private_folder(folder, "unit") as private:
         for name in NAMES:
             (private / name).write_bytes(text)
-        publish(private, NAMES, **more)
+        publish_files(private, NAMES, **more)
 
 
 def test_a_pair_replaces_a_pair_and_leaves_nothing_else(tmp_path):
@@ -47,7 +47,7 @@ def test_what_is_not_published_leaves_all_as_it_was(tmp_path):
     put(tmp_path, b"old")
 
     def fail():
-        with private_folder(tmp_path, "unit") as private:
+        with make_private_folder(tmp_path, "unit") as private:
             (private / "unit").write_bytes(b"new")
             raise KeyboardInterrupt
 
@@ -74,12 +74,12 @@ def test_private_folders_of_killed_processes_are_removed_and_others_are_not(tmp_
         for each in others[:3]:
             (tmp_path / each).mkdir()
         (tmp_path / others[3]).write_bytes(b"a file of the user's")
-        long_ago = time.time() - 2 * YOUNG
+        long_ago = time.time() - 2 * MIN_ABANDONED_AGE_S
         for each in (killed, working, *others[1:]):
             os.utime(tmp_path / each, (long_ago, long_ago))
         workers[0].send_signal(signal.SIGKILL)
         workers[0].wait()
-        remove_abandoned.cache_clear()
+        remove_abandoned_folders.cache_clear()
         put(tmp_path, b"new")
         assert names(tmp_path) == sorted([working, *others, *NAMES])
     finally:
@@ -121,9 +121,9 @@ def test_a_file_system_without_links_is_served_too(tmp_path, monkeypatch):
 
 def test_a_stale_report_goes_with_the_unit_that_it_was_about(tmp_path):
     put(tmp_path, b"old")
-    with private_folder(tmp_path, "unit") as private:
+    with make_private_folder(tmp_path, "unit") as private:
         (private / "unit").write_bytes(b"new")
-        publish(private, ["unit"], ["report"])
+        publish_files(private, ["unit"], ["report"])
     assert pair(tmp_path) == (b"new", None)
 
 
@@ -144,7 +144,7 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
     missing = 0
     while any(each.poll() is None for each in writers):
         missing += not (tmp_path / "unit").exists()
-        with private_folder(tmp_path, "look") as private, locked(tmp_path / ".unit.lock"):
+        with make_private_folder(tmp_path, "look") as private, wait_for_lock(tmp_path / ".unit.lock"):
             assert private.exists()
             unit, report = pair(tmp_path)
             assert unit == report is not None
@@ -160,7 +160,7 @@ def test_the_lock_is_held_by_one_at_a_time(tmp_path):
 
     def work():
         for _ in range(50):
-            with locked(tmp_path / ".lock"):
+            with wait_for_lock(tmp_path / ".lock"):
                 inside.append(1)
                 most.append(len(inside))
                 inside.pop()
@@ -187,13 +187,13 @@ def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_tak
         [sys.executable, "-c", program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout.readline() == b"has it\n"
-        with pytest.raises(HeldError, match="the first"), locked_at_once(path, "the second"):
+        with pytest.raises(LockHeldError, match="the first"), take_lock_at_once(path, "the second"):
             pass
         other.kill()
     assert path.read_text() == "the first"
-    with locked_at_once(path, "the second"):
+    with take_lock_at_once(path, "the second"):
         assert path.read_text() == "the second"
-        with pytest.raises(HeldError, match="the second"), locked_at_once(path, "the third"):
+        with pytest.raises(LockHeldError, match="the second"), take_lock_at_once(path, "the third"):
             pass
     assert names(tmp_path) == []
 
@@ -203,22 +203,22 @@ def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_tak
 def test_the_users_umask_decides(tmp_path, mask):
     before = os.umask(mask)
     try:
-        write_whole(tmp_path / "file", b"content")
-        write_whole(tmp_path / "file", b"again")
+        write_file_atomically(tmp_path / "file", b"content")
+        write_file_atomically(tmp_path / "file", b"again")
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
 
 
 def test_a_full_disk_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
-    write_whole(tmp_path / "file", b"old")
+    write_file_atomically(tmp_path / "file", b"old")
 
     def full(_handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(PackageError, match="No space left") as caught:
-        write_whole(tmp_path / "file", b"new")
+        write_file_atomically(tmp_path / "file", b"new")
     assert "free some space" in str(caught.value)
     assert (tmp_path / "file").read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
@@ -227,16 +227,16 @@ def test_a_full_disk_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
 @pytest.mark.skipif(os.name == "nt", reason="there are no such files")
 def test_missing_folders_are_made(tmp_path):
     path = tmp_path / "a" / "b" / "result.json"
-    write_whole(path, b"{}")
+    write_file_atomically(path, b"{}")
     assert path.read_bytes() == b"{}"
     assert [each.name for each in path.parent.iterdir()] == ["result.json"]
 
 
 def test_what_is_no_plain_file_is_written_to(tmp_path):
-    write_whole(Path("/dev/null"), b"content")
+    write_file_atomically(Path("/dev/null"), b"content")
     assert not Path("/dev/null").is_file()
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to("real")
-    write_whole(tmp_path / "link", b"new")
+    write_file_atomically(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"new"

@@ -7,22 +7,22 @@ import pytest
 import pythonfmu
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package.python_fmu import FUNCTION, without_second_free
+from mb2fmu.fmu.package.python_fmu import PATCHED_FUNCTION, patch_second_free
 
 LIBRARY = Path(pythonfmu.__file__).parent / "resources" / "binaries" / "linux64" / "libpythonfmu-export.so"
 
 
 def test_the_function_returns_at_once_and_all_else_stays():
     before = LIBRARY.read_bytes()
-    after = without_second_free(before)
+    after = patch_second_free(before)
     assert len(after) == len(before)
     (place,) = (k for k in range(len(before)) if before[k] != after[k])
     binary = lief.ELF.parse(list(after))
-    address = binary.get_dynamic_symbol(FUNCTION.decode()).value
+    address = binary.get_dynamic_symbol(PATCHED_FUNCTION.decode()).value
     landing = bytes(binary.get_content_from_virtual_address(address, 4)) == b"\xf3\x0f\x1e\xfa"
     assert binary.virtual_address_to_offset(address) + 4 * landing == place
     assert after[place] == 0xC3
-    assert without_second_free(after) == after
+    assert patch_second_free(after) == after
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def test_the_function_returns_at_once_and_all_else_stays():
     [
         (b"MZ" + bytes(100), "no shared library"),
         (LIBRARY.read_bytes()[:18] + b"\xb7\0" + LIBRARY.read_bytes()[20:], "no shared library"),  # another processor
-        (LIBRARY.read_bytes().replace(FUNCTION, FUNCTION[::-1]), "0 functions"),
+        (LIBRARY.read_bytes().replace(PATCHED_FUNCTION, PATCHED_FUNCTION[::-1]), "0 functions"),
     ],
     ids=["windows", "aarch64", "unknown"],
 )
 def test_another_library_is_refused(library, what):
     with pytest.raises(PackageError, match=what) as caught:
-        without_second_free(library)
+        patch_second_free(library)
     assert "reinstall" in str(caught.value)

@@ -10,7 +10,7 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import Compilation, Order, compile_cache, compile_unit, host
+from mb2fmu.fmu.toolchain import BuildOrder, FmuCompilation, compile_cache, compile_fmu_binaries, host_platform
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
@@ -30,7 +30,7 @@ cat $inputs > $result
 """
 EARLY = FileTree({"sources/unit.c": b"FMU ", "sources/equations.c": b"motion "})
 WHOLE = EARLY.joined(FileTree({"sources/derived.c": b"derivatives ", "sources/CMakeLists.txt": b"later"}))
-ORDER = Order("it", "cc")
+ORDER = BuildOrder("it", "cc")
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     compiler.chmod(0o755)
     scratch.mkdir()
     monkeypatch.setenv("CC", str(compiler))
-    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     return listed
 
@@ -49,21 +49,21 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_was_begun_is_compiled_once_and_gives_the_same_bytes(
     calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Compilation(ORDER, [host()]) as compilation:
+    with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(EARLY)
         compilation.begin(WHOLE)
         early = compilation.finish(WHOLE, 2)
     compiled = sorted(line for line in calls.read_text().splitlines() if line.endswith(".c"))
-    twice = 2 if host().processor == "x86_64" else 1
+    twice = 2 if host_platform().processor == "x86_64" else 1
     assert compiled == sorted([*["sources/equations.c"] * twice, "sources/derived.c", "sources/unit.c"])
     assert list((tmp_path / "scratch").iterdir()) == []
-    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "cold"))
-    assert compile_unit(WHOLE, "it", [host()], fmi=2, compiler="cc") == early
+    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "cold"))
+    assert compile_fmu_binaries(WHOLE, "it", [host_platform()], fmi=2, compiler="cc") == early
 
 
 def test_nothing_is_begun_of_a_unit_that_was_built_before(calls: Path) -> None:
     for _ in range(2):
-        with Compilation(ORDER, [host()]) as compilation:
+        with FmuCompilation(ORDER, [host_platform()]) as compilation:
             compilation.begin(EARLY)
             built = compilation.finish(WHOLE, 2)
         once, *more = calls.read_text().count("unit.c"), len(built)
@@ -93,13 +93,15 @@ def test_the_runtime_is_compiled_again_where_something_that_it_includes_has_chan
     first = WHOLE.joined(FileTree({"sources/other.h": b"of the equations "}))
     first = FileTree({**first.files, **RUNTIME.files})
     second = FileTree({**first.files, f"sources/{file}": first[f"sources/{file}"] + b"another "})
-    built = [compile_unit(sources, "it", [host()], fmi=2, compiler="cc") for sources in (first, second)]
+    built = [
+        compile_fmu_binaries(sources, "it", [host_platform()], fmi=2, compiler="cc") for sources in (first, second)
+    ]
     assert calls.read_text().splitlines().count("sources/unit.c") == 1 + compiled
     assert (built[0] != built[1]) is file.endswith(".c")  # the stand-in reads no headers
 
 
 def test_what_is_noted_of_a_unit_takes_no_place_among_the_binaries(tmp_path: Path) -> None:
-    with Compilation(ORDER, [host()]) as compilation:
+    with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(EARLY)
         compilation.begin(WHOLE)
         compilation.finish(WHOLE, 2)
@@ -108,7 +110,7 @@ def test_what_is_noted_of_a_unit_takes_no_place_among_the_binaries(tmp_path: Pat
 
 def test_what_fails_early_is_told_at_the_end() -> None:
     wrong = FileTree({"sources/unit.c": b"unit", "sources/equations.c": b"wrong"})
-    with Compilation(ORDER, [host()]) as compilation:
+    with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(wrong)
         with pytest.raises(ToolError, match=r"could not be compiled with (?s:.*)wrong, says +sources/equations\.c"):
             compilation.finish(wrong, 2)
@@ -118,7 +120,7 @@ def test_what_was_begun_ends_where_the_rest_fails(calls: Path, tmp_path: Path) -
     sleeping = calls.with_suffix(".sleeping")
 
     def made_by_halves() -> None:
-        with Compilation(ORDER, [host()]) as compilation:
+        with FmuCompilation(ORDER, [host_platform()]) as compilation:
             compilation.begin(FileTree({"sources/unit.c": b"slow"}))
             while not sleeping.exists() or not sleeping.read_text().endswith("\n"):
                 time.sleep(0.01)
@@ -148,7 +150,7 @@ def is_running(process: int) -> bool:
 
 
 def test_sources_that_change_are_refused() -> None:
-    with Compilation(ORDER, [host()]) as compilation:
+    with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(EARLY)
         with pytest.raises(ValueError, match=r"sources/unit\.c"):
             compilation.finish(FileTree({**WHOLE.files, "sources/unit.c": b"another"}), 2)

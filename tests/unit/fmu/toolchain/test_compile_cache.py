@@ -11,13 +11,13 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.toolchain import compile_cache
-from mb2fmu.fmu.toolchain.compile_cache import Storage
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache
 
 KEY = "ab" * 32
 
 
 def test_what_was_put_is_got(tmp_path: Path) -> None:
-    cache = Storage(tmp_path / "binaries")
+    cache = ContentCache(tmp_path / "binaries")
     assert cache.get(KEY) is None
     for content in (b"", b"content", bytes(range(256)) * 1000):
         cache.put(KEY, content)
@@ -29,7 +29,7 @@ def test_what_was_put_is_got(tmp_path: Path) -> None:
     "damage", [lambda b: b[:-1], lambda b: b + b"x", lambda b: b[:0], lambda b: b[:40] + b"x" + b[41:]]
 )
 def test_a_damaged_file_counts_as_missing(tmp_path: Path, damage) -> None:
-    cache = Storage(tmp_path)
+    cache = ContentCache(tmp_path)
     cache.put(KEY, b"some content")
     (tmp_path / KEY).write_bytes(damage((tmp_path / KEY).read_bytes()))
     assert cache.get(KEY) is None
@@ -38,7 +38,7 @@ def test_a_damaged_file_counts_as_missing(tmp_path: Path, damage) -> None:
 
 
 def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
-    cache = Storage(tmp_path, kept=3)
+    cache = ContentCache(tmp_path, kept=3)
     keys = [f"{number:02x}" for number in range(4)]
     for age, key in enumerate(keys[:3]):
         cache.put(key, key.encode())
@@ -50,7 +50,7 @@ def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    cache = Storage(tmp_path / "file" / "below")
+    cache = ContentCache(tmp_path / "file" / "below")
     cache.put(KEY, b"content")
     assert cache.get(KEY) is None
 
@@ -79,16 +79,16 @@ def test_processes_that_write_at_once_never_see_half_a_file(tmp_path: Path) -> N
 
 
 def test_the_folder_is_named_by_a_variable_or_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "Ünter" / "a b"))
-    assert compile_cache.folder() == tmp_path / "Ünter" / "a b"
-    assert compile_cache.folder().is_dir()
-    monkeypatch.delenv(compile_cache.VARIABLE)
+    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "Ünter" / "a b"))
+    assert compile_cache.cache_folder() == tmp_path / "Ünter" / "a b"
+    assert compile_cache.cache_folder().is_dir()
+    monkeypatch.delenv(compile_cache.CACHE_FOLDER_VARIABLE)
     monkeypatch.setattr(compile_cache.platformdirs, "user_cache_path", lambda name, **_: tmp_path / name)
-    assert compile_cache.folder() == tmp_path / "mb2fmu"
+    assert compile_cache.cache_folder() == tmp_path / "mb2fmu"
 
 
 def test_a_folder_that_cannot_be_made_is_told_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setenv(compile_cache.VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(ToolError, match=compile_cache.VARIABLE):
-        compile_cache.folder()
+    monkeypatch.setenv(compile_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(ToolError, match=compile_cache.CACHE_FOLDER_VARIABLE):
+        compile_cache.cache_folder()

@@ -10,16 +10,16 @@ from compiled_c import SingularError, compile_motion, missing
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import differentiate_forward
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Block, Layout, Op, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.toolchain import compile_program
-from mb2fmu.fmu.toolchain.compiled_batch import widest
+from mb2fmu.fmu.toolchain.compiled_batch import find_widest_variant
 from mb2fmu.fmu.toolchain.compilers import Variant
 from mb2fmu.model.scalar_operations import select_operations
 
 _KNOWN: tuple[Variant, ...] = ("any", "avx2", "avx512")
-VARIANTS = _KNOWN[: _KNOWN.index(widest()) + 1]
+VARIANTS = _KNOWN[: _KNOWN.index(find_widest_variant()) + 1]
 """That the running machine can."""
 
 FUNCTIONS = sorted(select_operations(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT})
@@ -64,7 +64,7 @@ def test_rows_have_the_bits_that_they_have_alone(variant: Variant) -> None:
     assert y.shape == (n, len(f.labels))
     for i in range(n):
         assert f(t[i], x[i], r[i], p[i]).tobytes() == y[i].tobytes()
-    expected = evaluator(program, "rhs")(t, x, r, p)
+    expected = make_evaluator(program, "rhs")(t, x, r, p)
     usual = np.ones(n, dtype=bool)
     usual[[3, 4]] = False
     np.testing.assert_allclose(y[usual], expected[usual], rtol=1e-12, atol=1e-14)
@@ -122,7 +122,7 @@ def test_each_lane_chooses_its_pivots(kind: Kind) -> None:
     entries = matrices.reshape(count, -1) if kind == "lu_factor" else matrices[:, *np.tril_indices(n)]
     states = np.hstack([entries, rng.normal(size=(count, n))])
     program = solver(n, kind)
-    rows, expected = compile_program(program)(0.0, states), evaluator(program, "rhs")(0.0, states)
+    rows, expected = compile_program(program)(0.0, states), make_evaluator(program, "rhs")(0.0, states)
     assert np.isnan(rows[singular]).all()
     others = np.arange(count) != singular
     assert rows[others].tobytes() == expected[others].tobytes()
@@ -168,7 +168,7 @@ def test_seeds_and_outputs_are_entries_like_others() -> None:
     tangent = differentiate_forward(program, "rhs", ["states"])
     x, s = np.random.default_rng(3).uniform(0.2, 0.8, (2, 5, 2))
     f = compile_program(tangent, "jvp_rhs")
-    expected = evaluator(tangent, "jvp_rhs")(0.0, x, [0.3], [0.2, 0.4], s=s)
+    expected = make_evaluator(tangent, "jvp_rhs")(0.0, x, [0.3], [0.2, 0.4], s=s)
     out = np.empty(expected.shape)
     assert f(0.0, x, [0.3], [0.2, 0.4], s=s, out=out) is out
     np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)

@@ -12,7 +12,14 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.toolchain import PLATFORMS, compile_cache, compile_unit, compilers, host, load_library
+from mb2fmu.fmu.toolchain import (
+    PLATFORMS,
+    compile_cache,
+    compile_fmu_binaries,
+    compile_library,
+    compilers,
+    host_platform,
+)
 from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions, compiler_of
 
 
@@ -20,41 +27,44 @@ from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions, compiler_o
 def test_products_and_sums_are_fused_only_where_that_is_allowed(platform, tmp_path) -> None:
     """In the code for the processors that could; on those of x86-64 that have no such instruction, never."""
     (tmp_path / "sum.c").write_text("double f(double a, double b, double c) { return a * b + c; }\n")
-    tool, variables = compilers.find("zig"), compilers.environment(compile_cache.folder() / "zig", tmp_path)
+    tool, variables = (
+        compilers.find_compiler("zig"),
+        compilers.compiler_environment(compile_cache.cache_folder() / "zig", tmp_path),
+    )
 
     def fuses(*, fast: bool, variant: compilers.Variant) -> bool:
-        told = compilers.compiling("zig", platform, fast=fast, variant=variant)
+        told = compilers.compile_options("zig", platform, fast=fast, variant=variant)
         command = [*tool.command, *told, "-S", "sum.c", "-o", "sum.s"]
         subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, timeout=300, check=True)
         return "fmadd" in (tmp_path / "sum.s").read_text()
 
-    *others, best = compilers.variants(platform)
+    *others, best = compilers.processor_variants(platform)
     assert [fuses(fast=fast, variant=best) for fast in (False, True)] == [False, True]
     assert not [variant for variant in others if fuses(fast=True, variant=variant)]
 
 
 def test_the_systems_compiler_builds_for_the_host_only() -> None:
-    assert "-target" not in compilers.compiling("cc", host(), fast=False)
-    other = next(each for each in PLATFORMS if each is not host())
+    assert "-target" not in compilers.compile_options("cc", host_platform(), fast=False)
+    other = next(each for each in PLATFORMS if each is not host_platform())
     with pytest.raises(ToolError, match=other.name):
-        compilers.compiling("cc", other, fast=False)
+        compilers.compile_options("cc", other, fast=False)
     with pytest.raises(ToolError, match=other.name):
-        compilers.linking("cc", other, "demo")
+        compilers.link_options("cc", other, "demo")
 
 
 def forget() -> None:
     """What was found before."""
-    compilers._zig.cache_clear()
-    compilers._cc.cache_clear()
+    compilers._find_zig.cache_clear()
+    compilers._find_system_compiler.cache_clear()
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_the_variable_cc_names_the_systems_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "gcc -O3 '-DSAID=so be it'")
-    said = compilers.find("cc")
+    said = compilers.find_compiler("cc")
     assert said.command == (shutil.which("gcc"), "-O3", "-DSAID=so be it")
     monkeypatch.setenv("CC", "gcc")
-    plain = compilers.find("cc")
+    plain = compilers.find_compiler("cc")
     assert plain.command == (shutil.which("gcc"),)
     assert plain.version != said.version  # else one would be taken from the cache for the other
     assert "gcc" in plain.version
@@ -67,12 +77,12 @@ def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyP
     forget()
     try:
         with pytest.raises(ToolError, match=r"mb2fmu\[zig\]'; or install cc or gcc or clang"):
-            compilers.find("zig")
+            compilers.find_compiler("zig")
         with pytest.raises(ToolError, match="neither cc nor gcc nor clang"):
-            compilers.find("cc")
+            compilers.find_compiler("cc")
         monkeypatch.setenv("CC", "nonesuch -m64")
         with pytest.raises(ToolError, match="from the variable CC"):
-            compilers.find("cc")
+            compilers.find_compiler("cc")
     finally:
         forget()
 
@@ -85,19 +95,19 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ziglang" else find_spec(name))
     forget()
     try:
-        assert compilers.installed() == "cc"
+        assert compilers.default_compiler() == "cc"
         asked: tuple[BuildOptions, ...] = ({}, {"compiler": None}, {"compiler": "zig"})
         assert [compiler_of(options) for options in asked] == ["cc", "cc", "zig"]
-        windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host())
+        windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host_platform())
         with pytest.raises(ToolError, match=r"pip install 'mb2fmu\[zig\]'"):
-            compilers.compiling("cc", windows, fast=False)
+            compilers.compile_options("cc", windows, fast=False)
         source = b'__attribute__((visibility("default"))) double sum(double a, double b) { return a + b; }'
-        library = load_library({"sum.c": source}, "sum")
+        library = compile_library({"sum.c": source}, "sum")
         library.sum.restype = ctypes.c_double
         assert library.sum(ctypes.c_double(1.5), ctypes.c_double(2.0)) == 3.5
         monkeypatch.setattr(shutil, "which", lambda _: None)
         forget()
-        assert compilers.installed() == "zig"  # whose absence is what is told, then
+        assert compilers.default_compiler() == "zig"  # whose absence is what is told, then
     finally:
         forget()
 
@@ -107,7 +117,7 @@ def test_the_callers_variables_have_no_influence(tmp_path, monkeypatch: pytest.M
         monkeypatch.setenv(name, "elsewhere")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     monkeypatch.setenv("PATH", "/found/here")
-    told = compilers.environment(tmp_path / "zig", tmp_path / "scratch")
+    told = compilers.compiler_environment(tmp_path / "zig", tmp_path / "scratch")
     assert "elsewhere" not in told.values()
     assert told["LC_ALL"] == "C"
     assert told["PATH"] == "/found/here"
@@ -163,12 +173,12 @@ def hostile(folder):
 def test_a_hostile_environment_gives_the_same_bytes(compiler, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     if compiler == "cc" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("there is no compiler")
-    monkeypatch.setattr(compile_cache.Storage, "get", lambda _self, _key: None)
-    clean = compile_unit(SOURCES, "it", [host()], fmi=3, compiler=compiler)
+    monkeypatch.setattr(compile_cache.ContentCache, "get", lambda _self, _key: None)
+    clean = compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler=compiler)
     forget()
     for name, value in hostile(tmp_path / "hostile").items():
         monkeypatch.setenv(name, value)
-    assert compile_unit(SOURCES, "it", [host()], fmi=3, compiler=compiler) == clean
+    assert compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler=compiler) == clean
     assert str(tmp_path).encode() not in b"".join(clean.files.values())
     assert not (tmp_path / "hostile" / "written").exists()
 
@@ -176,14 +186,14 @@ def test_a_hostile_environment_gives_the_same_bytes(compiler, tmp_path, monkeypa
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_the_hostile_environment_is_hostile(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Handed on as it is, the caller's run path gets into the library."""
-    monkeypatch.setattr(compile_cache.Storage, "get", lambda _self, _key: None)
-    monkeypatch.setattr(compile_cache.Storage, "put", lambda _self, _key, _content: None)
+    monkeypatch.setattr(compile_cache.ContentCache, "get", lambda _self, _key: None)
+    monkeypatch.setattr(compile_cache.ContentCache, "put", lambda _self, _key, _content: None)
     monkeypatch.setenv("CC", "gcc")
-    clean = compile_unit(SOURCES, "it", [host()], fmi=3, compiler="cc")
+    clean = compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler="cc")
     forget()
     monkeypatch.setenv("LD_RUN_PATH", str(tmp_path))
-    monkeypatch.setattr(compilers, "started_with", lambda: dict(os.environ))
-    found = compile_unit(SOURCES, "it", [host()], fmi=3, compiler="cc")
+    monkeypatch.setattr(compilers, "inherited_environment", lambda: dict(os.environ))
+    found = compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler="cc")
     forget()
     assert found != clean
     assert str(tmp_path).encode() in b"".join(found.files.values())

@@ -21,7 +21,7 @@ def thin(processor: tuple[int, int], content: bytes) -> bytes:
 @given(st.binary(max_size=40_000), st.binary(max_size=40_000))
 def test_slices_stay_as_they_are_at_page_boundaries(first: bytes, second: bytes) -> None:
     slices = [thin(X86_64, first), thin(ARM64, second)]
-    joined = fmu_compilation.join(slices)
+    joined = fmu_compilation.join_universal_binary(slices)
     magic, count = struct.unpack_from(">2I", joined)
     assert (magic, count) == (0xCAFEBABE, 2)
     for number, (processor, content) in enumerate(zip((X86_64, ARM64), slices, strict=True)):
@@ -38,4 +38,4 @@ def test_slices_stay_as_they_are_at_page_boundaries(first: bytes, second: bytes)
 )
 def test_other_files_are_refused(slices: list[bytes]) -> None:
     with pytest.raises(ValueError, match=r"not a thin|of one processor"):
-        fmu_compilation.join(slices)
+        fmu_compilation.join_universal_binary(slices)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.errors import PlatformError
-from mb2fmu.fmu.toolchain import PLATFORMS, host, parse
+from mb2fmu.fmu.toolchain import PLATFORMS, host_platform, parse_platforms
 
 
 def test_folders_are_those_of_the_standards() -> None:
@@ -33,22 +33,22 @@ def test_oldest_systems_served_are_pinned() -> None:
 
 @given(st.lists(st.sampled_from(PLATFORMS), min_size=1), st.sampled_from([",", ", ", " ,"]))
 def test_every_list_reads_back_once_each_and_in_order(chosen: list, comma: str) -> None:
-    read = parse(comma.join(each.name for each in chosen))
+    read = parse_platforms(comma.join(each.name for each in chosen))
     assert set(read) == set(chosen)
     assert list(read) == sorted(read, key=PLATFORMS.index)
 
 
 def test_short_words() -> None:
-    assert parse("all") == PLATFORMS
-    assert parse("host") == (host(),)
-    assert [each.name for each in parse("win64,Linux64")] == ["x86_64-linux", "x86_64-windows"]
-    assert [each.name for each in parse("darwin64")] == ["x86_64-darwin", "aarch64-darwin"]
+    assert parse_platforms("all") == PLATFORMS
+    assert parse_platforms("host") == (host_platform(),)
+    assert [each.name for each in parse_platforms("win64,Linux64")] == ["x86_64-linux", "x86_64-windows"]
+    assert [each.name for each in parse_platforms("darwin64")] == ["x86_64-darwin", "aarch64-darwin"]
 
 
 @pytest.mark.parametrize("text", ["", "linux", "x86_64-linux,", "linux32,beos"])
 def test_unknown_names_are_all_told_with_what_there_is(text: str) -> None:
     with pytest.raises(PlatformError) as caught:
-        parse(text)
+        parse_platforms(text)
     unknown = [name for name in text.split(",") if name not in {each.name for each in PLATFORMS}]
     assert len(caught.value.faults) == len(unknown)
     assert all("aarch64-darwin" in fault.remedy for fault in caught.value.faults)
@@ -71,7 +71,7 @@ def test_host_has_one_name_on_every_system(
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    assert host().name == name
+    assert host_platform().name == name
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_other_hosts_are_refused(monkeypatch: pytest.MonkeyPatch, system: str, m
     monkeypatch.setattr(sys, "maxsize", largest - 1)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     with pytest.raises(PlatformError, match=machine):
-        host()
+        host_platform()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from mb2fmu.fmu.toolchain.webm_writer import webm
+from mb2fmu.fmu.toolchain.webm_writer import encode_webm
 
 HOLDERS = {0x1A45DFA3, 0x18538067, 0x1549A966, 0x1654AE6B, 0xAE, 0xE0, 0x1F43B675, 0x1C53BB6B, 0xBB, 0xB7}
 CLUSTER, TIMESTAMP, BLOCK, CLUSTER_POSITION, DURATION, SEGMENT = 0x1F43B675, 0xE7, 0xA3, 0xF1, 0x4489, 0x18538067
@@ -49,7 +49,7 @@ def test_each_frame_comes_at_its_time(count, rate):
         picture = Image.new("RGB", (97, 61), "white")
         ImageDraw.Draw(picture).rectangle((k, 10, k + 30, 40), fill=(200, 30, 40))
         pictures.append(picture)
-    film = webm(pictures, rate)
+    film = encode_webm(pictures, rate)
     found = list(elements(film, 0, len(film)))
     segment = next(start for identifier, start, _ in found if identifier == SEGMENT) + 12
     times, frames, cluster = [], [], 0

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import model, pipeline
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics import formulations, mechanism
 
@@ -77,12 +77,12 @@ def test_the_motion_is_that_of_all_coordinates(partitioned):
 
 def test_derivatives_are_exact(partitioned):
     program = partitioned.program
-    f = evaluator(program, "outputs")
+    f = make_evaluator(program, "outputs")
     p = [item.value for item in partitioned.definition.parameters]
     x, r, m = np.array([0.4, 1.3]), np.array([0.5]), np.array(partitioned.equations.warm_start)
     along = differentiate_forward(program, "outputs", ["states", "parameters"])
     direction = np.random.default_rng(2).normal(size=2 + len(p))
-    exact = evaluator(along, "jvp_outputs")(0.0, x, r, p, m, direction)
+    exact = make_evaluator(along, "jvp_outputs")(0.0, x, r, p, m, direction)
     h = 1e-5
     ends = [f(0.0, x + k * h * direction[:2], r, p + k * h * direction[2:], m) for k in (1, -1)]
     smooth = [not name.startswith("diagnostics") for name in program.entries["outputs"].labels]
@@ -91,7 +91,7 @@ def test_derivatives_are_exact(partitioned):
 
 
 def test_where_newton_begins_changes_no_more_than_last_digits(partitioned):
-    f, m = evaluator(partitioned.program, "rhs"), np.array(partitioned.equations.warm_start)
+    f, m = make_evaluator(partitioned.program, "rhs"), np.array(partitioned.equations.warm_start)
     p = [item.value for item in partitioned.definition.parameters]
     near, far = (f(0.0, [0.3, 1.0], [0.0], p, m + offset) for offset in (0.0, 0.05))
     assert near == pytest.approx(far, rel=1e-11)
@@ -145,7 +145,7 @@ def test_values_depend_on_their_arguments_and_not_on_what_was_asked_before(parti
 def test_a_memory_that_is_given_is_used_and_stays(partitioned):
     """Who keeps it from one accepted step to the next asks ``remember`` for the next one."""
     program = partitioned.program
-    f, remember = evaluator(program, "rhs"), evaluator(program, "remember")
+    f, remember = make_evaluator(program, "rhs"), make_evaluator(program, "remember")
     p = [item.value for item in partitioned.definition.parameters]
     m = np.array(partitioned.equations.warm_start)
     for angle in np.linspace(0.2, 7.0, 60):

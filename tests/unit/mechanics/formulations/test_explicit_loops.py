@@ -15,7 +15,7 @@ from mb2fmu import Model, Parts, model, pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.python_runtime import OutsideError
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.fmu.interface import describe
+from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopEquations, LoopMismatch, LoopStart
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
@@ -55,7 +55,7 @@ def test_the_motion_is_that_of_the_multipliers(name):
     x0, r, p = pipeline.start_values(derivation)
     numeric = NumericMechanism(m)
     phi = sm.lambdify([m.t, *m.q, *m.p], [row for _, row in m.holonomic])
-    entries = {k: evaluation.evaluator(program, k) for k in ("position", "dependent_speeds", "accelerations")}
+    entries = {k: evaluation.make_evaluator(program, k) for k in ("position", "dependent_speeds", "accelerations")}
     outputs = sum(o.level == "position" for o in e.outputs)
     n_q = len(e.q_independent)
     generator = np.random.default_rng(5)
@@ -81,7 +81,7 @@ def test_states_are_independent_and_the_rest_is_calculated(name):
     derivation = derived(name)
     e = derivation.equations
     assert len(e.states) == len(e.q) + len(e.u) - len(e.holonomic) - len(e.velocity_constraints.names)
-    variables = {v.name: v for v in describe(derivation.definition, e, derivation.program).variables}
+    variables = {v.name: v for v in describe_interface(derivation.definition, e, derivation.program).variables}
     for i, coordinate in enumerate(derivation.definition.coordinates):
         found = variables[coordinate.name]
         dependent = i in e.q_dependent
@@ -94,7 +94,7 @@ def test_states_are_independent_and_the_rest_is_calculated(name):
 def test_a_crank_that_turns_round_and_round_has_continuous_angles():
     derivation = derived("four_bar")
     x, r, p = pipeline.start_values(derivation)
-    place = evaluation.evaluator(derivation.program, "position")
+    place = evaluation.make_evaluator(derivation.program, "position")
     turns = np.linspace(0.0, 4 * math.pi, 400)
     angles = np.array([place(0.0, [x[0] + angle, 0.0], r, p)[-2:] for angle in turns])
     assert np.max(np.abs(np.diff(angles, axis=0))) < 0.2
@@ -110,7 +110,7 @@ def test_the_python_listing_moves_as_the_program_does():
     exec(listing(derivation.equations, "FourBar", "python"), code)
     x, r, p = pipeline.start_values(derivation)
     x = x + np.array([0.7, 1.3])
-    found = evaluation.evaluator(derivation.program, "rhs")(0.0, x, r, p)
+    found = evaluation.make_evaluator(derivation.program, "rhs")(0.0, x, r, p)
     assert code["rhs"](0.0, x, r, p) == pytest.approx(found, rel=1e-12)
     assert "q2 = " in listing(derivation.equations, "FourBar")
 
@@ -120,7 +120,7 @@ def test_the_solution_ends_before_two_links_come_into_one_line():
     derivation = derived("four_bar")
     x, r, p = pipeline.start_values(derivation)
     reach = list(derivation.program.layout.parameters).index("lb")
-    rhs = evaluation.evaluator(derivation.program, "rhs")
+    rhs = evaluation.make_evaluator(derivation.program, "rhs")
     gap = np.hypot(2.0 - 0.8 * np.cos(x[0]), 0.8 * np.sin(x[0]))  # between the ends of crank and ground
     for sine, inside in ((0.02, True), (0.005, False)):
         stretched = np.sqrt(1.0 - sine**2)  # minus the cosine between coupler and rocker, which is 1 m long
@@ -140,7 +140,7 @@ def test_where_the_loop_cannot_close_that_is_said():
     with pytest.raises(
         OutsideError, match=r"the loop cannot be closed, or comes .* meet \(FourBar of holonomic\[1\], holonomic\[2\]\)"
     ):
-        evaluation.evaluator(derivation.program, "rhs")(0.0, x, r, p)
+        evaluation.make_evaluator(derivation.program, "rhs")(0.0, x, r, p)
 
 
 # --- single loops ----------------------------------------------------------------------------------------------------
@@ -316,13 +316,13 @@ def test_a_closed_form_of_the_model_s_own_is_taken_on_the_branch_of_the_start():
     derivation = pipeline.derive(bead(), constraints="explicit", method="tmt")
     assert derivation.program.layout.states == ("x", "vx")
     x, r, p = pipeline.start_values(derivation)
-    (y,) = evaluation.evaluator(derivation.program, "position")(0.0, x, r, p)
-    ax, ay = evaluation.evaluator(derivation.program, "accelerations")(0.0, x, r, p)
+    (y,) = evaluation.make_evaluator(derivation.program, "position")(0.0, x, r, p)
+    ax, ay = evaluation.make_evaluator(derivation.program, "accelerations")(0.0, x, r, p)
     assert y == pytest.approx(-0.4, abs=1e-15)
     # Along the ring gravity acts, towards its centre v²/l does.
     assert [0.8 * ax + 0.6 * ay, -0.6 * ax + 0.8 * ay] == pytest.approx([-0.6 * 9.81, 1.0 / 0.5], abs=1e-12)
     with pytest.raises(OutsideError, match=r"the loop cannot be closed, or comes .* meet \(ring of holonomic\[1\]\)"):
-        evaluation.evaluator(derivation.program, "rhs")(0.0, np.array([0.6, 0.0]), r, p)
+        evaluation.make_evaluator(derivation.program, "rhs")(0.0, np.array([0.6, 0.0]), r, p)
 
 
 @pytest.mark.parametrize(

@@ -142,9 +142,11 @@ def test_motion_is_that_of_the_attractor(name):
     explicit, attractor = (pipeline.derive(make(), constraints=way, method="tmt") for way in ("explicit", "attractor"))
     e = explicit.equations
     assert sorted(form.kind for form in e.closed_forms) == sorted(kinds)
-    rates = {way.treated: evaluation.evaluator(way.program, "rhs") for way in (explicit, attractor)}
+    rates = {way.treated: evaluation.make_evaluator(way.program, "rhs") for way in (explicit, attractor)}
     own, other = rates.values()
-    entries = {k: evaluation.evaluator(explicit.program, k) for k in ("position", "dependent_speeds", "accelerations")}
+    entries = {
+        k: evaluation.make_evaluator(explicit.program, k) for k in ("position", "dependent_speeds", "accelerations")
+    }
     x0, r, p = pipeline.start_values(explicit)
     p_attractor = pipeline.start_values(attractor)[2]
     generator = np.random.default_rng(3)
@@ -167,13 +169,13 @@ def test_six_legs_carry_a_platform():
     """Platform given: six legs in closed form. Legs given: Newton's method, as there are 40 assemblies. From rest."""
     legs = [f"out[{i}]" for i in range(1, 7)]
     wanted = pipeline.derive(model("hexapod", given="platform"), constraints="attractor", method="tmt")
-    rates = evaluation.evaluator(wanted.program, "rhs")(0.0, *pipeline.start_values(wanted))
+    rates = evaluation.make_evaluator(wanted.program, "rhs")(0.0, *pipeline.start_values(wanted))
     ways = {"explicit": {}, "partition": {"independent": legs}}
     for treatment, more in ways.items():
         found = pipeline.derive(model("hexapod", given="platform"), constraints=treatment, method="tmt", **more)
         e = found.equations
         assert treatment == "explicit" or [found.definition.coordinates[i].name for i in e.q_independent] == legs
-        own = evaluation.evaluator(found.program, "rhs")(0.0, *pipeline.start_values(found))[6:]
+        own = evaluation.make_evaluator(found.program, "rhs")(0.0, *pipeline.start_values(found))[6:]
         assert np.abs(own).max() > 0.5
         theirs = rates[[len(e.q) + i for i in e.u_independent]]
         assert own == pytest.approx(theirs, rel=1e-9, abs=1e-9 * np.abs(rates).max())

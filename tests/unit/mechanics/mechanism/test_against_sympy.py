@@ -14,7 +14,7 @@ from strangers import STRANGERS, axle, declared, world
 from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.errors import MechanismError
 from mb2fmu.mechanics.formulations import check_all_formulations
 
@@ -50,7 +50,7 @@ def _assert_balanced(found: Compared) -> None:
     equations, program = found.derivation.equations, found.derivation.program
     if not equations.energy.balanced:
         return
-    evaluate, n = evaluator(program, "energy"), len(found.names)
+    evaluate, n = make_evaluator(program, "energy"), len(found.names)
     labels = program.entries["energy"].labels
     kinetic, power = labels.index("kinetic"), labels.index("power") if "power" in labels else None
     inputs = [i.symbol for i in found.derivation.definition.inputs]

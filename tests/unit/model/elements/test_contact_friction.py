@@ -11,9 +11,9 @@ import sympy.physics.mechanics as me
 from touching import planar_body
 
 from mb2fmu import Impact, Model, derive, validation
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.numerics.coulomb_contacts import Rubbing, choose
-from mb2fmu.compiler.numerics.friction_rows import FrictionRows, Frictions
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.numerics.coulomb_contacts import CoulombContactProblem, choose_contact_modes
+from mb2fmu.compiler.numerics.friction_rows import FrictionContactRows, FrictionForceSolver
 from mb2fmu.compiler.program.program import Layout, Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
@@ -57,7 +57,7 @@ def behind(derivation, **state: float) -> dict[str, float]:
     known |= state
     x = [known[str(symbol)] for symbol in derivation.equations.states]
     p = [item.value for item in derivation.definition.parameters if not item.calculated]
-    values = evaluator(program, "resets")(0.0, x, [], p)
+    values = make_evaluator(program, "resets")(0.0, x, [], p)
     found: dict[str, float] = {}
     for label, value in zip(program.entries["resets"].labels, values, strict=True):
         found.setdefault(label.partition(":")[2], value)  # the impact comes first
@@ -223,11 +223,11 @@ def problem(count: int) -> ProgramBuilder:
     W = [nodes[n * i : n * i + n] for i in range(n)]
     q, mu, known = nodes[n * n : n * n + n], nodes[n * n + n : n * n + n + count], nodes[n * n + n + count :]
     tangents, yes = [*range(count, n)], [b.constant(1.0)] * count
-    chosen = choose(b, Rubbing(W, q, tangents, mu, yes, known))
+    chosen = choose_contact_modes(b, CoulombContactProblem(W, q, tangents, mu, yes, known))
     held = [b.binary(Op.LT, b.constant(0.5), each) for each in (*chosen.pressed, *chosen.stuck)]
-    rows = FrictionRows(b, Frictions(W, tangents, mu), held, chosen.senses, "parts")
+    rows = FrictionForceSolver(b, FrictionContactRows(W, tangents, mu), held, chosen.senses, "parts")
     parts = rows.solve([b.neg(each) for each in q])
-    results = [*parts, *chosen.pressed, *chosen.senses, chosen.fits, chosen.alone]
+    results = [*parts, *chosen.pressed, *chosen.senses, chosen.fits, chosen.uniqueness_merit]
     b.entry("found", [f"{i}" for i in range(len(results))], results)
     return b
 
@@ -235,7 +235,7 @@ def problem(count: int) -> ProgramBuilder:
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_modes_are_those_of_the_reference(count):
     """Random contacts, some of them redundant; the parts obey Coulomb's law by themselves, too."""
-    solve, draw = evaluator(problem(count).build(), "found"), np.random.default_rng(count)
+    solve, draw = make_evaluator(problem(count).build(), "found"), np.random.default_rng(count)
     n, told = 2 * count, 0
     for number in range(40):
         rank = n if number % 4 else max(2, n - 1)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.fmu.runner.array_elements import element, spread
+from mb2fmu.fmu.runner.array_elements import encode_element_reference, map_array_elements
 
 SIZES = {100: 3, 200: 1, 300: 4}
-KNOWN = [*range(6), *(element(array, place) for array, size in SIZES.items() for place in range(size))]
+KNOWN = [*range(6), *(encode_element_reference(array, place) for array, size in SIZES.items() for place in range(size))]
 REFERENCES = st.permutations(KNOWN).flatmap(lambda known: st.integers(0, len(KNOWN)).map(lambda n: known[:n]))
 
 
 @given(REFERENCES)
 def test_what_is_joined_is_picked_and_nothing_else_changes(references: list[int]) -> None:
-    found = spread(references, SIZES)
+    found = map_array_elements(references, SIZES)
     if found is None:
         assert all(reference < 100 for reference in references)
         return
@@ -22,13 +22,13 @@ def test_what_is_joined_is_picked_and_nothing_else_changes(references: list[int]
     others = [-1.0 - k for k in range(found.size)]
     values = [float(k) for k in range(len(references))]
     joined = found.joined(values, others)
-    assert found.picked(joined) == values
+    assert found.select_elements(joined) == values
     assert sum(a != b for a, b in zip(joined, others, strict=True)) == len(references)
 
 
 @given(REFERENCES)
 def test_each_array_is_named_once_and_scalars_keep_their_order(references: list[int]) -> None:
-    found = spread(references, SIZES)
+    found = map_array_elements(references, SIZES)
     if found is not None:
         assert len(set(found.references)) == len(found.references)
         assert [each for each in found.references if each < 100] == [each for each in references if each < 100]

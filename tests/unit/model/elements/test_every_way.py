@@ -33,7 +33,7 @@ from mb2fmu import (
     derive,
     load,
 )
-from mb2fmu.compiler.evaluation import evaluator
+from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.errors import Mb2FmuError
 
 CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
@@ -177,7 +177,7 @@ def seen(machine: str, method: str, treatment: str) -> list[dict[str, float]]:
         row = {}
         for entry in ("rhs", "position", "velocity", "acceleration", "resets"):
             if entry in program.entries:
-                found = evaluator(program, entry)(0.0, x, [0.0] * len(program.layout.inputs), p)
+                found = make_evaluator(program, entry)(0.0, x, [0.0] * len(program.layout.inputs), p)
                 row |= {
                     f"{'behind ' if entry == 'resets' else ''}{label.rpartition(':')[2].replace('.', '_')}": value
                     for label, value in zip(program.entries[entry].labels, found, strict=True)

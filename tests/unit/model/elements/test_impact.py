@@ -11,8 +11,8 @@ import sympy.physics.mechanics as me
 from scipy.optimize import nnls
 
 from mb2fmu import Impact, Mb2FmuError, Model, Parts, derive, export, simulate
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.numerics.complementarity import complementary
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.numerics.complementarity import solve_complementarity
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError
@@ -32,7 +32,7 @@ def behind(derivation, state: dict[str, float]) -> dict[str, float]:
     plain = {name.replace(".", "_"): value for name, value in known.items()}
     x = [plain[name] for name in names]
     entry = program.entries["resets"]
-    values = evaluator(program, "resets")(0.0, x, r, p)
+    values = make_evaluator(program, "resets")(0.0, x, r, p)
     return {label.partition(":")[2]: value for label, value in zip(entry.labels, values, strict=True)}
 
 
@@ -229,8 +229,8 @@ def test_modes_that_are_chosen_are_complementary(size):
     b = ProgramBuilder(layout)
     nodes = [b.state(i) for i in range(size * size + size)]
     W = [nodes[size * i : size * i + size] for i in range(size)]
-    b.entry("z", [f"z{i}" for i in range(size)], complementary(b, W, nodes[size * size :]))
-    solve = evaluator(b.build(), "z")
+    b.entry("z", [f"z{i}" for i in range(size)], solve_complementarity(b, W, nodes[size * size :]))
+    solve = make_evaluator(b.build(), "z")
     for _ in range(60):
         root = draw.normal(size=(size + 1, size))
         matrix, q = root.T @ root, draw.normal(size=size)

@@ -12,8 +12,8 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Impact, Latch, Model, Parts, derive
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import LoweringError, MechanismError, ModelError
 from mb2fmu.model import check_model, load
 from mb2fmu.model.elements.latch_rows import LatchRow
@@ -34,7 +34,7 @@ def values(derivation, entry: str, state: dict[str, float]) -> dict[str, float]:
     p = [item.value for item in derivation.definition.parameters if not item.calculated]
     by_name = {str(symbol): plain.get(str(symbol), 0.0) for symbol in derivation.equations.states}
     r = [1.0 for _ in derivation.definition.inputs]
-    found = evaluator(program, entry)(0.0, [*by_name.values()], r, p)
+    found = make_evaluator(program, entry)(0.0, [*by_name.values()], r, p)
     return {label.partition(":")[2] or label: v for label, v in zip(program.entries[entry].labels, found, strict=True)}
 
 
@@ -222,7 +222,7 @@ def test_forward_and_inverse_dynamics_are_refused():
         equations = derived(make).equations
         for entry in ("forward", "inverse"):
             with pytest.raises(LoweringError, match="leave out the forces of contacts that rest"):
-                lower(equations, [entry])
+                lower_to_program(equations, [entry])
 
 
 # --- what is wrong is told --------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from mb2fmu import (
     derive,
     load,
 )
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.events import freeze, switches_of
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.events import freeze_switches, list_switches
 
 CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
 WAYS = [("attractor", "kane"), ("explicit", "tmt"), ("multipliers", "lagrange"), ("partition", "recursive-composite")]
@@ -71,7 +71,7 @@ def moved():
     def of(way: tuple[str, str], angle: float, speed: float, *, held: bool) -> tuple[float, list[float]]:
         if way not in known:
             derivation = derive(machine(), constraints=way[0], method=way[1])
-            program = freeze(derivation.program)
+            program = freeze_switches(derivation.program)
             values = {str(p.symbol): p.value for p in derivation.definition.parameters}
             values |= {p.name: p.value for p in derivation.definition.parameters}
             known[way] = program, [values[name] for name in program.layout.parameters]
@@ -79,16 +79,18 @@ def moved():
         place = consistent(angle, speed)
         x, m = [place[name] for name in program.layout.states], np.zeros(len(program.layout.memory))
         at = (0.0, x, (0.0, 0.0), p, m)
-        m[[switch.memory for switch in switches_of(program)]] = 1.0  # else all would be held, by one degree of freedom
+        m[[switch.memory for switch in list_switches(program)]] = (
+            1.0  # else all would be held, by one degree of freedom
+        )
         for _ in range(3):  # what one looks at may depend on others
-            s = evaluator(program, "surfaces")(*at)
-            for k, switch in enumerate(switches_of(program)):
+            s = make_evaluator(program, "surfaces")(*at)
+            for k, switch in enumerate(list_switches(program)):
                 sticks = switch.kind == "sticking"
                 m[switch.memory] = np.sign(s[k]) if sticks else float(s[k] > 0.0)
                 if held and sticks and switch.name in {"omega", "brake.slip"}:
                     m[switch.memory] = 0.0
-        rates = dict(zip(program.entries["rhs"].labels, evaluator(program, "rhs")(*at), strict=True))
-        return rates["omega"], sorted(evaluator(program, "indicators")(*at))
+        rates = dict(zip(program.entries["rhs"].labels, make_evaluator(program, "rhs")(*at), strict=True))
+        return rates["omega"], sorted(make_evaluator(program, "indicators")(*at))
 
     return of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.program.operation_cost import cost
-from mb2fmu.compiler.program.result_dependencies import block_operations, operation_count
+from mb2fmu.compiler.program.operation_cost import estimate_evaluation_cost
+from mb2fmu.compiler.program.result_dependencies import count_block_operations, count_operations
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -37,7 +37,7 @@ def test_the_cheaper_variant_is_picked_and_both_are_named():
             m: pipeline.derive(path, arguments={"n": n}, method=m)
             for m in ("recursive-articulated", "recursive-composite")
         }
-        costs = {m: cost(d.program, "rhs") for m, d in made.items()}
+        costs = {m: estimate_evaluation_cost(d.program, "rhs") for m, d in made.items()}
         picked = pipeline.derive(path, arguments={"n": n}, method="recursive")
         assert costs[picked.equations.method] == min(costs.values())
         for method, value in costs.items():
@@ -46,7 +46,7 @@ def test_the_cheaper_variant_is_picked_and_both_are_named():
 
 def test_what_depends_on_parameters_only_costs_nothing():
     program = pipeline.derive(MODELS / "chain.py", arguments={"n": 1}, method="recursive-articulated").program
-    assert cost(program, "prepare") == 0
+    assert estimate_evaluation_cost(program, "prepare") == 0
 
 
 def test_newtons_method_costs_what_it_evaluates_and_not_a_solution():
@@ -54,6 +54,6 @@ def test_newtons_method_costs_what_it_evaluates_and_not_a_solution():
     program = pipeline.derive(MODELS / "four_bar.py").program
     blocks = [block for block in program.blocks if block.kind == "newton"]
     assert blocks
-    once = min(sum(operation_count(program.bodies[block.body], "residual").values()) for block in blocks)
-    assert once > 2 * sum(block_operations("solve", max(block.size for block in blocks)).values())
-    assert cost(program, "rhs") > sum(operation_count(program, "rhs").values()) + once
+    once = min(sum(count_operations(program.bodies[block.body], "residual").values()) for block in blocks)
+    assert once > 2 * sum(count_block_operations("solve", max(block.size for block in blocks)).values())
+    assert estimate_evaluation_cost(program, "rhs") > sum(count_operations(program, "rhs").values()) + once

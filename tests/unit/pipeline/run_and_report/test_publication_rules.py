@@ -17,8 +17,8 @@ from shorter_proofs import PRELUDE, shorten_proofs, shorter_proofs
 from mb2fmu import pipeline, validation
 from mb2fmu.cli import commands
 from mb2fmu.errors import PackageError, PlatformError, ToolError
-from mb2fmu.fmu.package import archived, core_of, pack, unpack
-from mb2fmu.fmu.toolchain import PLATFORMS, host
+from mb2fmu.fmu.package import make_archive, read_archive, remove_validation_report, write_archive
+from mb2fmu.fmu.toolchain import PLATFORMS, host_platform
 from mb2fmu.pipeline.run_and_report import publication_rules
 
 MODEL = '''
@@ -47,7 +47,7 @@ def swing(length: float = 0.5) -> Model:
     model.experiment(stop=0.2, step=0.05, tolerance=1e-8)
     return model
 '''
-OTHER = next(each for each in PLATFORMS if each is not host()).name
+OTHER = next(each for each in PLATFORMS if each is not host_platform()).name
 posix = pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
 
 
@@ -92,20 +92,20 @@ def test_a_report_says_that_it_belongs_to_its_unit(proved: Path) -> None:
 
 def test_the_report_in_a_unit_belongs_to_it_too(folder: Path) -> None:
     """It names the core, which does not depend on what packed it."""
-    tree = unpack(folder / "Swing.fmu")
+    tree = read_archive(folder / "Swing.fmu")
     (folder / "inside.html").write_bytes(tree["documentation/index.html"])
     assert publication_rules.check_report(folder / "inside.html", folder / "Swing.fmu").passed
-    pack(core_of(tree), folder / "Swing.fmu")
+    write_archive(remove_validation_report(tree), folder / "Swing.fmu")
     assert publication_rules.check_report(folder / "inside.html", folder / "Swing.fmu").passed
     assert not publication_rules.check_report(folder / "Swing.html").together  # that one names the archive
 
 
 def test_one_other_byte_in_the_unit_is_seen(folder: Path) -> None:
-    tree = unpack(folder / "Swing.fmu")
+    tree = read_archive(folder / "Swing.fmu")
     (folder / "inside.html").write_bytes(tree["documentation/index.html"])
     path = next(path for path in tree if path.startswith("binaries/"))
     wrong = tree[path][:-1] + bytes([tree[path][-1] ^ 1])
-    pack(type(tree)({**tree.files, path: wrong}), folder / "Swing.fmu")
+    write_archive(type(tree)({**tree.files, path: wrong}), folder / "Swing.fmu")
     for page in ("Swing.html", "inside.html"):
         result = call("validate", "--check-report", folder / page, folder / "Swing.fmu")
         assert (result.exit_code, "another unit" in result.stdout) == (1, True)
@@ -220,8 +220,8 @@ def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> Non
     assert [each.returncode for each in running] == [0, 0], said
     assert publication_rules.check_report(tmp_path / "Swing.html").passed
     assert sorted(contents(tmp_path)) == ["Swing.fmu", "Swing.html"]
-    alone = [archived(pipeline.build(pipeline.derive(model, arguments={"length": each})).core) for each in lengths]
-    assert archived(core_of(unpack(tmp_path / "Swing.fmu"))) in alone
+    alone = [make_archive(pipeline.build(pipeline.derive(model, arguments={"length": each})).core) for each in lengths]
+    assert make_archive(remove_validation_report(read_archive(tmp_path / "Swing.fmu"))) in alone
 
 
 WAITS = """

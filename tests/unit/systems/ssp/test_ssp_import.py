@@ -37,7 +37,7 @@ def files(mass_units: Units) -> FileTree:
 
 def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
     path = folder / "some.ssp"
-    path.write_bytes(package.archived(FileTree({**dict(files.files), **changes})))
+    path.write_bytes(package.make_archive(FileTree({**dict(files.files), **changes})))
     return path
 
 
@@ -138,9 +138,9 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
     for name, members in (
         ("left", {"f": "F", "s": "x", "kind": "inflow"}), ("right", {"f": "force", "s": "s", "kind": "outflow"})
     ):  # fmt: skip
-        tree = package.unpack(mass_units["2"][name])
+        tree = package.read_archive(mass_units["2"][name])
         path = folder / f"{name}.fmu"
-        path.write_bytes(package.archived(FileTree({**tree.files, TERMINALS: TERMINAL.format(**members).encode()})))
+        path.write_bytes(package.make_archive(FileTree({**tree.files, TERMINALS: TERMINAL.format(**members).encode()})))
         system.component(name, path)
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     system.connect("left.spring", "right.spring")

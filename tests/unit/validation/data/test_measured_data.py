@@ -12,7 +12,7 @@ from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package import pack, unpack
+from mb2fmu.fmu.package import read_archive, write_archive
 from mb2fmu.validation import Settings, Tolerance, compare_data, compare_points, read_table
 
 MASS, SPRING, DAMPER, START = 2.0, 50.0, 0.8, 0.1
@@ -328,11 +328,11 @@ def test_a_unit_that_refuses_a_point_says_which(unit, tmp_path):
 
 
 def test_a_unit_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
-    tree = unpack(unit)
+    tree = read_archive(unit)
     text = tree["modelDescription.xml"].decode()
     assert 'canHandleVariableCommunicationStepSize="true"' in text
     text = text.replace('canHandleVariableCommunicationStepSize="true"', "")
-    pack(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
+    write_archive(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
     settings = Settings(otherwise=Tolerance(1e-4))
     with pytest.raises(ValidationError, match="steps of one size only"):
         compare_data(tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings)

@@ -13,8 +13,8 @@ from sympy.physics import mechanics as me
 
 import mb2fmu
 from mb2fmu import pipeline
-from mb2fmu.compiler.evaluation import evaluator
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.evaluation import make_evaluator
+from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import MechanismError
 from mb2fmu.mechanics.formulations import check_all_formulations, formulate
 from mb2fmu.mechanics.mechanism import close_loops
@@ -133,7 +133,7 @@ def test_ways_to_write_a_quaternion(name):
     mechanism = mechanism_of(model)
     numeric = Numeric(mechanism)
     one = Evaluated(mechanism, "recursive-articulated")
-    program = evaluator(one.program, "rhs")
+    program = make_evaluator(one.program, "rhs")
     for state in random_states(mechanism, 3):
         assert close(one("accelerations", state), numeric.accelerations(state), 1.0)
         rate = program(state.t, state.x, state.r, state.p)[:4]
@@ -147,7 +147,7 @@ def test_tumbling_for_long_by_coarse_explicit_steps_keeps_the_length_bounded():
     one = Evaluated(mechanism, "recursive-articulated")
     x = np.array([1.0, 0, 0, 0, 0, 0, 0, 0.5, 8.0, 0.2, 0, 0, 0])
     state = random_states(mechanism, 1)[0]
-    f = evaluator(lower(one.equations), "rhs")
+    f = make_evaluator(lower_to_program(one.equations), "rhs")
     p = state.p.copy()
     p[[q.name for q in mechanism.p].index("g")] = 0.0
     longest = 0.0
