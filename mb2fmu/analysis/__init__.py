@@ -1,7 +1,7 @@
 """Analysis of a mechanism and its motion without any unit.
 
-Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``RootLocus``, ``Sensitivities``. Promises:
-derivatives are exact (of the program, not by differences); what is linearized is the motion on the
+Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``RootLocus``, ``Sensitivities``.
+Promises: derivatives are exact (of the program, not by differences); what is linearized is the motion on the
 constraints. Must not: know FMI, form equations, or print.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mb2fmu.analysis.linearization import Linearization, linearize
-    from mb2fmu.analysis.nominals import add_nominal_values
+    from mb2fmu.analysis.nominal_values import add_nominal_values
     from mb2fmu.analysis.numerical_conditioning import NumericalConditioning, compute_conditioning
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
     from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.program_slopes import ProgramDerivatives
+from mb2fmu.analysis.program_derivatives import ProgramDerivatives
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]

@@ -152,7 +152,7 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
     """Write every requested file; output for stdout is left out."""
     if not any(path is not None and str(path) != "-" for path in files.values()):
         return
-    from mb2fmu.fmu.package.publishing import write_file_atomically
+    from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.report.pages.ci_reports import junit, sarif
 
     def page(result: Any) -> bytes:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package.publishing import write_file_atomically as write
+from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import (

@@ -24,7 +24,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     UnitDefinition,
 )
 from mb2fmu.fmu.interface.interface_description import LOG_CATEGORIES
-from mb2fmu.fmu.interface.native_abilities import (
+from mb2fmu.fmu.interface.native_capabilities import (
     describe_native_capabilities,
     describe_solver_parameters,
     describe_solver_type,

@@ -31,8 +31,8 @@ from mb2fmu.analysis.studies.case_scheduling import RunEffort
 from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.analysis.studies.trajectory_files import format_trajectory_table, import_pyarrow, join_trajectory_arrays
 from mb2fmu.errors import AnalysisError, Fault
+from mb2fmu.fmu.package.atomic_publishing import report_write_failure, write_file_atomically
 from mb2fmu.fmu.package.file_locks import LockHeldError, take_lock_at_once
-from mb2fmu.fmu.package.publishing import report_write_failure, write_file_atomically
 
 Floats = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.analysis.studies.case_runner import CaseJob
 from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.package.publishing import make_private_folder
+from mb2fmu.fmu.package.atomic_publishing import make_private_folder
 
 Floats = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]

@@ -35,16 +35,18 @@ class ProgramWithDerivatives:
     """A program with derivatives.
 
     Attributes:
-        program: With the entry points ``tangent`` (seeds: one per variable of :data:`DIFFERENTIATION_GROUPS`; results: one per result
-            of :data:`DIFFERENTIATED_ENTRIES`), ``adjoint`` if it was asked for (seeds: weights of the results; results: one per
-            variable), the same of ``initialize`` where it is there (``initialize_tangent``, ``initialize_adjoint``),
+        program: With the entry points ``tangent`` (seeds: one per variable of :data:`DIFFERENTIATION_GROUPS`; results:
+            one per result of :data:`DIFFERENTIATED_ENTRIES`), ``adjoint`` if it was asked for (seeds: weights of the
+            results;
+            results: one per variable), the same of ``initialize`` where it is there (``initialize_tangent``,
+                ``initialize_adjoint``),
             ``jacobian`` (the entries of ∂x'/∂x that are not zero, row by row) and ``jacobian_time`` (those of ∂x'/∂t).
             These two are empty where the Jacobian is too large to be written out.
         rows: Of each entry of the Jacobian that is not zero, row by row, shape (n_nonzero,).
         columns: Of each of these entries, shape (n_nonzero,).
         time_derivative_rows: Of each entry of ∂x'/∂t that is not zero.
-        column_colours: Of each column, shape (n_states,): columns of one colour have no row in common, so that one tangent
-            gives them all. None where the Jacobian is written out.
+        column_colours: Of each column, shape (n_states,): columns of one colour have no row in common, so that one
+            tangent gives them all. None where the Jacobian is written out.
     """
 
     program: Program

@@ -5,9 +5,11 @@ partial derivative is infinite or not defined there (sin(q)/q at q = 0, √q at 
 gradient of everything would be lost. The number 0 alone does not show this: an adjoint may be 0 by chance where the
 product has another limit (√q √(q + p) at q = p = 0). So it is not the number that is asked but the graph:
 
-- in reverse (:class:`ReverseMasks`) a node is active if a result of a weight other than 0 reads it, through branches that
+- in reverse (:class:`ReverseMasks`) a node is active if a result of a weight other than 0 reads it, through branches
+that
   are taken only;
-- forward (:class:`ForwardMasks`) a node is active if it reads a variable whose seed is other than 0, through branches that
+- forward (:class:`ForwardMasks`) a node is active if it reads a variable whose seed is other than 0, through branches
+that
   are taken only.
 
 Shares of nodes that are not active are 0 by a selection. That is done where something may not be finite only (see

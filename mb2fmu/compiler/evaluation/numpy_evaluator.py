@@ -54,9 +54,10 @@ def make_evaluator(
 class DiscreteMemoryLookup:
     """Supplies discrete memory as a function of position alone, for evaluations that have no history.
 
-    It is followed along a path from where it begins, the same for every place, by steps of :data:`MEMORY_LATTICE_SPACING` over a
-    lattice of places. So a value depends on its arguments and on nothing that was asked for before: not on the steps
-    that an integrator rejected, nor on the order of questions. Memory that changes from one accepted step to the next,
+    It is followed along a path from where it begins, the same for every place, by steps of
+    :data:`MEMORY_LATTICE_SPACING` over a lattice of places. So a value depends on its arguments and on nothing that
+    was asked for before: not on the steps that an integrator rejected, nor on the order of questions. Memory that
+        changes from one accepted step to the next,
     as units have it, is given as ``m``, and entry point ``remember`` says what it becomes.
 
     Args:

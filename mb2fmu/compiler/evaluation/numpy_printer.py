@@ -2,8 +2,8 @@
 
 The text is neutral: the same source runs on floats and on arrays, by the name space it is executed in
 (``python_runtime.FAST``, ``IEEE``, ``ARRAY``). Numbers are printed by ``repr`` and read back to the same bits.
-Functions are of bounded size, because CPython's compiler is slow on giant ones: above ``MAX_STATEMENTS_PER_FUNCTION`` statements the work is
-split over several functions that pass a list of shared values.
+Functions are of bounded size, because CPython's compiler is slow on giant ones: above ``MAX_STATEMENTS_PER_FUNCTION``
+statements the work is split over several functions that pass a list of shared values.
 
 A printed function has the arguments ``(t, x, r, p, m, s)``; with ``hoist`` there is a second one,
 ``<name>_prepare(p)``, that computes what depends on parameters only, and its result is the last argument ``h``.

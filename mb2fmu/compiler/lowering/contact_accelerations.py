@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.contact_response import ContactMobility
+from mb2fmu.compiler.lowering.contact_mobility import ContactMobility
 from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.friction_laws import FrictionalContactLaws
 from mb2fmu.compiler.lowering.latch_laws import LatchLaws
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
-from mb2fmu.compiler.numerics.complementarity import (
+from mb2fmu.compiler.numerics.unilateral_impulses import (
     FrictionlessImpacts,
     solve_resting_forces,
     solve_sequential_impulses,

@@ -3,8 +3,8 @@
 phi(q_independent, q_dependent, t, p) = 0 has a solution near the last one as long as the columns of the dependent
 coordinates in the Jacobian G span what all columns span: that is the chart. How well they do is seen from
 S = D Dᵀ, D the dependent columns of G with rows of unit length (over all columns): its pivots in S = L D Lᵀ are squared
-distances, at most 1, of one row from those before it. Where one falls below :data:`MIN_SQUARED_PIVOT` the chart is left, and no
-solution is given. Source: Wehage and Haug, Journal of Mechanical Design 104 (1982) 247-255.
+distances, at most 1, of one row from those before it. Where one falls below :data:`MIN_SQUARED_PIVOT` the chart is
+left, and no solution is given. Source: Wehage and Haug, Journal of Mechanical Design 104 (1982) 247-255.
 """
 
 from __future__ import annotations

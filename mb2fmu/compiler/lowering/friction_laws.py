@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.contact_response import ContactMobility
+from mb2fmu.compiler.lowering.contact_mobility import ContactMobility
 from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.numerics.coulomb_contacts import (
     CoulombContactProblem,

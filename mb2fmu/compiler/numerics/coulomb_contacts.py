@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mb2fmu.compiler.numerics.complementarity import solve_small_system
+from mb2fmu.compiler.numerics.unilateral_impulses import solve_small_system
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 

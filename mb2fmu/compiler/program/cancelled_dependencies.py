@@ -4,8 +4,8 @@ A derivative is zero for all values of all variables if it is zero as a rational
 the other functions give, each taken for an unknown of its own. That is tried by computing it at random points modulo a
 prime: exactly, without round-off. An expression of degree d that is not zero vanishes at a random point with a
 probability of at most d/p (Schwartz, J. ACM 27 (1980) 701; Zippel, EUROSAM 1979, 216); here p is 2³¹ − 1, and there are
-:data:`RANDOM_POINT_COUNT` points, so that a dependence is missed about once in 10¹² programs, and the same program always gives the
-same answer.
+:data:`RANDOM_POINT_COUNT` points, so that a dependence is missed about once in 10¹² programs, and the same program
+always gives the same answer.
 
 Of the functions the following is known: sin and cos of one angle lie on the circle and are each other's derivatives;
 e^x is its own derivative; √x, |x| and the quotients of tan have theirs by formula. Everything else, branches and jumps

@@ -24,9 +24,9 @@ import mpmath
 import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_runtime import IEEE
-from mb2fmu.compiler.program.factoring import factor_sum
 from mb2fmu.compiler.program.program import Block, Entry, Layout, Op, Program, Table, WrittenOutSystem
 from mb2fmu.compiler.program.scalar_graph import ScalarGraphWithSwitches
+from mb2fmu.compiler.program.sum_factoring import factor_sum
 from mb2fmu.model.scalar_operations import OPERATIONS, select_operations
 
 _ODD_FUNCTIONS, _EVEN_FUNCTIONS = (

@@ -203,8 +203,8 @@ def emit_compact_motion(program: Program) -> tuple[FileTree, int]:
         program: As it was lowered.
 
     Returns:
-        ``equations….c``, in the place of those that :func:`emit_motion_sources` prints; and how many doubles of ``work`` they
-        need.
+        ``equations….c``, in the place of those that :func:`emit_motion_sources` prints; and how many doubles of
+        ``work`` they need.
     """
     printed = print_compact_motion(program)
     return FileTree(_render_equations_files(printed, program)), printed.work

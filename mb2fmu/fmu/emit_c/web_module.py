@@ -51,7 +51,8 @@ def emit_web_module(sources: FileTree, program: Program, interface: FmuInterface
         interface: Of the unit.
 
     Returns:
-        Files of one folder; :data:`MAIN_FILE`, and all that begin with ``equations`` or ``derived``, are translation units.
+        Files of one folder; :data:`MAIN_FILE`, and all that begin with ``equations`` or ``derived``, are translation
+        units.
     """
     name = interface.model_identifier
     files = {

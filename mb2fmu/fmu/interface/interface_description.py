@@ -49,7 +49,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     UnitDefinition,
     VariableSource,
 )
-from mb2fmu.fmu.interface.native_abilities import (
+from mb2fmu.fmu.interface.native_capabilities import (
     describe_native_capabilities,
     describe_solver_parameters,
     describe_solver_type,

@@ -6,6 +6,14 @@ Promises: the same files give the same bytes, whatever the day, folder, user or 
 not at all, and with its report or not at all; what is no FMU is refused. Must not change what is in the files.
 """
 
+from mb2fmu.fmu.package.atomic_publishing import (
+    make_private_folder,
+    publish_files,
+    relative_posix_path,
+    write_file_atomically,
+    write_file_tree,
+    write_new_file,
+)
 from mb2fmu.fmu.package.embedded_reference import TrajectoryTable, form_reference_files
 from mb2fmu.fmu.package.fmu_archive import make_archive, read_archive, write_archive
 from mb2fmu.fmu.package.fmu_pictures import make_fmu_pictures, rasterize_svg
@@ -15,14 +23,6 @@ from mb2fmu.fmu.package.native_fmu import (
     assemble_native_fmu,
     hash_file_tree,
     remove_validation_report,
-)
-from mb2fmu.fmu.package.publishing import (
-    make_private_folder,
-    publish_files,
-    relative_posix_path,
-    write_file_atomically,
-    write_file_tree,
-    write_new_file,
 )
 from mb2fmu.fmu.package.python_fmu import build_python_fmu
 

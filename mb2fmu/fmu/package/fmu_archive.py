@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.fmu.package.publishing import write_file_atomically
+from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 
 MODEL_DESCRIPTION_MEMBER = "modelDescription.xml"
 MAX_MEMBER_BYTES = 1 << 30

@@ -1,7 +1,7 @@
 """Assemble the native unit: description, sources, binaries, pictures and licences; later report and reference.
 
-The report is made from the core FMU and put into it in a second step. It can name the core by :func:`hash_file_tree`, which
-depends on contents only: taking the two parts out again gives the core back.
+The report is made from the core FMU and put into it in a second step. It can name the core by :func:`hash_file_tree`,
+which depends on contents only: taking the two parts out again gives the core back.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ MAX_RECORDED_EVENTS = 2000
 class CvodeIntegration:
     """Integrates a Model Exchange instance of either version by CVODE, and handles its events.
 
-    ``look`` reads what is noted of events: ``recorded_events`` has the time in s of each, and what was read before and after it.
+    ``look`` reads what is noted of events: ``recorded_events`` has the time in s of each, and what was read before and
+    after it.
     """
 
     def __init__(

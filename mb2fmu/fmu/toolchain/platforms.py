@@ -110,8 +110,8 @@ def parse_platforms(text: str) -> tuple[Platform, ...]:
     """Read a platform as users write it.
 
     Args:
-        text: ``host_platform``, ``all``, or names separated by commas: FMI 3's (``x86_64-linux``), ``linux64``, ``win64``,
-            ``darwin64`` (both processors) or ``host_platform``.
+        text: ``host_platform``, ``all``, or names separated by commas: FMI 3's (``x86_64-linux``), ``linux64``,
+            ``win64``, ``darwin64`` (both processors) or ``host_platform``.
 
     Returns:
         Each platform once, in the order of ``PLATFORMS``.

@@ -240,8 +240,9 @@ def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | RecordedFrame | Non
 def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
     """Return a point fixed in N, the origin of positions.
 
-    A ``WrittenOutSystem`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from the first
-    body's mass centre (from the loads' points where there are no bodies), whose velocity in N was set to zero; None if
+    A ``WrittenOutSystem`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from
+    the first body's mass centre (from the loads' points where there are no bodies), whose velocity in N was set to
+    zero; None if
     there is no such point: then the mechanism knows velocities, and no positions.
     """
     match mechanics:

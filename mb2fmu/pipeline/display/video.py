@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mb2fmu.fmu.package.publishing import write_file_atomically
+from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.fmu.toolchain import video_encoding
 from mb2fmu.fmu.toolchain.webm_writer import encode_webm
 

@@ -16,7 +16,7 @@ from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value
 from mb2fmu.compiler import events
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_inputs import BatchResult, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_arguments import BatchResult, BatchTimeGrid
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive

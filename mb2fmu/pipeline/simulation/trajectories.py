@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
-from mb2fmu.fmu.package.publishing import write_file_atomically
+from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.model.quantity_declarations import Output, Quantity
 

@@ -207,8 +207,8 @@ def _engine(
     study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
 ) -> Iterator[ChunkEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
+    from mb2fmu.fmu.package.atomic_publishing import write_file_tree
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
-    from mb2fmu.fmu.package.publishing import write_file_tree
 
     with make_work_folder("run the cases") as folder:
         if client is None and scheduler == HERE:
@@ -240,7 +240,7 @@ def _engine(
 
 def _summed_up(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
-    from mb2fmu.fmu.package.publishing import write_file_atomically
+    from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import index_table, input_table, sensitivities, summary
 
     cases, values, messages = store.results()

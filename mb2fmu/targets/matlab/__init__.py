@@ -1,7 +1,7 @@
 """Matlab target: equations as functions for MATLAB and GNU Octave, without toolboxes and packages.
 
-Input: ``Program`` and ``MatlabModelFacts`` (names, start values, experiment). Output: ``FileTree`` with ``<name>.m``, which hands
-out the functions, and ``<name>_experiment.m``, which integrates the default experiment by ``ode45``.
+Input: ``Program`` and ``MatlabModelFacts`` (names, start values, experiment). Output: ``FileTree`` with ``<name>.m``,
+which hands out the functions, and ``<name>_experiment.m``, which integrates the default experiment by ``ode45``.
 
 Promises: what is evaluated is the graph, operation by operation; numbers read back to the same bits; functions that
 leave their real domain give NaN, never complex numbers. Must not decide anything about variables, and must not change

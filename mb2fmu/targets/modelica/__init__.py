@@ -1,7 +1,7 @@
 """Modelica target: the equations as one flat model of Modelica 3.6 that needs no library.
 
-Input: ``Program`` and ``ModelicaModelFacts`` (variables with units and start values, experiment). Output: ``FileTree`` with
-``<Name>.mo``, and
+Input: ``Program`` and ``ModelicaModelFacts`` (variables with units and start values, experiment). Output: ``FileTree``
+with ``<Name>.mo``, and
 ``<Name>Flanges.mo`` where terminals are power bonds.
 
 Promises: what is written is the graph, one equation per operation that is used; linear and nonlinear systems stand as

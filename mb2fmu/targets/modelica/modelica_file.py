@@ -119,7 +119,8 @@ class ModelicaModelFacts:
         step: Communication step in s.
         tolerance: Relative.
         connections: Terminals.
-        sampled_events: Number of an event of the model's own that comes at set times → when; the others have conditions.
+        sampled_events: Number of an event of the model's own that comes at set times → when; the others have
+            conditions.
     """
 
     name: str

@@ -93,8 +93,8 @@ def simulate(
 
     Inputs are set at the beginning of each communication step and held; the variables are read after initialization
     and after each step, before inputs change. Model Exchange is integrated by fmpy's CVODE (backward differentiation
-    formulas), with a relative tolerance of ``MODEL_EXCHANGE_TOLERANCE_RATIO`` times the experiment's, so that its errors disappear
-    behind those that the experiment allows.
+    formulas), with a relative tolerance of ``MODEL_EXCHANGE_TOLERANCE_RATIO`` times the experiment's, so that its
+    errors disappear behind those that the experiment allows.
 
     Args:
         fmu: The archive.

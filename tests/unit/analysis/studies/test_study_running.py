@@ -432,7 +432,7 @@ import numpy as np
 from mb2fmu.pipeline.study_runs.study_run import _prepared, _read
 from mb2fmu.analysis.studies.study_plan import read_plan
 from mb2fmu.fmu.package.fmu_archive import unpack
-from mb2fmu.fmu.package.publishing import write_tree
+from mb2fmu.fmu.package.atomic_publishing import write_tree
 from mb2fmu.analysis.studies import case_runner
 plan, unit, folder = map(Path, sys.argv[1:])
 study, _, _ = _prepared(plan.parent, read_plan(_read(plan)), None)

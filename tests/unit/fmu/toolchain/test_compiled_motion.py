@@ -10,7 +10,7 @@ import pytest
 
 from mb2fmu import pipeline
 from mb2fmu.fmu.toolchain import CompiledMotion, compile_motion
-from mb2fmu.fmu.toolchain.batch_inputs import BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_arguments import BatchTimeGrid
 from mb2fmu.pipeline.simulation.batch_compilation import compiled
 
 CART_POLE = Path(__file__).parents[4] / "models" / "cart_pole.py"

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from mb2fmu import Impact, Mb2FmuError, Model, Parts, derive, export, simulate
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.numerics.complementarity import solve_complementarity
+from mb2fmu.compiler.numerics.unilateral_impulses import solve_complementarity
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import MechanismError, ModelError
