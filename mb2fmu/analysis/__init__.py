@@ -45,7 +45,7 @@ __all__ = [
 _MODULES = {
     "numerical_conditioning": ("NumericalConditioning", "compute_conditioning"),
     "linearization": ("Linearization", "linearize"),
-    "nominals": ("add_nominal_values",),
+    "nominal_values": ("add_nominal_values",),
     "operating_point": ("SteadyMotionKind", "OperatingPoint"),
     "operating_point_start": ("OperatingPointStart", "set_operating_point_start"),
     "root_locus": ("StabilityCrossing", "RootLocus", "compute_root_locus"),

@@ -41,7 +41,7 @@ def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("u
         MODEL_DESCRIPTION_PATH: _render_xml_template(
             f"modelDescription.fmi{interface.target.fmi}.xml.jinja",
             interface=interface,
-            structure=view.model_structure(interface),
+            structure=view.form_structure(interface),
             index=index,
             sources=tuple(sources) if native else (),
         )

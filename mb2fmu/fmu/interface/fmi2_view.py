@@ -9,7 +9,7 @@ from __future__ import annotations
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.model_structure import ModelStructure, StructureUnknown, form_model_structure
 
-__all__ = ["ModelStructure", "StructureUnknown", "form_fmi2_structure", "number_variables"]
+__all__ = ["ModelStructure", "StructureUnknown", "form_structure", "number_variables"]
 
 
 def number_variables(interface: FmuInterface) -> dict[str, int]:
@@ -17,7 +17,7 @@ def number_variables(interface: FmuInterface) -> dict[str, int]:
     return {variable.name: i for i, variable in enumerate(interface.variables, start=1)}
 
 
-def form_fmi2_structure(interface: FmuInterface) -> ModelStructure:
+def form_structure(interface: FmuInterface) -> ModelStructure:
     """Return the structure; numbers are indices."""
     able = interface.capabilities
     if able.model_exchange or able.directional_derivatives:

@@ -17,6 +17,6 @@ def list_value_references(interface: FmuInterface) -> dict[str, int]:
     }
 
 
-def form_fmi3_structure(interface: FmuInterface) -> ModelStructure:
+def form_structure(interface: FmuInterface) -> ModelStructure:
     """Return the structure; numbers are value references."""
     return form_model_structure(interface, list_value_references(interface), ("time", "input", "state", "parameter"))

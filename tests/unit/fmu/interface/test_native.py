@@ -164,7 +164,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
 def test_derivatives_are_in_the_order_of_the_states():
     interface, _ = described(constrained_point)
     names = {variable.value_reference: variable for variable in interface.variables}
-    order = [names[unknown.index].derivative_of for unknown in fmi3_view.form_fmi3_structure(interface).derivatives]
+    order = [names[unknown.index].derivative_of for unknown in fmi3_view.form_structure(interface).derivatives]
     assert order == [variable.name for variable in interface.of("state")]
     assert [variable.index for variable in interface.of("state")] == list(range(len(order)))
 
@@ -172,7 +172,7 @@ def test_derivatives_are_in_the_order_of_the_states():
 def test_a_state_that_is_an_output_depends_on_itself():
     interface, _ = described()
     reference = interface.named("first.q").value_reference
-    (unknown,) = (u for u in fmi3_view.form_fmi3_structure(interface).outputs if u.index == reference)
+    (unknown,) = (u for u in fmi3_view.form_structure(interface).outputs if u.index == reference)
     assert (unknown.dependencies, unknown.kinds) == ((reference,), ("constant",))
 
 

@@ -34,7 +34,7 @@ def test_references_of_fmi_3_are_places_counted_from_1(derivation):
     variables = described(derivation, "3").variables
     assert [variable.value_reference for variable in variables] == list(range(1, len(variables) + 1))
     assert variables[0].name == "time"
-    known = interface.fmi3_view.form_fmi3_structure(described(derivation, "3"))
+    known = interface.fmi3_view.form_structure(described(derivation, "3"))
     assert known == form_model_structure(
         described(derivation, "3"),
         {variable.name: i for i, variable in enumerate(variables, start=1)},
