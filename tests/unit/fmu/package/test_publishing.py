@@ -134,7 +134,7 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
         "import sys; from pathlib import Path; from mb2fmu.fmu.package import make_private_folder, publish_files\n"
         "folder = Path(sys.argv[1])\n"
         "for k in range(40):\n"
-        "    with private_folder(folder, 'unit') as private:\n"
+        "    with make_private_folder(folder, 'unit') as private:\n"
         "        for name in ('unit', 'report'):\n"
         "            (private / name).write_text(f'{sys.argv[2]} {k}')\n"
         "        publish_files(private, ['unit', 'report'])\n"
