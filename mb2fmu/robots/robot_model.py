@@ -364,7 +364,8 @@ class _RobotModelBuilder:
             low, high = actuator.control
             self.declared.append(
                 Input(
-                    symbol=symbol, name=f"{name}.control", unit="1", minimum=_finite_or_none(low), maximum=_finite_or_none(high),
+                    symbol=symbol, name=f"{name}.control", unit="1",
+                    minimum=_finite_or_none(low), maximum=_finite_or_none(high),
                     start=float(np.clip(0.0, low, high)),
                     where=self._where(actuator.line), description=f"control of actuator {actuator.name}",
                 )

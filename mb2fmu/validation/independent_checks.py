@@ -304,7 +304,7 @@ def judged(
 
 
 def _reading_rung(made: OwnMotions) -> Sequence[Rung]:
-    """Judge what was read by the objects, at samples and where a latch is closed; no independent check where nothing is known."""
+    """Compare the import with the objects, at samples and where a latch is closed; nothing where nothing is known."""
     readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
     errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
     return [_rung("reading", len(readings), errors, [])] if errors else []

@@ -152,7 +152,8 @@ def _licence_files(sources: FileTree, binaries: FileTree, compiler: Literal["zig
             texts[_MINGW_LICENCE] = _read_zig_licence("lib", "libc", "mingw", "COPYING")
         if any(path.endswith(".wasm") for path in binaries):
             lines.append(
-                f"That for WebAssembly contains parts of wasi-libc and musl: MIT and others, {', '.join(_WASI_LICENCES)}."
+                "That for WebAssembly contains parts of wasi-libc and musl: MIT and others, "
+                f"{', '.join(_WASI_LICENCES)}."
             )
             texts |= {name: _read_zig_licence("lib", "libc", *path) for name, path in _WASI_LICENCES.items()}
     texts["license.txt"] = ("\n".join(lines) + "\n").encode()

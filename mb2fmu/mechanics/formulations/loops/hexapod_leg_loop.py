@@ -1,4 +1,4 @@
-"""``HexapodLegLoop``: three rows: a universal joint, a slide behind it, and its end at a known point: a leg of a hexapod."""
+"""A hexapod's leg as a loop of three rows: a universal joint, a slide behind it, its end at a known point."""
 
 from __future__ import annotations
 

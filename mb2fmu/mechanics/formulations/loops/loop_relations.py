@@ -1,4 +1,4 @@
-"""``form_reduced_constraints``: the velocity constraints with the relations of closed forms in the place of their rows."""
+"""Velocity constraints in which the relations of closed forms replace their rows."""
 
 from __future__ import annotations
 

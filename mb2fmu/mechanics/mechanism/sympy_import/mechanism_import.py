@@ -288,7 +288,7 @@ class _MechanismReader:
         return self._with_observables(settled, numbers)
 
     def _found_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
-        """Return the numbers of an origin that nobody named, and of the pivot in it (see :func:`choose_point_velocities`)."""
+        """Return the numbers of an unnamed origin and of the pivot in it (see :func:`choose_point_velocities`)."""
         if isinstance(self.mechanics, (System, Parts)):
             return frozenset()
         if pivot is not None:

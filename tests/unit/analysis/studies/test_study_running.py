@@ -244,7 +244,7 @@ def test_a_model_with_arguments_is_studied(tmp_path: Path) -> None:
 
 
 def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falling: Path, tmp_path: Path) -> None:
-    """A worker is killed during the run, and one case aborts its process: a row with a message, and all else is there."""
+    """A worker is killed during the run, one case aborts its process: a row with a message, and all else is there."""
     values = [f"{0.01 * k:.2f},{1 if k == 11 else 0}" for k in range(1, 161)]
     rows = "g,mood\n" + "\n".join(values) + "\n"
     calm = "g,mood\n" + "\n".join(value[:-1] + "0" for value in values) + "\n"

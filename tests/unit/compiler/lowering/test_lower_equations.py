@@ -221,7 +221,7 @@ import hashlib
 from tests_lower import _chain, sleigh
 from mb2fmu.compiler.lowering import lower_to_program
 digest = hashlib.sha256()
-for program in (lower_to_program(_chain(5)), lower_to_program(sleigh(reduced=False)), lower_to_program(sleigh(reduced=True))):
+for program in map(lower_to_program, (_chain(5), sleigh(reduced=False), sleigh(reduced=True))):
     for array in (program.op, program.a, program.b, program.c, program.constants):
         digest.update(array.tobytes())
     digest.update(repr((program.layout, program.blocks, program.tables, sorted(program.entries.items()))).encode())

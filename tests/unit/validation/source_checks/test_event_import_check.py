@@ -1,4 +1,4 @@
-"""Events, declared values and outputs as they were read, compared with the model's own expressions: faults are found."""
+"""Imported events, values and outputs, compared with the model's own expressions: faults are found."""
 
 from dataclasses import replace
 from pathlib import Path
