@@ -110,7 +110,7 @@ class _RobotModelBuilder:
         self.notes += [*self.description.notes, *self.tree.notes]
         if self.settings.arrays:
             self.taken |= ARRAY_NAMES
-            self.notes.append("arrays are there in units of FMI 3.0 (--fmi 3); units of FMI 2.0 have the scalars")
+            self.notes.append("arrays are there in FMUs of FMI 3.0 (--fmi 3); FMUs of FMI 2.0 have the scalars")
         gravity = self._gravity()
         for i, part in enumerate(self.tree.parts[1:], 1):
             if part.coordinate is None or part.coordinate[0] == i:

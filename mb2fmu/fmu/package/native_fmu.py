@@ -1,4 +1,4 @@
-"""Assemble the native unit: description, sources, binaries, pictures and licences; later report and reference.
+"""Assemble the native FMU: description, sources, binaries, pictures and licences; later report and reference.
 
 The report is made from the core FMU and put into it in a second step. It can name the core by :func:`hash_file_tree`,
 which depends on contents only: taking the two parts out again gives the core back.
@@ -39,7 +39,7 @@ def assemble_native_fmu(
     drawn: FileTree | None = None,
     compiler: Literal["zig", "cc"] = "zig",
 ) -> FileTree:
-    """Assemble the core unit: everything but report and reference.
+    """Assemble the core FMU: everything but report and reference.
 
     Args:
         sources: From ``emit.c``: ``sources/…``.

@@ -153,7 +153,7 @@ class OutputDeclarations:
     def output_force(self, name: str, load: Any, *, unit: str = "N") -> None:
         """Output the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
 
-        ``load`` is one of the handed-over loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
+        ``load`` is one of the given loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
         frame, an actuator ``name``.
         """
         self._request("force", name, unit, (load,))

@@ -86,7 +86,7 @@ class ConnectionDeclarations:
         shape: Sequence[int] | None = None,
         description: str = "",
     ) -> None:
-        """Declare an array: one variable of a unit of FMI 3.0; units of FMI 2.0 have its scalars.
+        """Declare an array: one variable of an FMU of FMI 3.0; FMUs of FMI 2.0 have its scalars.
 
         Inputs and outputs stand in the array instead of by themselves. Coordinates, speeds, auxiliary states and their
         rates stand there beside: as an output that repeats them. Value references of scalars stay what they are.

@@ -27,7 +27,7 @@ _ROLES = {
 
 
 def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
-    """Return standard, kinds and platforms of the FMU, and its tools; nothing for a foreign unit."""
+    """Return standard, kinds and platforms of the FMU, and its tools; nothing for a foreign FMU."""
     if interface is None:
         return ()
     native = interface.target.backend == "native"
