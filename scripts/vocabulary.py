@@ -1,4 +1,4 @@
-"""Checks the vocabulary: one word for one thing. Prints each line with a word that another one has replaced; exit code 1.
+"""Checks the vocabulary: one word for one thing. Prints each line with a replaced word; exit code 1 if there is one.
 
 ``python scripts/vocabulary.py [FILE …]``: all text of the package, docs and scripts if no file is named. A word of
 :data:`REPLACED` is allowed where its row says so, with the reason.
@@ -64,8 +64,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         return
     for token in tokenize.generate_tokens(io.StringIO(content).readline):
         if token.type in (tokenize.COMMENT, tokenize.STRING) and " " in token.string:
-            for number, line in enumerate(token.string.split("\n"), token.start[0]):
-                yield number, line
+            yield from enumerate(token.string.split("\n"), token.start[0])
 
 
 def find_replaced_words(path: Path, name: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from mb2fmu.report.sections.coverage_section import coverage_text
 from mb2fmu.report.sections.event_tables import events_text
 from mb2fmu.report.sections.event_tables import failures as event_failures
 from mb2fmu.report.sections.measurement_comparison import table_blocks, table_failures
-from mb2fmu.validation.independent_checks import Rung
+from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.
@@ -31,7 +31,7 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
         yield _other_kind(other)
     yield from _events(result)
     yield from _exercised(result)
-    yield from map(_rung, result.ladder)
+    yield from map(_format_check, result.independent_checks)
     yield from table_blocks(result.tables, width)
     for finding in result.conformance:
         yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
@@ -51,7 +51,9 @@ def verdict_line(result: ValidationResult) -> Text:
         return Text(f"{text}; {coverage}" if coverage else text, style="bold green")
     lacking = list(dict.fromkeys(item.name for item in judged if item.verdict != "passed"))
     errors = sum(finding.severity == "error" for finding in result.conformance)
-    lacking += [f"x' against {check.name}" for check in result.ladder if check.verdict == "failed" and check.reason]
+    lacking += [
+        f"x' against {check.name}" for check in result.independent_checks if check.verdict == "failed" and check.reason
+    ]
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
     wrong = [f"{call.name} ({KIND_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
@@ -114,7 +116,7 @@ def _other_kind(other: KindResult) -> Text:
     return Text(text, style="bold red" if short else "green")
 
 
-def _rung(check: Rung) -> Text:
+def _format_check(check: IndependentCheck) -> Text:
     """Return one line: the independence of the validation."""
     if check.verdict == "unjudged":
         return Text(f"{check.name}: not done: {check.reason}")

@@ -17,7 +17,7 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 from mb2fmu.audit.checkers import Finding, check_conformance
 from mb2fmu.validation.data.data_tables import Table, Tolerance, read_table
 from mb2fmu.validation.data.measured_data import Settings, TableResult, compare_data, compare_points
-from mb2fmu.validation.independent_checks import Independence, Rung, prove_independently
+from mb2fmu.validation.independent_checks import Independence, IndependentCheck, prove_independently
 from mb2fmu.validation.reference import reference_files
 from mb2fmu.validation.reference.experiment_numbers import Conditions, conditions
 from mb2fmu.validation.reference.reference_run import Reference, by_euler, make_reference
@@ -42,13 +42,13 @@ __all__ = [
     "Conditions",
     "Finding",
     "Independence",
+    "IndependentCheck",
     "InfluenceResult",
     "InvariantResult",
     "KindResult",
     "Move",
     "MovedResult",
     "Reference",
-    "Rung",
     "Settings",
     "Simulation",
     "Table",

@@ -66,8 +66,8 @@ _HOW = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rung:
-    """One independent check of the ladder of independence.
+class IndependentCheck:
+    """One comparison of x' or of an import with a source that the FMU does not share.
 
     Attributes:
         name: What was compared with what.
@@ -98,8 +98,8 @@ class Independence:
         solving: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
     """
 
-    checks: tuple[Rung, ...]
-    as_read: tuple[Rung, ...] = ()
+    checks: tuple[IndependentCheck, ...]
+    as_read: tuple[IndependentCheck, ...] = ()
     solving: Solving | None = None
 
     @property
@@ -108,7 +108,7 @@ class Independence:
         return all(check.verdict != "failed" for check in self.every)
 
     @property
-    def every(self) -> tuple[Rung, ...]:
+    def every(self) -> tuple[IndependentCheck, ...]:
         """All independent checks: of the FMU, then of what was read."""
         return (*self.checks, *self.as_read)
 
@@ -172,14 +172,14 @@ def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
     return solving(made.samples, typical, definition.experiment.stop)
 
 
-def laws_rungs(made: OwnMotions) -> Iterator[Rung]:
+def laws_rungs(made: OwnMotions) -> Iterator[IndependentCheck]:
     """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
     for law, errors in made.laws:
         check = _rung(law, len(errors), [*errors], [])
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
-def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]:
+def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[IndependentCheck]:
     """Judge what was read of events and forces; no independent check where the model has neither."""
     if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
         return []
@@ -194,7 +194,7 @@ def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]
 
 def potential_rung(
     definition: ModelDefinition, mechanism: Mechanism, equations: EquationsOfMotion | None
-) -> Sequence[Rung]:
+) -> Sequence[IndependentCheck]:
     """Judge the closed form of the potential energy; no independent check where no output has it.
 
     What the model itself gives as its potential energy is an output as good as any, so it does not fail.
@@ -211,14 +211,14 @@ def potential_rung(
     return [replace(check, points=found.points)]
 
 
-def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Rung:
+def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
     """Judge what was read of declared values, units and the experiment."""
     found = [
         *value_import_check.compared(definition, mechanism.declared),
         *output_import_check.compared(definition, mechanism),
     ]
     wrong = [what for what, same in found if not same]
-    return Rung(
+    return IndependentCheck(
         name=_TITLES["values"],
         how=_HOW["values"],
         points=len(found),
@@ -303,7 +303,7 @@ def judged(
     return Independence(checks=(*checks, *_reading_rung(made)))
 
 
-def _reading_rung(made: OwnMotions) -> Sequence[Rung]:
+def _reading_rung(made: OwnMotions) -> Sequence[IndependentCheck]:
     """Compare the import with the objects, at samples and where a latch is closed; nothing where nothing is known."""
     readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
     errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
@@ -347,7 +347,7 @@ def _ratio(error: float, bound: float) -> float:
     return math.inf
 
 
-def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> Rung:
+def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> IndependentCheck:
     """Return the verdict of one comparison at points: the worst error, the first refusal, or too few points."""
     ratio, worst = max(errors, default=(0.0, ""))
     reason = refusals[0] if refusals else ""
@@ -356,14 +356,16 @@ def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list
     verdict: Verdict = "failed" if reason else "passed" if points >= LEAST and errors else "unjudged"
     if verdict == "unjudged":
         reason = f"only {points} admissible points were found, {LEAST} are needed"
-    return Rung(
+    return IndependentCheck(
         name=_TITLES[way], how=_HOW[way], points=points, ratio=ratio, worst=worst, verdict=verdict, reason=reason
     )
 
 
-def _missing(way: str, reason: str) -> Rung:
+def _missing(way: str, reason: str) -> IndependentCheck:
     """Return the independent check of a comparison that could not be made, with the reason."""
-    return Rung(name=_TITLES[way], how=_HOW[way], points=0, ratio=0.0, worst="", verdict="unjudged", reason=reason)
+    return IndependentCheck(
+        name=_TITLES[way], how=_HOW[way], points=0, ratio=0.0, worst="", verdict="unjudged", reason=reason
+    )
 
 
 def _unjudged(made: OwnMotions, lacking: str) -> Independence:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.audit.checkers import Finding
 from mb2fmu.validation.bounds.untested_switches import unreached
 from mb2fmu.validation.data.measured_data import TableResult
-from mb2fmu.validation.independent_checks import Independence, Rung
+from mb2fmu.validation.independent_checks import Independence, IndependentCheck
 from mb2fmu.validation.reference.conditioning_digits import Digits
 from mb2fmu.validation.reference.reference_run import Kind, Reference
 from mb2fmu.validation.runs.fmu_description import UnitKind
@@ -382,12 +382,12 @@ class ValidationResult:
         return tuple(item for item in self.influences if not item.proven)
 
     @property
-    def ladder(self) -> tuple[Rung, ...]:
-        """Rungs of the validation's independence: each comparison, the least shared with the FMU first."""
+    def independent_checks(self) -> tuple[IndependentCheck, ...]:
+        """Independent checks: each comparison, the least shared with the FMU first."""
         checks = self.independence.every if self.independence else ()
         return (*checks, self._trajectory_rung())
 
-    def _trajectory_rung(self) -> Rung:
+    def _trajectory_rung(self) -> IndependentCheck:
         """Return the independent check of the default experiment; its reference shares the FMU's reading."""
         by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
         if by.startswith("Newton-Euler"):
@@ -400,7 +400,9 @@ class ValidationResult:
         verdict: Verdict = "passed" if all(v.verdict == "passed" for v in self.variables) else "failed"
         at = f"{worst.name} at t = {worst.at:.4g} s"
         points = len(self.reference.trajectory.time)
-        return Rung(name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=at, verdict=verdict)
+        return IndependentCheck(
+            name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=at, verdict=verdict
+        )
 
     @property
     def reach(self) -> dict[str, float]:
@@ -453,7 +455,7 @@ class ValidationResult:
             "events_at_defaults_only": list(self.events_at_defaults_only),
             **({"never_switched": list(found)} if (found := self.never_switched) else {}),
             "calls": [_scalars(call) for call in self.calls],
-            "ladder": [_scalars(check) for check in self.ladder],
+            "independent_checks": [_scalars(check) for check in self.independent_checks],
             "tables": [table.to_record() for table in self.tables],
             "influences": [{**_scalars(item), "proven": item.proven} for item in self.influences],
         }
@@ -488,7 +490,14 @@ def _kind(result: KindResult) -> dict[str, object]:
 
 
 def _scalars(
-    record: VariableResult | InvariantResult | Move | CallResult | InfluenceResult | Rung | Digits | Solving,
+    record: VariableResult
+    | InvariantResult
+    | Move
+    | CallResult
+    | InfluenceResult
+    | IndependentCheck
+    | Digits
+    | Solving,
 ) -> dict[str, object]:
     """Return the record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]

@@ -14,7 +14,7 @@ from mb2fmu.report.pages.page_template import print_page
 from mb2fmu.report.pages.report_content import Page, Provenance, Theory
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import fmu_facts as description
-from mb2fmu.report.sections.independent_checks_section import ladder_rows
+from mb2fmu.report.sections.independent_checks_section import list_independent_checks
 from mb2fmu.report.sections.measurement_comparison import table_failures, table_rows
 from mb2fmu.validation.result import ValidationResult
 from mb2fmu.visualization import Drawing, Signals, element
@@ -120,7 +120,7 @@ def _page(
         timings={activity: f"{short(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
         exercise=coverage_section.exercise(result),
-        ladder=ladder_rows(result),
+        ladder=list_independent_checks(result),
         events=event_tables.event_tables(result),
     )
 

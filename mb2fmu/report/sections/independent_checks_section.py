@@ -1,22 +1,22 @@
-"""Independence of the validation as independent checks of a short ladder; nothing is judged again."""
+"""Independent checks of the validation, one row each; nothing is judged again."""
 
 from __future__ import annotations
 
 from mb2fmu.report.number_format import exact, short
 from mb2fmu.report.pages.report_content import LadderRow, Number, State
-from mb2fmu.validation.independent_checks import Rung
+from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.result import ValidationResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
 _WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}
 
 
-def ladder_rows(result: ValidationResult) -> tuple[LadderRow, ...]:
+def list_independent_checks(result: ValidationResult) -> tuple[LadderRow, ...]:
     """Return one row per independent check, the most independent first."""
-    return tuple(map(_row, result.ladder))
+    return tuple(map(_row, result.independent_checks))
 
 
-def _row(check: Rung) -> LadderRow:
+def _row(check: IndependentCheck) -> LadderRow:
     """Format one independent check: points, the worst ratio and its verdict."""
     done = check.verdict != "unjudged"
     return LadderRow(

@@ -23,7 +23,7 @@ from mb2fmu.audit.checkers import Finding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import Provenance, describe, render
 from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
-from mb2fmu.validation import Independence, Rung
+from mb2fmu.validation import Independence, IndependentCheck
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[4]
@@ -63,7 +63,7 @@ def test_the_page_is_well_formed_and_has_every_section(pendulum):
 
 def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
     case = pendulum()
-    good = Rung(
+    good = IndependentCheck(
         name="own equations", how="in numbers", points=24, ratio=0.01, worst="der(u) at t = 1 s", verdict="passed"
     )
     bad = replace(good, name="own kinematics", ratio=7.5, verdict="failed", reason="der(u) is 7.5 times off")
@@ -72,8 +72,10 @@ def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
         result = replace(case.result, independence=Independence(checks=checks))
         assert result.passed is passed
         text = render(case.definition, case.equations, case.interface, result).decode()
-        assert all(check.name in text for check in (*checks, result.ladder[-1]))
-        assert [row["verdict"] for row in json.loads(result.to_json())["ladder"]][:2] == [r.verdict for r in checks]
+        assert all(check.name in text for check in (*checks, result.independent_checks[-1]))
+        assert [row["verdict"] for row in json.loads(result.to_json())["independent_checks"]][:2] == [
+            r.verdict for r in checks
+        ]
     assert "not as own kinematics" in text
     assert "own kinematics" in str(verdict_line(result))
 
