@@ -32,6 +32,7 @@ from mb2fmu.model.checks.mechanics_completeness import mechanics_faults
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import symbol_faults
 from mb2fmu.model.checks.terminal_checks import array_faults, resolve_arrays, resolve_terminals, terminal_faults
+from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS
 from mb2fmu.model.declarations.shapes import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.shared_clock import share_clocks
 from mb2fmu.model.model import Model, OutputRequest
@@ -295,9 +296,6 @@ def _list_variable_names(model: Model) -> Iterator[tuple[str, str, str]]:
             yield f"der({item.name})", f"the derivative of {item.name}", item.where
 
 
-_BODY_SUM_KINDS = ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum")
-
-
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     """Yield faults of one-line outputs that ask for something the mechanics do not have."""
     call, name = f"output_{request.kind}", request.name
@@ -306,25 +304,24 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     frame = (RecordedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
     held = (RecordedBody, "what a joint carries") if recorded else (Joint | BodyBase, "a joint, or bodies")
     wanted: dict[str, tuple[Any, str]] = {
-        **dict.fromkeys(("position", "velocity", "acceleration", "distance"), point),
-        **dict.fromkeys(("orientation", "angular_velocity", "angular_acceleration"), frame),
-        **dict.fromkeys(_BODY_SUM_KINDS, (BodyBase, "bodies of the mechanics")),
-        "relative_velocity": point,
-        **dict.fromkeys(("reaction_force", "reaction_torque"), held),
-        "joint_effort": (RecordedJoint, "joints of a robot"),
+        **dict.fromkeys(("point", "located point"), point),
+        **dict.fromkeys(("frame", "oriented frame"), frame),
+        "body": (BodyBase, "bodies of the mechanics"),
+        "joint or bodies": held,
+        "joint": (RecordedJoint, "joints of a robot"),
     }
+    row = OUTPUT_KINDS[request.kind]
     if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
         remedy = "give LagrangesMethod its frame and bodies, or write the quantity as an expression"
         yield Fault(f"{call}({name!r}): the mechanics have no inertial frame", request.where, remedy)
-    elif request.kind in wanted:
-        kind, article = wanted[request.kind]
-        other_kind = request.kind.startswith("reaction") or request.kind in {*_BODY_SUM_KINDS, "relative_velocity"}
-        relative_to = () if other_kind else (request.relative_to,)
+    elif row.subject in wanted:
+        kind, article = wanted[row.subject]
+        relative_to = (request.relative_to,) if row.relative_to == row.subject else ()
         for item in (*request.subject, *relative_to):
             if item is not None and not isinstance(item, kind):
                 what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"
                 yield Fault(what, request.where, f"give it {article}")
-    elif request.kind in {"force", "power"} and not _belongs_to_mechanics(model, request.subject[0]):
+    elif row.subject == "load" and not _belongs_to_mechanics(model, request.subject[0]):
         remedy = "give one of the loads or actuators of the mechanics, the object itself"
         yield Fault(f"{call}({name!r}) is asked of {request.subject[0]}, which is none of them", request.where, remedy)
     sequence = request.representation
