@@ -1,4 +1,4 @@
-"""``treat_constraints``: choose how the equations of a unit treat holonomic constraints (closed loops).
+"""``treat_constraints``: choose how the equations of an FMU treat holonomic constraints (closed loops).
 
 - **attractor**: all q and u are states; x' = f(P(x)) − rate (x − P(x)), P the projection onto the constraints. Nothing
   is chosen that may become wrong on the way: no independent coordinates, no branch, no memory.
@@ -184,7 +184,8 @@ def plan_constraint_treatment(
             )
     because = _TREATMENT_REASONS[asked]
     if rows.redundant_rows:
-        because += f"; redundant: {', '.join(rows.redundant_rows)}. How {', '.join(rows.undetermined_rows)} share their forces is not "
+        because += f"; redundant: {', '.join(rows.redundant_rows)}. "
+        because += f"How {', '.join(rows.undetermined_rows)} share their forces is not "
         because += "determined: multipliers are those of least norm"
     if rows.at_start:
         because += f"; the start is a singular position, where others follow from the rest: {', '.join(rows.at_start)}"
@@ -253,7 +254,10 @@ def _solve_couplings(mechanism: Mechanism) -> ExplicitLoops | None:
 def treat_constraints(
     equations: EquationsOfMotion, mechanism: Mechanism, asked: TreatmentOption = "auto", baumgarte: float | None = None
 ) -> tuple[EquationsOfMotion, str]:
-    """Return equations with holonomic constraints treated, and the reason; arguments and errors as for :func:`plan_constraint_treatment`."""
+    """Return equations with holonomic constraints treated, and the reason.
+
+    Arguments and errors are those of :func:`plan_constraint_treatment`.
+    """
     found = plan_constraint_treatment(mechanism, asked, baumgarte)
     return found.treated(equations), found.reason
 

@@ -1,4 +1,4 @@
-"""Sources of mechanics: one interface to ``WrittenOutSystem``, ``KanesMethod``, ``LagrangesMethod``, ``Parts`` and records.
+"""One interface to mechanics: ``WrittenOutSystem``, ``KanesMethod``, ``LagrangesMethod``, ``Parts`` and records.
 
 Input: the user's mechanics object. Output: its coordinates, speeds, equations, bodies, loads, joints and frames.
 

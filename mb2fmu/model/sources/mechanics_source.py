@@ -1,4 +1,4 @@
-"""One interface to all sources of mechanics: ``WrittenOutSystem``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
+"""One interface to mechanics: ``WrittenOutSystem``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
 
 Nothing here changes the objects: SymPy's ``Point.vel`` and ``ReferenceFrame.dcm`` write what they compute into the
 points and frames they pass, so neither is called; only local relations are looked at. What a source cannot know comes

@@ -1,4 +1,4 @@
-"""Planar loops ``FourBarLoop``, ``CrankSliderLoop`` and ``SlidingLinkLoop``: two rows that form a closed polygon of vectors.
+"""Planar loops of two rows, a closed polygon of vectors: ``FourBarLoop``, ``CrankSliderLoop``, ``SlidingLinkLoop``.
 
 With everything known on the right, v, and arms w whose directions ψ are wanted:
 

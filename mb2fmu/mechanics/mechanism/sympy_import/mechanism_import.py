@@ -214,7 +214,7 @@ class _MechanismReader:
         return {self.t, *self.to_plain, *(p.symbol for p in self.definition.parameters)}
 
     def _moving(self) -> tuple[sm.Symbol, ...]:
-        """Return t, q, u, z and r: all that can change while the unit runs."""
+        """Return t, q, u, z and r: all that can change while the FMU runs."""
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
     def _frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
@@ -289,7 +289,7 @@ class _MechanismReader:
         return self._with_observables(settled, numbers)
 
     def _found_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
-        """Return the numbers of an origin that nobody named, and of the pivot in it (see :func:`choose_point_velocities`)."""
+        """Return the numbers of an unnamed origin and of the pivot in it (see :func:`choose_point_velocities`)."""
         if isinstance(self.mechanics, (System, Parts)):
             return frozenset()
         if pivot is not None:
