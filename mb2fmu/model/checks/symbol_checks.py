@@ -203,7 +203,8 @@ class _SymbolFaultCollector:
     def _rate_of_link(self, function: sm.Expr, order: int, occurrence: _ExpressionOccurrence) -> None:
         """Record an acceleration of a robot's link; velocities are known, and so are derivatives that are inputs."""
         if function in self.known.sensed and (order > 1 or self.known.sensed[function] is None):
-            what = f"{differentiate_by_time(function, order)} is an acceleration of the robot, which expressions cannot contain"
+            what = f"{differentiate_by_time(function, order)} is an acceleration of the robot, "
+            what += "which expressions cannot contain"
             remedy = "use position_of, its first derivative, and velocity_of; an output may be an acceleration"
             self._add(what, symbol_word(function), occurrence, remedy)
 

@@ -199,11 +199,13 @@ def _row_faults(phis: Sequence[sm.Expr], rows: Sequence[sm.Expr], motion: Constr
     for i, phi in enumerate(phis):
         wrong = phi.free_symbols & {*motion.u, *motion.late}
         if wrong:
-            what = f"holonomic constraint {i + 1} contains {_format_symbol_names(wrong)}, and must contain coordinates and time only"
+            what = f"holonomic constraint {i + 1} contains {_format_symbol_names(wrong)}, "
+            what += "and must contain coordinates and time only"
             faults.append(Fault(what, remedy="give it as a velocity constraint"))
         given = phi.free_symbols & motion.inputs
         if given:
-            what = f"holonomic constraint {i + 1} contains the input {_format_symbol_names(given)}: coordinates would jump with it"
+            what = f"holonomic constraint {i + 1} contains the input {_format_symbol_names(given)}: "
+            what += "coordinates would jump with it"
             remedy = (
                 "prescribe an expression of time, or its rate by a velocity constraint; or solve the loop in closed "
             )

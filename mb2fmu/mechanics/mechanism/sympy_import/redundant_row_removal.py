@@ -52,7 +52,8 @@ def remove_redundant_rows(m: Mechanism) -> Mechanism:
         what += f"and {len(dependent)} dependent speeds"
         faults.append(Fault(what, remedy=f"name {len(kept)} dependent speeds (u_dep, u_dependent)"))
     if found.redundant_rows and m.needs_multipliers:
-        what = f"how {', '.join(found.undetermined_rows)} share their forces is not determined: {', '.join(found.redundant_rows)} follows "
+        what = f"how {', '.join(found.undetermined_rows)} share their forces is not determined: "
+        what += f"{', '.join(found.redundant_rows)} follows "
         what += "from the others wherever these hold"
         faults.append(
             Fault(what, remedy="leave redundant constraints out, or do not ask for multipliers and reactions")
