@@ -1,4 +1,4 @@
-"""``require_packages``: check for packages that only some commands use, and say what to install where one is missing."""
+"""Check for packages that only some commands use, and say what to install where one is missing."""
 
 from __future__ import annotations
 

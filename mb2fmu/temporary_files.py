@@ -68,7 +68,7 @@ def lock_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 @functools.cache
 def remove_abandoned_folders(place: str, prefix: str = WORK_FOLDER_PREFIX, suffix: str = "") -> None:
-    """Remove folders of :func:`lock_folder` whose process was killed: once in a process for each place and kind of name.
+    """Remove folders of :func:`lock_folder` whose process was killed: once for each place and kind of name.
 
     Those of other users stay, and so do all where the system has no lock for folders (Windows).
 

@@ -287,7 +287,8 @@ def display_conversion(unit: UnitOfMeasurement | str, display_unit: UnitOfMeasur
     unit, display_unit = _parsed_unit(unit), _parsed_unit(display_unit)
     if not are_compatible_units(unit, display_unit):
         raise ValueError(
-            f"{display_unit.name} ({format_base_units(display_unit)}) cannot show values in {unit.name} ({format_base_units(unit)})"
+            f"{display_unit.name} ({format_base_units(display_unit)}) cannot show values in "
+            f"{unit.name} ({format_base_units(unit)})"
         )
     return unit.factor / display_unit.factor, (unit.offset - display_unit.offset) / display_unit.factor
 

@@ -8,7 +8,7 @@ bodies are alike: mass m, mass centre (c_x, c_y, c_z) from their joint, and a fu
 
 This is also how a long chain is written: frames and points set up by hand from local relations (each frame from the
 one before it, each point from the point before it). SymPy takes some 20 ms per body for that; ``PinJoint`` in
-a ``WrittenOutSystem`` cost as much at first, and more with every joint.
+a ``System`` cost as much at first, and more with every joint.
 
 Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 7 (the articulated-body algorithm, whose
 cost such chains measure); numbers chosen so that no inertial parameter is zero.

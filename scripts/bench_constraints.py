@@ -149,7 +149,7 @@ def picture(found: Mapping[str, Mapping[str, Cost | None]], path: Path) -> None:
         for axes, what in ((left, "operations"), (right, "ns")):
             points = [(n, getattr(c, what)) for n, c in costs.items() if c is not None and getattr(c, what) is not None]
             axes.loglog(*zip(*points, strict=True), "o-", color=color, label=treatment, markersize=4)
-    for axes, title in ((left, "operations of x'"), (right, "ns of x' in the native unit")):
+    for axes, title in ((left, "operations of x'"), (right, "ns of x' in the native FMU")):
         axes.set(xlabel="number of four-bars", title=title)
         axes.grid(which="both", alpha=0.25)
         axes.set_xticks(LOOPS, [str(n) for n in LOOPS])

@@ -1,4 +1,4 @@
-/* bench_ensembles.c: one native unit of FMI 2, run n times over its experiment in a warm loop, as an importer in C does.
+/* bench_ensembles.c: a native FMU, FMI 2, run n times over its experiment in a warm loop, as an importer in C does.
  *
  * Why it exists: what many instances at once gain is measured against the unit itself, without any host of its own.
  *

@@ -1,4 +1,4 @@
-/* bench_events.c: a ball that bounces for ever (restitution 1) in one Co-Simulation unit of FMI 2, ours or another's.
+/* bench_events.c: a ball that bounces for ever (restitution 1) in one Co-Simulation FMU of FMI 2, ours or another's.
  *
  * Why it exists: both units must be driven by the same loop, and an importer in Python would be measured instead. Of our
  * own unit the sources are included (OURS), so that evaluations can be counted: each then takes a call more, and times

@@ -1,4 +1,4 @@
-"""To the compiled unit: what each stage takes, for chains of ``models/chain.py`` and for robot files.
+"""To the compiled FMU: what each stage takes, for chains of ``models/chain.py`` and for robot files.
 
 Every row is a process of its own with an empty cache; before it is timed, another model is exported, so that the
 compiler has been used before (``--first``: has not). Of a chain SymPy's own construction of the joints is not counted;

@@ -1,4 +1,4 @@
-/* bench_native.c: calls one function of a native unit n times and says how long a call took, in ns.
+/* bench_native.c: calls one function of a native FMU n times and says how long a call took, in ns.
  *
  * Why it exists: an importer in Python would be measured instead of the unit. The unit's sources are included, so that
  * the generated right-hand side can be called alone. HAND adds the double pendulum's right-hand side as a person writes

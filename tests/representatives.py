@@ -65,7 +65,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "slider_crank_clearance": "as woodpecker; its impacts are known in test_slider_crank_clearance",
     "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",
     "two_rods": "as double_pendulum; its equations are known in test_known_equations",
-    "woodpecker": "contacts with friction are validated in test_contact_friction; its cycle is known in test_woodpecker",
+    "woodpecker": "contacts with friction are validated in test_contact_friction; its cycle in test_woodpecker",
 }
 """Models whose FMU is validated each night only, with what holds their law in the suite."""
 

@@ -26,7 +26,7 @@ class AuditResult:
         model: Its name.
         findings: Worst first.
         skipped: What could not be judged, with the reason.
-        tried: What was done with the running unit.
+        tried: What was done with the running FMU.
         judged: Ids of the rules that had something to judge, and judged it.
         consulted: Names and versions of other checkers.
         seconds: What it took.
@@ -73,7 +73,7 @@ class AuditResult:
         if self.faults:
             return INTERNAL
         if self.version.startswith("1."):
-            return NO_UNIT  # what is found in its schema is told, but it is no unit that can be judged
+            return NO_UNIT  # what is found in its schema is told, but it is no FMU that can be judged
         if self.fails(least):
             return FOUND
         if not self.version:

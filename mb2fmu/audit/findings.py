@@ -21,7 +21,7 @@ class Rule:
         id: ``group.name``: what a finding is known by.
         severity: ``error``: it breaks the standard or its own description, so that importers go wrong. ``warning``:
             users suffer from it, or the standard recommends otherwise. ``note``: to be known.
-        half: Whether the description (and the archive) shows it, or only the running unit.
+        half: Whether the description (and the archive) shows it, or only the running FMU.
         says: What must hold, in one sentence.
         remedy: What to do where it does not.
         sections: FMI version → section of the standard; a version without one is not judged by this rule.

@@ -99,7 +99,7 @@ def animate(
     from mb2fmu.fmu import package
 
     if source.suffix == ".fmu" and model is None:
-        refuse_for_units("a unit")
+        refuse_for_units("an FMU")
     formulas, tables = inputs
     with Progress() as progress:
         drawing, signals = pipeline.animate(

@@ -74,7 +74,7 @@ def simulate(
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
 
-            refuse_for_units("a unit")
+            refuse_for_units("an FMU")
             result: Trajectories = simulate_unit(
                 source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=kind
             )

@@ -138,8 +138,10 @@ _OPTIONS = (
     ),
     click.option(
         "--result", "results", multiple=True, callback=_results, metavar="NAME[:TAKE]",
-        help=f"What is kept: of a variable its {', '.join(REDUCTION_KINDS[:-1])} or {REDUCTION_KINDS[-1]}: the time when it passes 0, or "
-        f"{REDUCTION_KINDS[-1]}=LEVEL; {REDUCTION_KINDS[-1]}=LEVEL:rising and …:falling pass it in that direction only.  "
+        help=f"What is kept: of a variable its {', '.join(REDUCTION_KINDS[:-1])} or {REDUCTION_KINDS[-1]}: the time "
+        "when it passes 0, or "
+        f"{REDUCTION_KINDS[-1]}=LEVEL; {REDUCTION_KINDS[-1]}=LEVEL:rising and …:falling pass it in that direction "
+        "only.  "
         "[default: all outputs at the end]",
     ),
     click.option("--trajectory", "trajectories", multiple=True, metavar="NAME", help="Kept over time. Repeatable."),

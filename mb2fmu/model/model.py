@@ -70,7 +70,7 @@ class Model(
 
     Args:
         name: FMU model name, an identifier of C and Python such as ``DoublePendulum``.
-        mechanics: A ``WrittenOutSystem``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``; of a
+        mechanics: A ``System``, a ``KanesMethod`` or ``LagrangesMethod`` already set up, or ``Parts``; of a
             ``JointsMethod`` the method that it holds, or Kane's if it holds none yet.
         description: One line.
         diagram: SVG or text picture of what the coordinates mean.

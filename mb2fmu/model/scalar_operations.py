@@ -318,10 +318,12 @@ _OPERATION_ROWS = (
         sympy="Sqrt", c="sqrt({0})", of_lanes=True, real=True, exact=True, hazard="edge", never_negative=True,
     ),
     _function_row(Op.EXP, 55.0, lambda _b, _x, value: value, hazard="large", never_negative=True),
-    _function_row(Op.LOG, 130.0, lambda b, x, _value: b.div(_constant_one(b), x[0]), real=True, notation="ln", hazard="pole"),
+    _function_row(Op.LOG, 130.0, lambda b, x, _value: b.div(_constant_one(b), x[0]), real=True, notation="ln",
+                  hazard="pole"),
     _function_row(Op.SIN, 10.0, lambda b, x, _value: b.unary(Op.COS, x[0]), parity="odd"),
     _function_row(Op.COS, 10.0, lambda b, x, _value: b.neg(b.unary(Op.SIN, x[0])), parity="even"),
-    _function_row(Op.TAN, 70.0, _slope_by_value_square(lambda b, square: b.add(_constant_one(b), square)), parity="odd"),
+    _function_row(Op.TAN, 70.0, _slope_by_value_square(lambda b, square: b.add(_constant_one(b), square)),
+                  parity="odd"),
     _function_row(
         Op.ASIN, 30.0, _slope_by_square(lambda b, square: _inverse_root(b, b.sub(_constant_one(b), square))),
         real=True, notation="arcsin", parity="odd", hazard="edge",
@@ -355,8 +357,10 @@ _OPERATION_ROWS = (
         Op.COSH, 130.0, lambda b, x, _value: b.unary(Op.SINH, x[0]),
         parity="even", hazard="large", never_negative=True,
     ),
-    _function_row(Op.TANH, 130.0, _slope_by_value_square(lambda b, square: b.sub(_constant_one(b), square)), parity="odd"),
-    _function_row(Op.ASINH, 180.0, _slope_by_square(lambda b, square: _inverse_root(b, b.add(square, _constant_one(b)))), parity="odd",
+    _function_row(Op.TANH, 130.0, _slope_by_value_square(lambda b, square: b.sub(_constant_one(b), square)),
+                  parity="odd"),
+    _function_row(Op.ASINH, 180.0,
+                  _slope_by_square(lambda b, square: _inverse_root(b, b.add(square, _constant_one(b)))), parity="odd",
         modelica="log({0} + sqrt(({0}) ^ 2 + 1.0))"),
     _function_row(
         Op.ACOSH, 280.0, _slope_by_square(lambda b, square: _inverse_root(b, b.sub(square, _constant_one(b)))),
@@ -394,7 +398,8 @@ _OPERATION_ROWS = (
     _step_function_row(Op.FLOOR, "floor", mpmath.floor, sympy="floor", modelica="noEvent(floor({0}))"),
     _step_function_row(Op.CEIL, "ceil", mpmath.ceil, sympy="ceiling", modelica="noEvent(ceil({0}))"),
     _step_function_row(
-        Op.LT, "less", _comparison_value(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0", matlab="less({0}, {1})",
+        Op.LT, "less", _comparison_value(lambda a, b: a < b), arity=2, c="({0} < {1}) ? 1.0 : 0.0",
+        matlab="less({0}, {1})",
         modelica=_modelica_choice("{0} < {1}", "1.0", "0.0"),
     ),
     _step_function_row(
@@ -402,7 +407,8 @@ _OPERATION_ROWS = (
         matlab="less_equal({0}, {1})", modelica=_modelica_choice("{0} <= {1}", "1.0", "0.0"),
     ),
     _step_function_row(
-        Op.EQ, "equal", _comparison_value(lambda a, b: a == b), arity=2, c="({0} == {1}) ? 1.0 : 0.0", matlab="equal({0}, {1})",
+        Op.EQ, "equal", _comparison_value(lambda a, b: a == b), arity=2, c="({0} == {1}) ? 1.0 : 0.0",
+        matlab="equal({0}, {1})",
         modelica=_modelica_choice("{0} <= {1} and {0} >= {1}", "1.0", "0.0"),  # of Reals Modelica has no ==
         symmetric=True,
     ),

@@ -51,7 +51,7 @@ def verdict_line(result: ValidationResult) -> Text:
         return Text(f"{text}; {coverage}" if coverage else text, style="bold green")
     lacking = list(dict.fromkeys(item.name for item in judged if item.verdict != "passed"))
     errors = sum(finding.severity == "error" for finding in result.conformance)
-    lacking += [f"x' against {rung.name}" for rung in result.ladder if rung.verdict == "failed" and rung.reason]
+    lacking += [f"x' against {check.name}" for check in result.ladder if check.verdict == "failed" and check.reason]
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
     wrong = [f"{call.name} ({KIND_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
@@ -114,14 +114,14 @@ def _other_kind(other: KindResult) -> Text:
     return Text(text, style="bold red" if short else "green")
 
 
-def _rung(rung: Rung) -> Text:
+def _rung(check: Rung) -> Text:
     """Return one line: the independence of the validation."""
-    if rung.verdict == "unjudged":
-        return Text(f"{rung.name}: not done: {rung.reason}")
-    text = f"{rung.name}: {rung.verdict}, {rung.points} points, largest error/bound {_number(rung.ratio)}"
-    text += f" ({rung.worst})" if rung.worst else ""
-    reason = f": {rung.reason}" if rung.reason else ""
-    return Text(text + reason, style="bold red" if rung.verdict == "failed" else "green")
+    if check.verdict == "unjudged":
+        return Text(f"{check.name}: not done: {check.reason}")
+    text = f"{check.name}: {check.verdict}, {check.points} points, largest error/bound {_number(check.ratio)}"
+    text += f" ({check.worst})" if check.worst else ""
+    reason = f": {check.reason}" if check.reason else ""
+    return Text(text + reason, style="bold red" if check.verdict == "failed" else "green")
 
 
 def _number(value: float) -> str:

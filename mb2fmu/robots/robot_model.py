@@ -110,7 +110,7 @@ class _RobotModelBuilder:
         self.notes += [*self.description.notes, *self.tree.notes]
         if self.settings.arrays:
             self.taken |= ARRAY_NAMES
-            self.notes.append("arrays are there in units of FMI 3.0 (--fmi 3); units of FMI 2.0 have the scalars")
+            self.notes.append("arrays are there in FMUs of FMI 3.0 (--fmi 3); FMUs of FMI 2.0 have the scalars")
         gravity = self._gravity()
         for i, part in enumerate(self.tree.parts[1:], 1):
             if part.coordinate is None or part.coordinate[0] == i:
@@ -364,7 +364,8 @@ class _RobotModelBuilder:
             low, high = actuator.control
             self.declared.append(
                 Input(
-                    symbol=symbol, name=f"{name}.control", unit="1", minimum=_finite_or_none(low), maximum=_finite_or_none(high),
+                    symbol=symbol, name=f"{name}.control", unit="1",
+                    minimum=_finite_or_none(low), maximum=_finite_or_none(high),
                     start=float(np.clip(0.0, low, high)),
                     where=self._where(actuator.line), description=f"control of actuator {actuator.name}",
                 )

@@ -111,7 +111,7 @@ class RobotSettings:
             ``jacobian:LINK``.
         loads: Forces and torques on links, whose components are inputs.
         loops: Links that are connected beside the tree.
-        arrays: True: units of FMI 3.0 have ``q``, ``v``, ``acceleration``, ``tau``, poses and the equations as arrays.
+        arrays: True: FMUs of FMI 3.0 have ``q``, ``v``, ``acceleration``, ``tau``, poses and the equations as arrays.
         energy: True: kinetic, potential and total energy are outputs.
         stop: Of the default experiment, s; None: 2, or less where the robot falls from its start.
         step: Communication step of the default experiment, s.

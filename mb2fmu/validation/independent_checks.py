@@ -98,19 +98,19 @@ class Independence:
         solving: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
     """
 
-    rungs: tuple[Rung, ...]
+    checks: tuple[Rung, ...]
     as_read: tuple[Rung, ...] = ()
     solving: Solving | None = None
 
     @property
     def passed(self) -> bool:
         """No independent check failed; one that could not be done is neither a pass nor a failure, and says why."""
-        return all(rung.verdict != "failed" for rung in self.every)
+        return all(check.verdict != "failed" for check in self.every)
 
     @property
     def every(self) -> tuple[Rung, ...]:
         """All independent checks: of the FMU, then of what was read."""
-        return (*self.rungs, *self.as_read)
+        return (*self.checks, *self.as_read)
 
 
 def prove_independently(
@@ -175,8 +175,8 @@ def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
 def laws_rungs(made: OwnMotions) -> Iterator[Rung]:
     """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
     for law, errors in made.laws:
-        rung = _rung(law, len(errors), [*errors], [])
-        yield replace(rung, reason=f"{rung.worst}: {rung.ratio:.3g} times the bound") if rung.ratio > 1.0 else rung
+        check = _rung(law, len(errors), [*errors], [])
+        yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
 def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]:
@@ -185,11 +185,11 @@ def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[Rung]
         return []
     if not made.events:
         return [_missing("events", "no points were found at which the model's own expressions have numbers")]
-    rung = _rung("events", len(made.samples) or LEAST, list(made.events), [])
+    check = _rung("events", len(made.samples) or LEAST, list(made.events), [])
     left = (
         f"; not compared, since it depends on what is solved for: {', '.join(made.left_out)}" if made.left_out else ""
     )
-    return [replace(rung, how=rung.how + left)]
+    return [replace(check, how=check.how + left)]
 
 
 def potential_rung(
@@ -204,11 +204,11 @@ def potential_rung(
     if V is None:
         return []
     found = potential_check.compared(mechanism, V)
-    rung = _rung("potential", max(found.points, LEAST), [(found.ratio, "the potential energy")], [])
+    check = _rung("potential", max(found.points, LEAST), [(found.ratio, "the potential energy")], [])
     if found.ratio > 1.0 and (found.open or mechanism.given_potential is not None):
         told = found.open or "the model gives a potential energy that is not the one of its loads"
-        rung = _missing("potential", told)
-    return [replace(rung, points=found.points)]
+        check = _missing("potential", told)
+    return [replace(check, points=found.points)]
 
 
 def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Rung:
@@ -284,10 +284,10 @@ def judged(
 ) -> Independence:
     """Judge the answers to :func:`sessions`; ``allowed``: factor on their bounds."""
     names, told = _judged_names(description), _outputs_errors(made, description, answers, allowed)
-    rungs = []
+    checks = []
     for way in made.ways:
         if way in made.missing:
-            rungs.append(_missing(way, made.missing[way]))
+            checks.append(_missing(way, made.missing[way]))
             continue
         errors, refusals = [], []
         for number, sample in enumerate(made.samples):
@@ -297,14 +297,14 @@ def judged(
                 continue
             found = _errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
             errors += [(ratio / allowed, where) for ratio, where in found]
-        rungs.append(_rung(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
+        checks.append(_rung(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
     if told and ROBOTS not in made.ways:
-        rungs.append(_rung("outputs", len(made.samples), told, []))
-    return Independence(rungs=(*rungs, *_reading_rung(made)))
+        checks.append(_rung("outputs", len(made.samples), told, []))
+    return Independence(checks=(*checks, *_reading_rung(made)))
 
 
 def _reading_rung(made: OwnMotions) -> Sequence[Rung]:
-    """Judge what was read by the objects, at samples and where a latch is closed; no independent check where nothing is known."""
+    """Compare the import with the objects, at samples and where a latch is closed; nothing where nothing is known."""
     readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
     errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
     return [_rung("reading", len(readings), errors, [])] if errors else []
@@ -369,8 +369,8 @@ def _missing(way: str, reason: str) -> Rung:
 def _unjudged(made: OwnMotions, lacking: str) -> Independence:
     """Return independent checks without comparison; each gives the reason."""
     reason = lacking or "no admissible points were found"
-    rungs = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
-    return Independence(rungs=(*rungs, *_reading_rung(made)))
+    checks = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
+    return Independence(checks=(*checks, *_reading_rung(made)))
 
 
 def _session(number: int) -> str:

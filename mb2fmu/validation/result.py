@@ -384,8 +384,8 @@ class ValidationResult:
     @property
     def ladder(self) -> tuple[Rung, ...]:
         """Rungs of the validation's independence: each comparison, the least shared with the FMU first."""
-        rungs = self.independence.every if self.independence else ()
-        return (*rungs, self._trajectory_rung())
+        checks = self.independence.every if self.independence else ()
+        return (*checks, self._trajectory_rung())
 
     def _trajectory_rung(self) -> Rung:
         """Return the independent check of the default experiment; its reference shares the FMU's reading."""
@@ -453,7 +453,7 @@ class ValidationResult:
             "events_at_defaults_only": list(self.events_at_defaults_only),
             **({"never_switched": list(found)} if (found := self.never_switched) else {}),
             "calls": [_scalars(call) for call in self.calls],
-            "ladder": [_scalars(rung) for rung in self.ladder],
+            "ladder": [_scalars(check) for check in self.ladder],
             "tables": [table.to_record() for table in self.tables],
             "influences": [{**_scalars(item), "proven": item.proven} for item in self.influences],
         }

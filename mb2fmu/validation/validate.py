@@ -170,7 +170,7 @@ def _moved_yardstick(
     any_step: bool,
     states: Collection[str] | None,
 ) -> MovedYardstick:
-    """Return the largest perturbed experiment in which the reference can judge every variable that it judges by default."""
+    """Return the largest perturbed experiment in which the reference can judge all that it judges by default."""
     smallest = 0
     while True:
         excitation = excite(definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest)
@@ -335,7 +335,7 @@ class _RunPlan:
         )
 
     def judged_calls(self, definition: Declarations, driven: Sequence[Driven]) -> tuple[CallResult, ...]:
-        """Judge the API checks during the run of each type that went through the perturbed experiment; none without its bounds."""
+        """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
         limits = self.made.moved.limits if self.made.moved else None
         if self.chance is None or limits is None:
             return ()
@@ -403,7 +403,8 @@ def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[st
 def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
     """Return the types that failed in the perturbed experiment, in their own words: their verdict is failed."""
     return tuple(
-        f"{one.simulations[-1].kind}: the FMU refuses the perturbed experiment, which the mechanism allows: {one.refusal}"
+        f"{one.simulations[-1].kind}: the FMU refuses the perturbed experiment, which the mechanism allows: "
+        f"{one.refusal}"
         for one in driven
         if one.refusal
     )

@@ -1,4 +1,4 @@
-"""FMUs whose contacts have friction: the validation of a thrown body, planted faults, Painlevé's rod told as Discard."""
+"""FMUs whose contacts have friction: validation of a thrown body, planted faults, Painlevé's rod."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ def test_a_body_whose_quaternion_is_a_guess_falls_freely(falling):
     """Half of g in the first second, whatever its attitude; with |q|² = 1.25 it was 0.29 m less, and passed."""
     result = falling.validated.result
     assert result.passed
-    laws = {rung.name: rung for rung in result.ladder if "the FMU's own runs" in rung.name}
-    assert [rung.verdict for rung in laws.values()] == ["passed", "passed"]
+    laws = {check.name: check for check in result.ladder if "the FMU's own runs" in check.name}
+    assert [check.verdict for check in laws.values()] == ["passed", "passed"]
     assert "position constraints" in {each.name for each in result.invariants}
     motion = fmpy.simulate_fmu(str(falling.exported.path), stop_time=1.0, output=["z", "q0", "q1", "length", "u0"])
     assert motion["z"][-1] == pytest.approx(-9.81 / 2, abs=1e-6)

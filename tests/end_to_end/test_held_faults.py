@@ -1,4 +1,4 @@
-"""Faults that a validation by the defaults alone does not see, each in a real unit: all of them fail, the right one passes.
+"""Faults that a validation by the defaults alone does not see, each in a real FMU; the right one passes.
 
 A cart with a pendulum. By default nothing drives it (the torque is 0), nothing damps it (d = 0), and cart and bob have
 the same mass: what is wrong in any of these moves nothing in the default experiment.

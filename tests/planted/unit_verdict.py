@@ -172,7 +172,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
 def _against_the_reference(
     subject: Subject, derivation: Derivation, unit: Path, yardstick: Yardstick, *, conformance: bool = True
 ) -> ValidationResult:
-    """Experiments and API checks during the run by the right reference; without a moved yardstick the default experiment."""
+    """Experiments and API checks by the right reference; without perturbed reference data the default experiment."""
     return validation.validate(
         unit,
         subject.mechanism.declared,

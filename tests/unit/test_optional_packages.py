@@ -46,7 +46,8 @@ def test_commands_without_extras(command, tmp_path) -> None:
     hidden = "; ".join(f"sys.modules[{module!r}] = None" for module in optional_packages.PACKAGE_EXTRAS)
     code = (
         "import sys, importlib.util as u; find = u.find_spec\n"
-        f"u.find_spec = lambda name, *a: None if name in {set(optional_packages.PACKAGE_EXTRAS)!r} else find(name, *a)\n"
+        f"hidden = {set(optional_packages.PACKAGE_EXTRAS)!r}\n"
+        "u.find_spec = lambda name, *a: None if name in hidden else find(name, *a)\n"
         f"{hidden}\nfrom mb2fmu.cli import main\nmain()"
     )
     unit = tmp_path / "unit.fmu"

@@ -21,8 +21,8 @@ from mb2fmu.temporary_files import (
 
 WORKER = """
 import time
-from mb2fmu.temporary_files import work_folder
-with work_folder("wait") as folder:
+from mb2fmu.temporary_files import make_work_folder
+with make_work_folder("wait") as folder:
     print(folder, flush=True)
     time.sleep(99)
 """

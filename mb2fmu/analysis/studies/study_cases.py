@@ -199,7 +199,8 @@ class _StudyResolver:
         return {
             "version": unit.version, "kind": kind, "identifier": unit.identifiers[kind], "token": unit.token,
             "arrays": list(unit.arrays.items()),
-            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_RATIO * tolerance, TIGHTEST_TOLERANCE), "states": unit.states,
+            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_RATIO * tolerance, TIGHTEST_TOLERANCE),
+            "states": unit.states,
             "indicators": unit.indicators, "completes_steps": unit.completes_steps, "troubles": list(unit.troubles),
         }  # fmt: skip
 
@@ -211,7 +212,7 @@ class _StudyResolver:
         used: Sequence[str],
         steps: tuple[float, int],
     ) -> dict[str, Any]:
-        """Return where the numbers of a case go: start values and parameters, then inputs; as :class:`CaseJob` has them.
+        """Return where the numbers of a case go: start values and parameters, then inputs; see :class:`CaseJob`.
 
         Args:
             names: What varies.

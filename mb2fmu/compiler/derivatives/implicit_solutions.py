@@ -1,4 +1,4 @@
-"""``make_newton_solutions_differentiable``: write solutions of Newton's method so that they can be differentiated like other nodes.
+"""Write solutions of Newton's method so that they can be differentiated like other nodes.
 
 At a solution y of F(y, theta) = 0 one more step of Newton's method,
 

@@ -93,7 +93,7 @@ _MEMORY_LABEL_PREFIXES: dict[SwitchKind, str] = {
 
 
 def list_switches(program: Program) -> tuple[Switch, ...]:
-    """Return the modes of a program that :func:`freeze_switches` gave, in the order of their margins; conditions come last."""
+    """Return the modes of a program from :func:`freeze_switches`, in the order of their margins; conditions last."""
     found: list[Switch] = []
     timed = set(program.entries[NEXT_TIME_EVENT_ENTRY].labels) if NEXT_TIME_EVENT_ENTRY in program.entries else set()
     for place, label in enumerate(program.layout.memory):

@@ -58,7 +58,8 @@ _FRICTION_MODES = (
     _OPEN_MODE,
 )
 _FRICTION_MODES_WITH_LEAST_FORCE = (
-    CoulombContactMode(pressed=False, stuck=True), CoulombContactMode(pressed=False, sense=1), CoulombContactMode(pressed=False, sense=-1), *_FRICTION_MODES[:3],
+    CoulombContactMode(pressed=False, stuck=True), CoulombContactMode(pressed=False, sense=1),
+    CoulombContactMode(pressed=False, sense=-1), *_FRICTION_MODES[:3],
 )  # fmt: skip
 
 

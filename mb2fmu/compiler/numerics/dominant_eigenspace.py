@@ -1,4 +1,4 @@
-"""``add_eigenspace_rotation``: vectors of the space of a symmetric matrix's largest eigenvalues, with its rotation as derivatives.
+"""Vectors of the space of a symmetric matrix's largest eigenvalues, with its rotation as derivatives.
 
 With S = Σ λ vvᵀ, kept eigenvalues λ_k, left out ones λ_d, and P, Q = I - P the projections onto the spaces of either,
 

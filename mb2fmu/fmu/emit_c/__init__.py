@@ -1,4 +1,4 @@
-"""C backend: the C99 code of a native unit.
+"""C backend: the C99 code of a native FMU.
 
 Input: ``Program`` and ``FmuInterface``. Output: ``FileTree`` of ``sources/``: the generated model (``model_config.h``,
 ``model.c``: tables), the fixed runtime beside it, FMI headers, ``unit.c`` that includes them all, the equations as

@@ -52,7 +52,7 @@ _WORK_PARAMETERS = ("mb2fmu_words lost[]", "mb2fmu_reals work[]")
 _LEAF_ARRAYS = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p", Op.MEMORY: "m", Op.SEED: "s"}
 
 PROCESSOR_PROBE = "mb2fmu_probe"
-"""A function of the library that :func:`emit_processor_probe` prints: 2 where the processor has AVX-512, 1 where AVX2."""
+"""Name of the function that :func:`emit_processor_probe` prints: 2 where the processor has AVX-512, 1 where AVX2."""
 
 
 def emit_processor_probe() -> FileTree:

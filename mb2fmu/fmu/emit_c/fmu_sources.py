@@ -321,7 +321,7 @@ def has_derivatives(name: str) -> bool:
 
 
 def limit_internal_steps(program: Program) -> int:
-    """Return the internal steps in one communication step after which an FMU gives up: their cost is :data:`MAX_STEP_WORK`.
+    """Return the internal steps of a communication step after which an FMU gives up: they cost :data:`MAX_STEP_WORK`.
 
     Args:
         program: As it was lowered.

@@ -366,12 +366,13 @@ class FunctionBodyPrinter:
             self._give_up(f"n{k} == 1", block.name, none)
             self._give_up(f"n{k} == 2", block.name, other)
             if block.rows:
+                remark = format_c_comment(block.name)
                 self.lines += [
                     f"    if (n{k} == 3) {{",
                     f"        for (int i = 0; i < {n}; i++) {{",
                     f"            work[i] = s{k}[i];",
                     "        }",
-                    f"        return {self._names.contradiction(block.name, block.rows)}; {format_c_comment(block.name)}",
+                    f"        return {self._names.contradiction(block.name, block.rows)}; {remark}",
                     "    }",
                 ]
         for node, result in zip(statement.nodes, statement.results, strict=True):

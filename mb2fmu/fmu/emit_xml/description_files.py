@@ -24,7 +24,7 @@ def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("u
 
     Args:
         interface: What to describe.
-        sources: Of a native unit: names of the files to compile, from the folder ``sources``; none: it has no sources.
+        sources: Of a native FMU: names of the files to compile, from the folder ``sources``; none: it has no sources.
 
     Returns:
         ``modelDescription.xml``; for native FMUs ``terminalsAndIcons/terminalsAndIcons.xml`` too, and

@@ -82,9 +82,9 @@ class Target:
         fmi: Major version of the standard: 2.0 or 3.0.
         backend: ``native``: C code, Model Exchange and Co-Simulation; ``python``: Co-Simulation by pythonfmu, FMI 2.0.
         solver: Of a native FMU, unless its parameter says otherwise; None: what the model's experiment asks for.
-        compiler: Of a native unit: ``zig``, whose binaries move alike everywhere, or ``cc``: the system's, whatever
+        compiler: Of a native FMU: ``zig``, whose binaries move alike everywhere, or ``cc``: the system's, whatever
             that is told to do.
-        fast: Of a native unit: fused multiply-adds are allowed, so that it moves alike on equal processors only.
+        fast: Of a native FMU: fused multiply-adds are allowed, so that it moves alike on equal processors only.
     """
 
     fmi: FmiVersion = "2"
@@ -260,7 +260,7 @@ class SolverSettings:
 
     @property
     def choice(self) -> int:
-        """The value of the enumeration parameter that chooses the solver of a native unit."""
+        """The value of the enumeration parameter that chooses the solver of a native FMU."""
         return find_solver_by_kind(self.kind).number
 
 

@@ -81,7 +81,7 @@ def read_archive(path: Path, needed: str = MODEL_DESCRIPTION_MEMBER, what: str =
 def unpack_archive_bytes(
     content: bytes, where: str, needed: str = MODEL_DESCRIPTION_MEMBER, what: str = "FMU"
 ) -> FileTree:
-    """Unpack bytes as :func:`read_archive` does, for any archive with a ``needed`` member; ``where`` is for messages."""
+    """Unpack bytes as :func:`read_archive`, of any archive with a ``needed`` member; ``where`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()

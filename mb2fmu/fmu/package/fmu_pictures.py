@@ -78,7 +78,7 @@ def _large_picture_files(fmi: FmiVersion, drawing: etree._Element) -> dict[str, 
 
 
 def _picture_width(drawing: etree._Element) -> int:
-    """Return the width in pixels at which neither side is longer than ``PICTURE_SIZE_PX``; time goes with the pixels."""
+    """Return the width in pixels at which no side is longer than ``PICTURE_SIZE_PX``; time goes with the pixels."""
     corners = re.split(r"[\s,]+", drawing.get("viewBox", "").strip())
     width, height = corners[2:] if len(corners) == 4 else (drawing.get(name, "") for name in ("width", "height"))
     if not (_LENGTH_PATTERN.fullmatch(width) and _LENGTH_PATTERN.fullmatch(height)):
@@ -148,8 +148,9 @@ def _draw_initials(interface: FmuInterface) -> bytes:
     capitals = "".join(re.findall(r"[A-Z0-9]", name))
     letters = capitals if len(capitals) > 1 else name.replace("_", "")
     shown = letters[0].upper() + letters[1:2] if letters else "?"
+    size = ICON_SIZE_PX
     return f"""\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" width="{ICON_SIZE_PX}" height="{ICON_SIZE_PX}" font-family="sans-serif">
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" width="{size}" height="{size}" font-family="sans-serif">
 <rect x="3" y="3" width="94" height="94" rx="14" fill="white" stroke="#1f4e79" stroke-width="6"/>
 <text x="50" y="67" font-size="48" font-weight="bold" text-anchor="middle" fill="#1f4e79">{escape(shown)}</text>
 </svg>
@@ -161,14 +162,15 @@ def _draw_name_card(interface: FmuInterface, text: str) -> str:
     body = text.strip("\n").splitlines() or textwrap.wrap(interface.description, _CARD_COLUMNS)
     width = 2 * _CARD_MARGIN + 11 * max([len(interface.model_name), *(len(line) for line in body)])
     height = 2 * _CARD_MARGIN + _CARD_LINE_HEIGHT * (len(body) + 2)
+    left, step = _CARD_MARGIN, _CARD_LINE_HEIGHT
     lines = "\n".join(
-        f'<text x="{_CARD_MARGIN}" y="{_CARD_MARGIN + _CARD_LINE_HEIGHT * (i + 3)}" xml:space="preserve">{escape(line)}</text>'
+        f'<text x="{left}" y="{left + step * (i + 3)}" xml:space="preserve">{escape(line)}</text>'
         for i, line in enumerate(body)
     )
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="monospace" font-size="15">
 <rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="6" fill="white" stroke="#333" stroke-width="2"/>
-<text x="{_CARD_MARGIN}" y="{_CARD_MARGIN + _CARD_LINE_HEIGHT}" font-size="17" font-weight="bold">{escape(interface.model_name)}</text>
+<text x="{left}" y="{left + step}" font-size="17" font-weight="bold">{escape(interface.model_name)}</text>
 {lines}
 </svg>
 """

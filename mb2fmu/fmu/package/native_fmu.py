@@ -1,4 +1,4 @@
-"""Assemble the native unit: description, sources, binaries, pictures and licences; later report and reference.
+"""Assemble the native FMU: description, sources, binaries, pictures and licences; later report and reference.
 
 The report is made from the core FMU and put into it in a second step. It can name the core by :func:`hash_file_tree`,
 which depends on contents only: taking the two parts out again gives the core back.
@@ -39,7 +39,7 @@ def assemble_native_fmu(
     drawn: FileTree | None = None,
     compiler: Literal["zig", "cc"] = "zig",
 ) -> FileTree:
-    """Assemble the core unit: everything but report and reference.
+    """Assemble the core FMU: everything but report and reference.
 
     Args:
         sources: From ``emit.c``: ``sources/…``.
@@ -152,7 +152,8 @@ def _licence_files(sources: FileTree, binaries: FileTree, compiler: Literal["zig
             texts[_MINGW_LICENCE] = _read_zig_licence("lib", "libc", "mingw", "COPYING")
         if any(path.endswith(".wasm") for path in binaries):
             lines.append(
-                f"That for WebAssembly contains parts of wasi-libc and musl: MIT and others, {', '.join(_WASI_LICENCES)}."
+                "That for WebAssembly contains parts of wasi-libc and musl: MIT and others, "
+                f"{', '.join(_WASI_LICENCES)}."
             )
             texts |= {name: _read_zig_licence("lib", "libc", *path) for name, path in _WASI_LICENCES.items()}
     texts["license.txt"] = ("\n".join(lines) + "\n").encode()

@@ -38,7 +38,7 @@ documentation/index.html, where it shows a motion, contains three.js (MIT, see t
 
 
 def build_python_fmu(sources: FileTree, description: FileTree, interface: FmuInterface) -> FileTree:
-    """Build the core unit.
+    """Build the core FMU.
 
     Args:
         sources: From ``emit.python``: one script at the top and a package beside it.

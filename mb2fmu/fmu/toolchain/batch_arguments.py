@@ -1,4 +1,4 @@
-"""``BatchTimeGrid``: time range of many instances; ``BatchArguments``, ``BatchResult``: input and output of the C function."""
+"""Time range of many instances, and input and output of the C function that moves them."""
 
 from __future__ import annotations
 

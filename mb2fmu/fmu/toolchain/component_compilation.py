@@ -22,7 +22,7 @@ _COMPONENT_OPTIONS = (
     "-ffp-contract=off", "-fvisibility=hidden", "-DDISABLE_PREFIX", "-Wl,-z,stack-size=4194304", "-I.",
 )  # fmt: skip
 """The C library is linked in, and what is used of it asks nothing of the host: no files, no clock, no environment.
-WebAssembly computes as IEEE 754 says, so that results have the bits of the native unit."""
+WebAssembly computes as IEEE 754 says, so that results have the bits of the native FMU."""
 
 
 def compile_component(sources: FileTree, units: Sequence[str], world: str) -> bytes:

@@ -14,7 +14,7 @@ _WEB_OPTIONS = (
     "-target", "wasm32-freestanding", "-std=c99", "-Oz", "-g0", "-fno-math-errno", "-ffp-contract=off",
     "-fno-inline", "-fvisibility=hidden", "-ffreestanding", "-nostdlib", "-Wl,--no-entry", "-s", "-I.",
 )  # fmt: skip
-"""WebAssembly has no fused multiply-adds and computes as IEEE 754 says: results have the bits of the native unit."""
+"""WebAssembly has no fused multiply-adds and computes as IEEE 754 says: results have the bits of the native FMU."""
 
 
 def compile_web_module(sources: FileTree) -> bytes | None:

@@ -254,10 +254,7 @@ def _solve_couplings(mechanism: Mechanism) -> ExplicitLoops | None:
 def treat_constraints(
     equations: EquationsOfMotion, mechanism: Mechanism, asked: TreatmentOption = "auto", baumgarte: float | None = None
 ) -> tuple[EquationsOfMotion, str]:
-    """Return equations with holonomic constraints treated, and the reason.
-
-    Arguments and errors are those of :func:`plan_constraint_treatment`.
-    """
+    """Return equations with holonomic constraints treated, and the reason; see :func:`plan_constraint_treatment`."""
     found = plan_constraint_treatment(mechanism, asked, baumgarte)
     return found.treated(equations), found.reason
 

@@ -257,8 +257,8 @@ def _duplicate_symbol_faults(model: Model) -> Iterator[Fault]:
             what = f"{symbol} and a symbol declared at {first[alike].where} differ in their assumptions only"
             yield Fault(what, item.where, "make one symbol of them, or give one another name in the mechanics")
         if symbol in first:
-            what = f"{symbol} is declared twice: "
-            what += f"as {_add_article(_kind_name(first[symbol]))} at {first[symbol].where}, and again"
+            what = f"{symbol} is declared twice: as {_add_article(_kind_name(first[symbol]))} "
+            what += f"at {first[symbol].where}, and again"
             yield Fault(what, item.where, "remove one of the two")
         first.setdefault(symbol, item)
 

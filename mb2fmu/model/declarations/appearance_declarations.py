@@ -96,7 +96,7 @@ class AppearanceDeclarations:
         """Draw a force (or torque, about its arrow) where it acts.
 
         Args:
-            load: One of the handed-over loads or actuators, or a pair (point, vector) of any expressions.
+            load: One of the given loads or actuators, or a pair (point, vector) of any expressions.
             scale: m per N (or N·m); None: so that the largest fits into the picture.
             color: ``#rrggbb``.
         """

@@ -1,4 +1,4 @@
-"""Arrays that a model declares: each is one variable in units of FMI 3.0."""
+"""Arrays that a model declares: each is one variable in FMUs of FMI 3.0."""
 
 from __future__ import annotations
 

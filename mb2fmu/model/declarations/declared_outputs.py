@@ -153,7 +153,7 @@ class OutputDeclarations:
     def output_force(self, name: str, load: Any, *, unit: str = "N") -> None:
         """Output the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
 
-        ``load`` is one of the handed-over loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
+        ``load`` is one of the given loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
         frame, an actuator ``name``.
         """
         self._request("force", name, unit, (load,))
@@ -200,7 +200,7 @@ class OutputDeclarations:
 
         Args:
             name: FMU name.
-            of: A joint of the ``WrittenOutSystem``; or a body, or several, whose reactions are summed up.
+            of: A joint of the ``System``; or a body, or several, whose reactions are summed up.
             at: The point about which the torque is taken; of a joint its point on the child, unless given.
             expressed_in: The frame of the components; the inertial frame, unless given.
             torque: False: the force only, as of a point contact, which carries no torque.

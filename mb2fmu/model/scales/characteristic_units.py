@@ -32,8 +32,7 @@ from mb2fmu.units import BASE_UNITS, parse_unit
 Floats = npt.NDArray[np.float64]
 
 DEFAULT_ATTRACTOR_RATE = 10
-"""Per second, or per ms, ks, … where motions are so fast or slow (:func:`choose_attractor_rate`):
-so fast that the errors of
+"""Per second, or per ms, ks, … for fast or slow motions (:func:`choose_attractor_rate`): so fast that the errors of
 an integrator hardly add up across the constraints, so slow that no explicit method needs steps below 0.3 s for it.
 """
 _REFERENCE_TIME_S = 0.1

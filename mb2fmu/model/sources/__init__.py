@@ -1,4 +1,4 @@
-"""One interface to mechanics: ``WrittenOutSystem``, ``KanesMethod``, ``LagrangesMethod``, ``Parts`` and records.
+"""Sources of mechanics: one interface to ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts`` and records.
 
 Input: the user's mechanics object. Output: its coordinates, speeds, equations, bodies, loads, joints and frames.
 

@@ -1,4 +1,4 @@
-"""One interface to mechanics: ``WrittenOutSystem``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
+"""One interface to all sources of mechanics: ``System``, ``KanesMethod``, ``LagrangesMethod``, ``Parts``, recorded.
 
 Nothing here changes the objects: SymPy's ``Point.vel`` and ``ReferenceFrame.dcm`` write what they compute into the
 points and frames they pass, so neither is called; only local relations are looked at. What a source cannot know comes
@@ -221,7 +221,7 @@ def actuators(mechanics: Mechanics) -> tuple[Any, ...]:
 
 
 def joints(mechanics: Mechanics) -> tuple[Any, ...]:
-    """Return SymPy joints; only a ``WrittenOutSystem`` has them."""
+    """Return SymPy joints; only a ``System`` has them."""
     return tuple(mechanics.joints) if isinstance(mechanics, System) else ()
 
 
@@ -240,7 +240,7 @@ def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | RecordedFrame | Non
 def origin(mechanics: Mechanics) -> Point | RecordedPoint | None:
     """Return a point fixed in N, the origin of positions.
 
-    A ``WrittenOutSystem`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from
+    A ``System`` and ``Parts`` say it. Otherwise it is the nearest point, in steps of given positions from
     the first body's mass centre (from the loads' points where there are no bodies), whose velocity in N was set to
     zero; None if
     there is no such point: then the mechanism knows velocities, and no positions.

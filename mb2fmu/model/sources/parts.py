@@ -1,4 +1,4 @@
-"""Parts: the mechanics source for users who have neither a ``WrittenOutSystem`` nor a method object."""
+"""Parts: the mechanics source for users who have neither a ``System`` nor a method object."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def build_options(options: UnitOptions) -> BuildOptions:
 
 
 def compiler_of(options: BuildOptions) -> Compiler:
-    """Return the compiler of a native unit: the requested one, else zig, else the system's if that alone exists."""
+    """Return the compiler of a native FMU: the requested one, else zig, else the system's if that alone exists."""
     from mb2fmu.fmu.toolchain import default_compiler
 
     return options.get("compiler") or default_compiler()

@@ -21,7 +21,7 @@ BACKEND: Backend = "native"
 
 
 def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:
-    """Build an FMU in memory: Program → FmuInterface → sources and description → binaries → core unit.
+    """Build an FMU in memory: Program → FmuInterface → sources and description → binaries → core FMU.
 
     Args:
         derivation: What to build an FMU of.

@@ -169,7 +169,7 @@ def beside(
 
 
 def _shown_equations(validated: Validated) -> EquationsOfMotion:
-    """Return equations for the page of a foreign unit: the reference's, or new ones where those have no dynamics."""
+    """Return equations for the page of a foreign FMU: the reference's, or new ones where those have no dynamics."""
     from mb2fmu.mechanics import formulations
 
     equations = validated.reference_equations

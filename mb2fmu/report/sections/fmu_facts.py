@@ -27,7 +27,7 @@ _ROLES = {
 
 
 def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
-    """Return standard, kinds and platforms of the FMU, and its tools; nothing for a foreign unit."""
+    """Return standard, kinds and platforms of the FMU, and its tools; nothing for a foreign FMU."""
     if interface is None:
         return ()
     native = interface.target.backend == "native"
@@ -68,7 +68,8 @@ def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None)
     """Return one paragraph before the equations."""
     whose = "The FMU's equations" if interface else "The reference's equations (the FMU's are not known)"
     return (
-        f"{whose}, formed by {METHOD_TITLES[equations.method]}. A dot is a derivative with respect to time. Entries too "
+        f"{whose}, formed by {METHOD_TITLES[equations.method]}. A dot is a derivative with respect to time. "
+        "Entries too "
         "long for their matrix are listed below it; what has a name of its own is among the intermediates."
     )
 

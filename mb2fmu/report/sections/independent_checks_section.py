@@ -16,16 +16,16 @@ def ladder_rows(result: ValidationResult) -> tuple[LadderRow, ...]:
     return tuple(map(_row, result.ladder))
 
 
-def _row(rung: Rung) -> LadderRow:
+def _row(check: Rung) -> LadderRow:
     """Format one independent check: points, the worst ratio and its verdict."""
-    done = rung.verdict != "unjudged"
+    done = check.verdict != "unjudged"
     return LadderRow(
-        name=rung.name,
-        how=rung.how,
-        points=str(rung.points) if done else "",
-        ratio=Number(short(rung.ratio), exact(rung.ratio)) if done else None,
-        worst=rung.worst,
-        verdict=_WORDS[rung.verdict],
-        state=_STATES[rung.verdict],
-        remark=rung.reason,
+        name=check.name,
+        how=check.how,
+        points=str(check.points) if done else "",
+        ratio=Number(short(check.ratio), exact(check.ratio)) if done else None,
+        worst=check.worst,
+        verdict=_WORDS[check.verdict],
+        state=_STATES[check.verdict],
+        remark=check.reason,
     )

@@ -41,9 +41,9 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
         f"not kept: {_listed(broken)}" if broken else "",
         f"{_count(errors, 'error')} found by the checkers" if errors else "",
         *(
-            f"not as {rung.name}"
-            for rung in (result.independence.every if result.independence else ())
-            if rung.verdict == "failed"
+            f"not as {check.name}"
+            for check in (result.independence.every if result.independence else ())
+            if check.verdict == "failed"
         ),
         *(f"{KIND_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
     ]

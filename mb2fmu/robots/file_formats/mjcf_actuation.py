@@ -50,7 +50,8 @@ _LAW_ATTRIBUTES = {
 }
 _SOFT_CONSTRAINT_ATTRIBUTES = ("solref", "solimp")
 _TENDON_ATTRIBUTES = ("stiffness", "damping", "springlength", "frictionloss")
-_SOLVER_ATTRIBUTES = ("group", "material", "margin", "range", "limited", "rgba", "width", "solimpfriction", "solimplimit",
+_SOLVER_ATTRIBUTES = ("group", "material", "margin", "range", "limited", "rgba", "width", "solimpfriction",
+                      "solimplimit",
            "solreffriction", "solreflimit")  # fmt: skip
 _LOOP_ATTRIBUTES = ("body1", "body2", "site1", "site2", "anchor", "active")
 _MAX_LAW_PARAMETERS = 10

@@ -45,7 +45,8 @@ _JOINT_KINDS: dict[str, RobotJointKind] = {
     "free": "floating",
 }
 _BODY_ATTRIBUTES = ("pos", *ORIENTATION_ATTRIBUTES, "childclass")
-_JOINT_ATTRIBUTES = ("type", "pos", "axis", "ref", "springref", "stiffness", "damping", "armature", "frictionloss", "range",
+_JOINT_ATTRIBUTES = ("type", "pos", "axis", "ref", "springref", "stiffness", "damping", "armature", "frictionloss",
+                     "range",
               "limited", "actuatorfrcrange", "actuatorfrclimited")  # fmt: skip
 _SOLVER_ATTRIBUTES = ("group", "margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")
 _IGNORED_ELEMENTS = {"camera", "light"}
@@ -270,7 +271,8 @@ class BodyReader:
         if kind == "ball" and np.isfinite(upper):
             self.faults.note(f"the range of the ball joint {name} is left out")
         return JointRecord(
-            name=name, kind=_JOINT_KINDS[kind], parent="", child="", origin=_zero_position_pose(axis, zero, slides=not turns),
+            name=name, kind=_JOINT_KINDS[kind], parent="", child="",
+            origin=_zero_position_pose(axis, zero, slides=not turns),
             axis=axis, limits=bounds, damping=values["damping"], friction=values["frictionloss"],
             stiffness=values["stiffness"], spring_reference=rest, armature=values["armature"], start=zero,
             actuated=self._range(element, "actuatorfrcrange", "actuatorfrclimited", name), driven=False,

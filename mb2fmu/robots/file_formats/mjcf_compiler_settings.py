@@ -12,7 +12,8 @@ from mb2fmu.robots.tree.articulated_tree import rotation_about_axis
 
 ORIENTATION_ATTRIBUTES = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 _MIN_VECTOR_LENGTH = 1e-12
-_HARMLESS_ATTRIBUTES = ("alignfree", "discardvisual", "fusestatic", "usethread", "strippath", "texturedir", "saveinertial",
+_HARMLESS_ATTRIBUTES = ("alignfree", "discardvisual", "fusestatic", "usethread", "strippath", "texturedir",
+                        "saveinertial",
              "conflict", "fitaabb", "passthrough", "savecanonical", "savecompiled")  # fmt: skip
 _HONOURED_ATTRIBUTES = ("angle", "autolimits", "balanceinertia", "boundinertia", "boundmass", "coordinate", "eulerseq",
              "inertiafromgeom", "inertiagrouprange", "meshdir", "assetdir", "settotalmass")  # fmt: skip

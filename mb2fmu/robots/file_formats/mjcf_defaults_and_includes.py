@@ -26,7 +26,8 @@ _MIN_BIAS_COUNT = 3
 """Numbers that an affine bias has."""
 _TYPE_ATTRIBUTES = {"gaintype", "biastype"}
 _OVERWRITTEN_ATTRIBUTES = {
-    "motor": {*_TYPE_ATTRIBUTES, "gainprm", "biasprm", "dyntype", "dynprm"}, "position": _TYPE_ATTRIBUTES, "velocity": _TYPE_ATTRIBUTES,
+    "motor": {*_TYPE_ATTRIBUTES, "gainprm", "biasprm", "dyntype", "dynprm"},
+    "position": _TYPE_ATTRIBUTES, "velocity": _TYPE_ATTRIBUTES,
 }  # fmt: skip
 """Attributes of <general> that a kind of actuator sets itself, whatever its class says."""
 _TAGS_WITH_DEFAULTS = {

@@ -21,9 +21,11 @@ from mb2fmu.robots.file_formats.strict_xml import XmlElement
 
 _GEOM_TYPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "plane", "hfield", "sdf")
 _SIZE_COUNTS = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
-_HONOURED_ATTRIBUTES = ("type", "size", "fromto", "pos", *ORIENTATION_ATTRIBUTES, "mass", "density", "group", "rgba", "material", "mesh",
+_HONOURED_ATTRIBUTES = ("type", "size", "fromto", "pos", *ORIENTATION_ATTRIBUTES, "mass", "density", "group", "rgba",
+                        "material", "mesh",
              "contype", "conaffinity")  # fmt: skip
-_HARMLESS_ATTRIBUTES = ("adhesion", "castshadow", "condim", "fitscale", "fluidcoef", "friction", "gap", "hfield", "margin",
+_HARMLESS_ATTRIBUTES = ("adhesion", "castshadow", "condim", "fitscale", "fluidcoef", "friction", "gap", "hfield",
+                        "margin",
              "priority", "solimp", "solmix", "solref", "surfacevel", "fluidshape")  # fmt: skip
 _WATER_DENSITY = 1000.0
 """Density of a geom that gives none, kg/m³."""
@@ -96,7 +98,8 @@ def read_geom(
     if (element.number("mass") if given else element.number("density", _WATER_DENSITY)) == 0.0:
         return MassiveGeom(shape, None)
     if kind not in _SIZE_COUNTS or element.attribute("mesh"):  # a shape with a mesh is fitted to it
-        what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, which is not computed from files"
+        what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, "
+        what += "which is not computed from files"
         return MassiveGeom(
             shape, None, what if kind not in _SIZE_COUNTS else what.replace("is a", "is fitted to a mesh as a")
         )

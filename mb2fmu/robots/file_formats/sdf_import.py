@@ -39,7 +39,8 @@ _JOINT_KINDS: dict[str, tuple[RobotJointKind, ...]] = {
 }  # fmt: skip
 _LOOP_CONNECTIONS: dict[str, LoopConnection] = {"ball": "point", "revolute": "hinge", "fixed": "weld"}
 _MODEL_ELEMENTS = {"pose", "link", "joint", "frame"}
-_IGNORED_ELEMENTS = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper", "audio_sink",
+_IGNORED_ELEMENTS = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper",
+                     "audio_sink",
            "audio_source", "battery", "particle_emitter", "projector", "must_be_base_link", "physics"}  # fmt: skip
 _OLDEST, _OWN_AXES, _NEWEST = (1, 2), (1, 5), (1, 12)
 """Versions of SDF: the first with <pose>; from which on axes are along their joint's frame; today's."""

@@ -29,5 +29,6 @@ def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: FrameOu
     for word in item.of:
         subject: Any = frame if word in _ORIENTATION_KINDS else point
         getattr(model, f"output_{word}")(f"{name}.{word}", subject)
-        text = f"{word.replace('_', ' ')} of {f'link {item.frame}' if word in _ORIENTATION_KINDS else of}, in the inertial frame"
+        of = f"link {item.frame}" if word in _ORIENTATION_KINDS else of
+        text = f"{word.replace('_', ' ')} of {of}, in the inertial frame"
         model.declared[-1] = replace(model.declared[-1], description=text)

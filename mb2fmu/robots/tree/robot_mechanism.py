@@ -1,4 +1,4 @@
-"""``read_robot_mechanism``: from ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
+"""From ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``emit_matlab_files``: make the two files of the Matlab target from printed functions, fixed functions and templates."""
+"""Make the two files of the Matlab target from printed functions, fixed functions and templates."""
 
 from __future__ import annotations
 

@@ -101,7 +101,8 @@ class SampledEventTimes:
         """The condition of the `when` clause; at 0 s only `sample` fires, no comparison that holds already."""
         if self.period is None and self.offset > 0.0:
             return f"time > {format_modelica_number(self.offset)}"
-        return f"sample({format_modelica_number(self.offset)}, {format_modelica_number(NO_REPEAT_PERIOD_S if self.period is None else self.period)})"
+        period = NO_REPEAT_PERIOD_S if self.period is None else self.period
+        return f"sample({format_modelica_number(self.offset)}, {format_modelica_number(period)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ _HELD_SLIP_LIMIT = "1e-9"
 
 _EVENT_ACTIVE = f"(least < {MODE_CHANGE_MARGIN} or pre(stage) > 0.5)"
 _CURRENT_STAGE = (
-    f"noEvent(if pre(stage) > 2.5 then 3.0 elseif pre(stage) > 1.5 then 2.0 elseif least < {MODE_CHANGE_MARGIN} then 1.0 "
+    "noEvent(if pre(stage) > 2.5 then 3.0 elseif pre(stage) > 1.5 then 2.0 "
+    f"elseif least < {MODE_CHANGE_MARGIN} then 1.0 "
     "elseif pre(stage) > 0.5 then 3.0 else 0.0)"
 )
 _NEXT_STAGE = (

@@ -18,7 +18,7 @@ v is judged up to its horizon: as long as the reference knows v a hundred times 
 (F · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
 Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
 
-- Step defect: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
+- One-step error: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
   against min(FACTOR · tolerance · max(scale_j, L_j) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest
   sensitivity over one step, measured at up to ten steps without events, and late_j what events in this very step make
   of being as late as indicators are off, and of states that are off by their bounds (``step_flows``). If those come

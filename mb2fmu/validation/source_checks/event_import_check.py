@@ -1,4 +1,4 @@
-"""Events as they were read, compared with the model's own expressions at points: gaps, slip, rows, conditions, settings.
+"""Imported events, compared with the model's own expressions at points: gaps, slip, rows, conditions, settings.
 
 FMU and reference take gaps with their rates, conditions and what events set from one reading. Here the user's own
 expressions are asked by ``lambdify``, and their rates are difference quotients along a motion; of the reading's rates

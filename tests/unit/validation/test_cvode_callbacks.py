@@ -1,4 +1,4 @@
-"""CVODE in the validation is told where an FMU gives no derivatives: a shorter step after Discard, the end after Error."""
+"""CVODE learns where an FMU gives no derivatives: a shorter step after Discard, the end after Error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Decay:
         nominals = lambda values, _n: values.__setitem__(0, 1.0)  # noqa: E731
         return _CvodeWithFailures(
             nx=1, nz=0, get_x=self.get_x, set_x=self.set_x, get_dx=self.get_dx, get_z=lambda *_: None,
-            get_nominals=nominals, set_time=self.set_time, input=_ConstantInputs(), startTime=0.0, relativeTolerance=1e-9,
+            get_nominals=nominals, set_time=self.set_time, input=_ConstantInputs(), startTime=0.0,
+            relativeTolerance=1e-9,
             maxNumSteps=10_000,
         )  # fmt: skip
 

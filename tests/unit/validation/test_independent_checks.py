@@ -107,7 +107,7 @@ def test_right_equations_pass_against_the_objects_own(name):
     true = models()[name]()
     said = verdict(true, true[1])
     assert said.passed
-    assert any(rung.verdict == "passed" and rung.points == POINTS for rung in said.rungs), said
+    assert any(check.verdict == "passed" and check.points == POINTS for check in said.checks), said
 
 
 @pytest.mark.parametrize("name", STRANGERS)
@@ -115,7 +115,7 @@ def test_what_strangers_hand_over_passes_against_their_own_objects(name):
     true = read_of(STRANGERS[name]())
     said = verdict(true, true[1])
     assert said.passed, said
-    assert any(rung.verdict == "passed" and rung.points == POINTS for rung in said.rungs), said
+    assert any(check.verdict == "passed" and check.points == POINTS for check in said.checks), said
 
 
 def faults(m: Mechanism) -> dict[str, Mechanism]:
@@ -208,7 +208,7 @@ def test_faults_in_the_reading_of_random_trees_are_found(kinds, tilted, random):
     true = read_of(model)
     mechanism, motions = true[1], own_motions(*true)
     said = verdict(true, mechanism, motions, "kane")
-    assert [rung.verdict for rung in said.rungs[:2]] == ["passed", "passed"], said
+    assert [check.verdict for check in said.checks[:2]] == ["passed", "passed"], said
     what, wrong = random.choice(sorted(faults(mechanism).items()))
     assert not verdict(true, wrong, motions, "kane").passed or moves_nothing(mechanism, wrong, motions), what
 
@@ -217,7 +217,7 @@ def test_a_joint_about_another_axis_fails():
     right = read_of(_arm("x"))
     wrong = replace(mechanism_of(_arm("y")), declared=right[1].declared)
     said = verdict(right, wrong)
-    assert [rung.verdict for rung in said.rungs] == ["failed", "failed"]
+    assert [check.verdict for check in said.checks] == ["failed", "failed"]
 
 
 def _arm(axis: str):
@@ -240,8 +240,8 @@ def test_an_output_that_is_not_what_the_model_says_fails(name):
         else:
             continue
         said = verdict(true, replace(mechanism, outputs=(*outputs[:i], off, *outputs[i + 1 :])), motions)
-        assert [rung.verdict for rung in said.rungs] == ["passed", "passed", "failed"], item.name
-        assert item.name in said.rungs[-1].reason
+        assert [check.verdict for check in said.checks] == ["passed", "passed", "failed"], item.name
+        assert item.name in said.checks[-1].reason
 
 
 def test_a_deprecated_body_keeps_its_rotational_inertia():
@@ -259,7 +259,7 @@ def test_a_deprecated_body_keeps_its_rotational_inertia():
     mechanism = true[1]
     lost = _with(mechanism, "bodies", 0, replace(mechanism.bodies[0], inertia=None, frame=-1))
     said = verdict(true, lost)
-    assert [rung.verdict for rung in said.rungs] == ["failed", "failed"]
+    assert [check.verdict for check in said.checks] == ["failed", "failed"]
 
 
 def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(monkeypatch):
@@ -267,11 +267,11 @@ def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(
     true = models()["governor"]()
     mechanism = true[1]
     said = verdict(true, mechanism)
-    assert [rung.verdict for rung in said.rungs] == ["unjudged", "passed", "passed", "passed"]
+    assert [check.verdict for check in said.checks] == ["unjudged", "passed", "passed", "passed"]
     heavier = replace(mechanism.bodies[-1], mass=mechanism.bodies[-1].mass * sm.Rational(101, 100))
     wrong = _with(mechanism, "bodies", len(mechanism.bodies) - 1, heavier)
     against = own_motions(true[0], wrong)
-    assert verdict(true, mechanism, against).rungs[-1].verdict == "failed"
+    assert verdict(true, mechanism, against).checks[-1].verdict == "failed"
 
 
 def test_the_reading_is_held_against_the_objects_where_a_latch_is_always_closed():
@@ -392,7 +392,7 @@ def test_real_units_are_asked(fmi, kind, tmp_path):
     exported = pipeline.export(MODELS / "crank_slider.py", tmp_path, fmi=fmi)
     derivation = exported.build.derivation
     said = prove_independently(exported.path, derivation.checked, derivation.mechanism, kind=kind)
-    assert [rung.verdict for rung in said.rungs] == ["passed"] * 3
+    assert [check.verdict for check in said.checks] == ["passed"] * 3
 
 
 def test_a_real_unit_of_another_model_fails(tmp_path):
@@ -405,7 +405,7 @@ def test_a_real_unit_of_another_model_fails(tmp_path):
     definition, mechanism = read_model(path, None, Stopwatch(None))
     said = prove_independently(exported.path, definition, mechanism)
     assert not said.passed
-    assert "der(omega)" in said.rungs[0].reason
+    assert "der(omega)" in said.checks[0].reason
 
 
 def friction_added(kind: str) -> Model:
@@ -439,7 +439,7 @@ def test_loads_that_were_added_are_held_against_the_objects_own_equations(kind):
     motions = own_motions(*true)
     said = verdict(true, true[1], motions)
     assert said.passed, said
-    assert (said.rungs[0].verdict, said.rungs[0].points) == ("passed", POINTS)
+    assert (said.checks[0].verdict, said.checks[0].points) == ("passed", POINTS)
     wrong = {name: m for name, m in faults(true[1]).items() if name.startswith("load")}
     wrong["turned friction"] = _with(true[1], "loads", 1, _scaled(true[1].loads[1], -1))
     assert len(wrong) == 5

@@ -1,4 +1,4 @@
-"""System calls of a running unit: the watching process reports, allows or refuses them.
+"""System calls of a running FMU: the watching process reports, allows or refuses them.
 
 A refused call comes back as not permitted; the FMU has to live with that, as on a machine that is locked down.
 """

@@ -1,4 +1,4 @@
-"""Planar loops of two rows, a closed polygon of vectors: ``FourBarLoop``, ``CrankSliderLoop``, ``SlidingLinkLoop``.
+"""Planar loops (four-bar, crank and slider, sliding link): two rows that form a closed polygon of vectors.
 
 With everything known on the right, v, and arms w whose directions ψ are wanted:
 

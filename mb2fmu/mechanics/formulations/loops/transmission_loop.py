@@ -1,4 +1,4 @@
-"""``TransmissionLoop``: gears, belts, racks: one row, linear in one coordinate with a constant factor."""
+"""Gears, belts and racks as loops: one row that is linear in one coordinate, with a constant factor."""
 
 from __future__ import annotations
 

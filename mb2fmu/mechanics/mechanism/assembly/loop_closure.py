@@ -112,8 +112,8 @@ def _open_loop_fault(
     if others:
         what = f"the guesses {_list_coordinates(m, free, guesses)} are on no branch of the assembly: "
         what += "with what is left open made "
-        what += "less and less they come to a singular position, "
-        what += f"{_list_coordinates(m, free, end.q)}, where branches meet, "
+        what += f"less and less they come to a singular position, {_list_coordinates(m, free, end.q)}, "
+        what += "where branches meet, "
         what += f"{rows.describe_open_rows(end.q)} from closed. Beyond it the loops close where "
         what += ", and where ".join(_list_coordinates(m, free, q) for q in others)
         remedy = "give one of these as guesses if it is meant, or guesses nearer to what is"

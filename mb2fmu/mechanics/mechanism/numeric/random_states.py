@@ -23,7 +23,7 @@ ROUND_OFF_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class StateSample:
-    """One random state: anywhere (``u``), and speeds projected onto velocity constraints (``u_constrained``)."""
+    """One random state: any speeds (``u``), and speeds on the velocity constraints (``u_constrained``)."""
 
     t: float
     q: Array

@@ -152,7 +152,8 @@ def _velocity_fault(i: int, derived: NumericMechanism, taken: NumericMechanism, 
     set_random_state(taken, sample, on_constraints=True)
     m = derived.mechanism
     what = (
-        f"the velocity of point {m.points[i].name} is given as {format_vector(taken.points[i].velocity)} where its position "
+        f"the velocity of point {m.points[i].name} is given as {format_vector(taken.points[i].velocity)} "
+        "where its position "
         f"moves with {format_vector(derived.points[i].velocity)} (components in {m.frames[0].name}, at a random state)"
     )
     return Fault(what, remedy="correct set_vel, the position, or the kinematic equations")

@@ -244,7 +244,7 @@ def test_a_model_with_arguments_is_studied(tmp_path: Path) -> None:
 
 
 def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falling: Path, tmp_path: Path) -> None:
-    """A worker is killed during the run, and one case aborts its process: a row with a message, and all else is there."""
+    """A worker is killed during the run, one case aborts its process: a row with a message, and all else is there."""
     values = [f"{0.01 * k:.2f},{1 if k == 11 else 0}" for k in range(1, 161)]
     rows = "g,mood\n" + "\n".join(values) + "\n"
     calm = "g,mood\n" + "\n".join(value[:-1] + "0" for value in values) + "\n"
@@ -431,12 +431,12 @@ from pathlib import Path
 import numpy as np
 from mb2fmu.pipeline.study_runs.study_run import _prepared, _read
 from mb2fmu.analysis.studies.study_plan import read_plan
-from mb2fmu.fmu.package.fmu_archive import unpack
-from mb2fmu.fmu.package.atomic_publishing import write_tree
+from mb2fmu.fmu.package.fmu_archive import read_archive
+from mb2fmu.fmu.package.atomic_publishing import write_file_tree
 from mb2fmu.analysis.studies import case_runner
 plan, unit, folder = map(Path, sys.argv[1:])
 study, _, _ = _prepared(plan.parent, read_plan(_read(plan)), None)
-write_tree(unpack(unit), folder)
+write_file_tree(read_archive(unit), folder)
 (folder / "resources").mkdir(exist_ok=True)
 case_runner._GRACE = 0.5
 runner = case_runner.Runner(study.job, folder)

@@ -219,9 +219,9 @@ def test_definitions_that_need_themselves_are_refused():
 _DIGEST = """
 import hashlib
 from tests_lower import _chain, sleigh
-from mb2fmu.compiler.lowering import lower
+from mb2fmu.compiler.lowering import lower_to_program
 digest = hashlib.sha256()
-for program in (lower(_chain(5)), lower(sleigh(reduced=False)), lower(sleigh(reduced=True))):
+for program in map(lower_to_program, (_chain(5), sleigh(reduced=False), sleigh(reduced=True))):
     for array in (program.op, program.a, program.b, program.c, program.constants):
         digest.update(array.tobytes())
     digest.update(repr((program.layout, program.blocks, program.tables, sorted(program.entries.items()))).encode())

@@ -157,7 +157,7 @@ def test_derivatives_point_at_their_states(fmi):
 def test_the_structure_is_printed_completely(fmi):
     interface = native_interface(fmi)
     root = description(interface).find("ModelStructure")
-    structure = (fmi2_view if fmi == "2" else fmi3_view).model_structure(interface)
+    structure = (fmi2_view if fmi == "2" else fmi3_view).form_structure(interface)
     number, places = (
         ("index", ("Outputs/Unknown", "Derivatives/Unknown", "InitialUnknowns/Unknown"))
         if fmi == "2"

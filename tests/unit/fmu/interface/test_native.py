@@ -147,7 +147,7 @@ def test_dependencies_are_what_finite_differences_find(fmi):
     view = fmi2_view if fmi == "2" else fmi3_view
     number = fmi2_view.number_variables(interface) if fmi == "2" else fmi3_view.list_value_references(interface)
     by_number = {number[variable.name]: variable for variable in interface.variables}
-    structure = view.model_structure(interface)
+    structure = view.form_structure(interface)
     known = {
         "later": interface.of("state", "input") if fmi == "2" else interface.of("state", "input", "parameter"),
         "start": interface.of("state", "input", "parameter"),

@@ -62,8 +62,8 @@ def test_private_folders_of_killed_processes_are_removed_and_others_are_not(tmp_
     """By the next one that writes results of that name; whoever works in one keeps it."""
     work = (
         "import pathlib, time\n"
-        "from mb2fmu.fmu.package import private_folder\n"
-        f"with private_folder(pathlib.Path({str(tmp_path)!r}), 'unit') as made:\n"
+        "from mb2fmu.fmu.package import make_private_folder\n"
+        f"with make_private_folder(pathlib.Path({str(tmp_path)!r}), 'unit') as made:\n"
         "    print(made.name, flush=True)\n"
         "    time.sleep(99)\n"
     )
@@ -131,13 +131,13 @@ def test_pairs_of_many_writers_do_not_mix(tmp_path):
     """Whoever looks while others publish sees an FMU; in the end it has its own report."""
     put(tmp_path, b"0")
     program = (
-        "import sys; from pathlib import Path; from mb2fmu.fmu.package import private_folder, publish\n"
+        "import sys; from pathlib import Path; from mb2fmu.fmu.package import make_private_folder, publish_files\n"
         "folder = Path(sys.argv[1])\n"
         "for k in range(40):\n"
-        "    with private_folder(folder, 'unit') as private:\n"
+        "    with make_private_folder(folder, 'unit') as private:\n"
         "        for name in ('unit', 'report'):\n"
         "            (private / name).write_text(f'{sys.argv[2]} {k}')\n"
-        "        publish(private, ['unit', 'report'])\n"
+        "        publish_files(private, ['unit', 'report'])\n"
         "        \n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", program, tmp_path, name]) for name in "abc"]
@@ -178,8 +178,8 @@ def test_the_lock_is_held_by_one_at_a_time(tmp_path):
 def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_taken_over(tmp_path):
     path = tmp_path / ".lock"
     program = (
-        "import sys; from pathlib import Path; from mb2fmu.fmu.package.file_locks import locked_at_once\n"
-        "with locked_at_once(Path(sys.argv[1]), 'the first'):\n"
+        "import sys; from pathlib import Path; from mb2fmu.fmu.package.file_locks import take_lock_at_once\n"
+        "with take_lock_at_once(Path(sys.argv[1]), 'the first'):\n"
         "    print('has it', flush=True)\n"
         "    sys.stdin.read()\n"
     )

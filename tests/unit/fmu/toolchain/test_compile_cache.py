@@ -58,9 +58,9 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) 
 _WRITER = """
 import sys
 from pathlib import Path
-from mb2fmu.fmu.toolchain.compile_cache import Storage
+from mb2fmu.fmu.toolchain.compile_cache import ContentCache
 
-cache = Storage(Path(sys.argv[1]), kept=2)
+cache = ContentCache(Path(sys.argv[1]), kept=2)
 for round in range(200):
     content = sys.argv[2].encode() * (1 + round * 50)
     cache.put("00", content)

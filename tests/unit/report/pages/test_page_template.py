@@ -68,12 +68,12 @@ def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
     )
     bad = replace(good, name="own kinematics", ratio=7.5, verdict="failed", reason="der(u) is 7.5 times off")
     none = replace(good, points=0, ratio=0.0, worst="", verdict="unjudged", reason="too many operations")
-    for rungs, passed in (((good, none), case.result.passed), ((good, bad), False)):
-        result = replace(case.result, independence=Independence(rungs=rungs))
+    for checks, passed in (((good, none), case.result.passed), ((good, bad), False)):
+        result = replace(case.result, independence=Independence(checks=checks))
         assert result.passed is passed
         text = render(case.definition, case.equations, case.interface, result).decode()
-        assert all(rung.name in text for rung in (*rungs, result.ladder[-1]))
-        assert [row["verdict"] for row in json.loads(result.to_json())["ladder"]][:2] == [r.verdict for r in rungs]
+        assert all(check.name in text for check in (*checks, result.ladder[-1]))
+        assert [row["verdict"] for row in json.loads(result.to_json())["ladder"]][:2] == [r.verdict for r in checks]
     assert "not as own kinematics" in text
     assert "own kinematics" in str(verdict_line(result))
 

@@ -82,8 +82,10 @@ def test_efforts_are_held_against_a_second_reading(tmp_path: Path, content: str)
         (right.replace('mass value="1.5"', 'mass value="1.5015"').replace("<geom ", '<geom density="1001" '), "failed"),
     ):
         path.write_text(text)
-        found = independent_checks.prove_independently(unit, derivation.checked, derivation.mechanism).rungs
-        assert [(rung.name, rung.verdict) for rung in found] == [("an independent import of the robot's file", verdict)]
+        found = independent_checks.prove_independently(unit, derivation.checked, derivation.mechanism).checks
+        assert [(check.name, check.verdict) for check in found] == [
+            ("an independent import of the robot's file", verdict)
+        ]
         assert found[0].points == 24
         assert found[0].ratio < 0.1 or found[0].ratio > 1e5, found[0].ratio
 

@@ -1,4 +1,4 @@
-"""Forces and torques on links: Pinocchio's external forces, the independent import, inverse dynamics, what is refused."""
+"""Forces and torques on links: Pinocchio's external forces, the independent import, inverse dynamics, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The perturbed experiment: generic, within bounds, as far as the mechanism allows; its influence is what it really is."""
+"""The perturbed experiment: generic, within bounds, as far as the mechanism allows; what it exercises is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events, declared values and outputs as they were read, compared with the model's own expressions: faults are found."""
+"""Imported events, values and outputs, compared with the model's own expressions: faults are found."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,9 +42,9 @@ def first_of_each_kind(name):
 @pytest.mark.parametrize("name", ["bouncing_ball", "sampled_cart_pole", "rocking_block", "gripper", "rolling_disc"])
 def test_what_was_read_is_as_the_model_says(name):
     checked, mechanism, _ = first_of_each_kind(name)
-    rungs = said(checked, mechanism)
-    assert [rung.verdict for rung in rungs] == ["passed"] * len(rungs), rungs
-    assert rungs[0].ratio < 1e-2
+    checks = said(checked, mechanism)
+    assert [check.verdict for check in checks] == ["passed"] * len(checks), checks
+    assert checks[0].ratio < 1e-2
 
 
 def test_the_rate_of_a_quaternions_length_is_no_speed():
@@ -70,8 +70,8 @@ def test_faults_of_reading_are_found(name, expected):
     expected = expected - (set() if signals else {"signal as read"})
     assert expected <= kinds.keys()
     for kind in sorted(expected):
-        rungs = said(checked, kinds[kind].change(mechanism))
-        assert "failed" in [rung.verdict for rung in rungs], (kind, kinds[kind].place)
+        checks = said(checked, kinds[kind].change(mechanism))
+        assert "failed" in [check.verdict for check in checks], (kind, kinds[kind].place)
 
 
 @pytest.mark.parametrize("name", ["clutch_line", "stick_slip_belt"])

@@ -85,8 +85,8 @@ def _two_ends(_, points):
 def test_a_wrong_closed_form_fails_and_the_right_one_passes(more):
     made = _pendulum(more)
     for factor, verdict in ((1.0, "passed"), (1.001, "failed")):
-        (rung,) = _rungs(made, factor)
-        assert rung.verdict == verdict, rung
+        (check,) = _rungs(made, factor)
+        assert check.verdict == verdict, check
 
 
 def test_nobody_is_asked_where_no_output_has_it():
@@ -96,9 +96,9 @@ def test_nobody_is_asked_where_no_output_has_it():
 
 
 def test_what_the_model_gives_is_told_but_does_not_fail():
-    (rung,) = _rungs(_pendulum(given=m * g * l * (1 - sm.cos(q1))))
-    assert rung.verdict == "unjudged"
-    assert "not the one of its loads" in rung.reason
+    (check,) = _rungs(_pendulum(given=m * g * l * (1 - sm.cos(q1))))
+    assert check.verdict == "unjudged"
+    assert "not the one of its loads" in check.reason
 
 
 def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
@@ -116,6 +116,6 @@ def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
     result = pipeline.run(_pendulum(), tmp_path).validated.result
     assert all(v.verdict == "passed" for v in result.variables)
     assert not result.passed
-    assert [rung.name for rung in result.independence.every if rung.verdict == "failed"] == [
+    assert [check.name for check in result.independence.every if check.verdict == "failed"] == [
         "the potential energy against the loads"
     ]

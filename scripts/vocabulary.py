@@ -1,0 +1,95 @@
+"""Checks the vocabulary: one word for one thing. Prints each line with a replaced word; exit code 1 if there is one.
+
+``python scripts/vocabulary.py [FILE …]``: all text of the package, docs and scripts if no file is named. A word of
+:data:`REPLACED` is allowed where its row says so, with the reason.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A word that is no longer used.
+
+    Attributes:
+        pattern: Regular expression of the word in text; case does not matter.
+        instead: The word to use.
+        allowed: Beginnings of paths where it may stand.
+        why: The reason for that.
+    """
+
+    pattern: str
+    instead: str
+    allowed: tuple[str, ...] = ()
+    why: str = ""
+
+
+REPLACED = (
+    Replaced(r"\b(native|Python|foreign|core|compiled|hosted|running|exported) units?\b", "FMU"),
+    Replaced(r"\bunits? (that|which) (moves?|runs?|can be|was run|is run|passed|failed)\b", "FMU"),
+    Replaced(r"\bunits? of (FMI|Python|C)\b", "FMUs of"),
+    Replaced(r"\b(proofs?|proven|unproven|proves?|proved|proving)\b", "validation, validated"),
+    Replaced(r"\b(fell|falls?) short\b", "failed"),
+    Replaced(r"\b(held|holds?) against\b", "compared with"),
+    Replaced(r"\bmoved experiments?\b", "perturbed experiment"),
+    Replaced(r"\bin mid-run\b", "during the run"),
+    Replaced(r"\b(no )?influence seen\b", "exercised, not exercised"),
+    Replaced(r"\brungs?\b|\bladder of the\b", "independent checks"),
+    Replaced(r"\bstep defects?\b", "one-step error"),
+    Replaced(r"\bsecond reading\b", "independent import"),
+    Replaced(r"\bhanded-over\b", "source object"),
+    Replaced(r"\bjudged to (the|[0-9{])", "predictable until"),
+)
+PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "README.md", "CONTRIBUTING.md")
+SKIPPED = ("scripts/vocabulary.py",)
+SUFFIXES = (".py", ".md", ".jinja", ".c", ".h", ".js", ".toml")
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, text) of a file: comments and strings with spaces of Python, every line of other files."""
+    content = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield from enumerate(content.splitlines(), 1)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(content).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING) and " " in token.string:
+            yield from enumerate(token.string.split("\n"), token.start[0])
+
+
+def find_replaced_words(path: Path, name: str) -> Iterator[str]:
+    """Yield a line for each replaced word in a file; ``name``: its path in the repository."""
+    for number, text in texts(path):
+        for row in REPLACED:
+            found = re.search(row.pattern, text, re.IGNORECASE)
+            if found and not name.startswith(row.allowed or ("\0",)):
+                yield f"{name}:{number}: {found[0]!r}: say {row.instead}"
+
+
+def files() -> Iterator[str]:
+    """Yield the paths of all kept files that have text of ours."""
+    done = subprocess.run(["git", "ls-files", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
+    for name in done.stdout.splitlines():
+        if name.endswith(SUFFIXES) and not name.startswith(SKIPPED):
+            yield name
+
+
+def main() -> int:
+    """Print all replaced words that are left; the exit code says whether there are any."""
+    lines = [line for name in sys.argv[1:] or files() for line in find_replaced_words(ROOT / name, name)]
+    print(*lines, sep="\n")
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
