@@ -5,30 +5,13 @@ from __future__ import annotations
 import keyword
 import re
 
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS, OutputRequest
 
 # FMI 2.0.5 section 2.2.9 and FMI 3.0.2 section 2.4.7.5.1, "structured" naming, without quoted names
 _NAME_PART_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(\[\d+(,\d+)*\])?"
 _NAME_PATH_PATTERN = rf"{_NAME_PART_PATTERN}(\.{_NAME_PART_PATTERN})*"
 _VARIABLE_NAME_PATTERN = re.compile(rf"({_NAME_PATH_PATTERN}|der\({_NAME_PATH_PATTERN}(,[1-9]\d*)?\))\Z")
 _IDENTIFIER_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
-VECTOR_OUTPUT_KINDS = frozenset(
-    {
-        "position",
-        "velocity",
-        "acceleration",
-        "angular_velocity",
-        "angular_acceleration",
-        "relative_velocity",
-        "centre_of_mass",
-        "centre_of_mass_velocity",
-        "linear_momentum",
-        "angular_momentum",
-        "reaction_force",
-        "reaction_torque",
-    }
-)
 
 
 def is_variable_name(name: object) -> bool:
@@ -79,6 +62,6 @@ def output_variable_names(request: OutputRequest) -> tuple[str, ...]:
             return tuple(f"{name}.{part}" for part in "wxyz")
         return tuple(f"{name}[{index}]" for index in (1, 2, 3))
     is_load = request.kind == "force" and isinstance(request.subject[0], tuple)
-    if request.kind in VECTOR_OUTPUT_KINDS or is_load:
+    if OUTPUT_KINDS[request.kind].vector or is_load:
         return tuple(f"{name}.{part}" for part in "xyz")
     return (name,)

@@ -177,7 +177,7 @@ Method = str
 """Name of a row of :data:`mb2fmu.mechanics.formulation_table.FORMULATIONS`."""
 
 Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
-"""What becomes of holonomic constraints in the ordinary differential equation of the unit:
+"""What becomes of holonomic constraints in the ordinary differential equation of the FMU:
 
     attractor     all q, u are states; x' = f(P(x)) - rate (x - P(x)), P the projection onto the constraints
     explicit      dependent coordinates of known loops in closed form of the independent ones
@@ -347,7 +347,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     @property
     def solved_start_states(self) -> frozenset[sm.Symbol]:
-        """States whose start values the unit solves for from constraints on positions, beginning at guesses.
+        """States whose start values the FMU solves for from constraints on positions, beginning at guesses.
 
         Where dependent coordinates are no states, what is left is free, but for what kinematic invariants hold.
         """

@@ -105,7 +105,7 @@ DIAGNOSTIC_SYMBOLS = ConstraintDiagnosticSymbols(
 
 
 def select_diagnostic_outputs(outputs: Sequence[OutputExpression]) -> tuple[tuple[str, sm.Symbol], ...]:
-    """Return the names of outputs about a unit's own constraints, each with its symbol of ``DIAGNOSTIC_SYMBOLS``."""
+    """Return the names of outputs about an FMU's own constraints, each with its symbol of ``DIAGNOSTIC_SYMBOLS``."""
     return tuple((o.name, o.expression) for o in outputs if o.expression in DIAGNOSTIC_SYMBOLS.all)
 
 

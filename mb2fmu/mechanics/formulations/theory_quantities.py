@@ -1,6 +1,6 @@
 """Named quantities of any mechanism: of Kane's method, of TMT, and of Lagrange's equations.
 
-Nothing here serves the unit: it is formed from the records alone, so that it can be shown, and compared with the unit.
+The FMU uses nothing of this: it is formed from the records alone, to be shown and compared with the FMU.
 
     F_r  = Σ_loads v_r · F + ω_r · T
     F_r* = -Σ_bodies v_r · m a + ω_r · (I α + ω × I ω)                                  F_r + F_r* = 0

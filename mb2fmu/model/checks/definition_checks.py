@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -16,20 +17,22 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.calculated_parameters import order_parameters
-from mb2fmu.model.checks.array_checks import array_faults, resolve_arrays
 from mb2fmu.model.checks.bound_checks import bound_faults
-from mb2fmu.model.checks.contact_checks import contact_faults
+from mb2fmu.model.checks.element_checks import (
+    added_load_faults,
+    complete_mechanics,
+    contact_faults,
+    latch_faults,
+    loop_faults,
+)
 from mb2fmu.model.checks.event_checks import event_faults
 from mb2fmu.model.checks.experiment_checks import experiment_faults
 from mb2fmu.model.checks.expression_contents import collect_contents
-from mb2fmu.model.checks.latch_checks import latch_faults
-from mb2fmu.model.checks.load_checks import added_load_faults, complete_mechanics
-from mb2fmu.model.checks.loop_checks import loop_faults
 from mb2fmu.model.checks.mechanics_completeness import mechanics_faults
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import symbol_faults
-from mb2fmu.model.checks.terminal_checks import resolve_terminals, terminal_faults
-from mb2fmu.model.checks.text_checks import MAX_NAME_LENGTH, text_faults
+from mb2fmu.model.checks.terminal_checks import array_faults, resolve_arrays, resolve_terminals, terminal_faults
+from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS
 from mb2fmu.model.declarations.shapes import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.shared_clock import share_clocks
 from mb2fmu.model.model import Model, OutputRequest
@@ -57,6 +60,8 @@ from mb2fmu.model.sources.record_mechanics import (
 from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
 from mb2fmu.units import are_compatible_units, format_base_units, parse_unit
 
+MAX_NAME_LENGTH = 200
+"""Characters of a model's name: file systems take 255 bytes, and FMI's identifiers are longer by a prefix."""
 DeclaredKind = TypeVar("DeclaredKind", bound=Quantity)
 
 
@@ -292,9 +297,6 @@ def _list_variable_names(model: Model) -> Iterator[tuple[str, str, str]]:
             yield f"der({item.name})", f"the derivative of {item.name}", item.where
 
 
-_BODY_SUM_KINDS = ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum")
-
-
 def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     """Yield faults of one-line outputs that ask for something the mechanics do not have."""
     call, name = f"output_{request.kind}", request.name
@@ -303,25 +305,24 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     frame = (RecordedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
     held = (RecordedBody, "what a joint carries") if recorded else (Joint | BodyBase, "a joint, or bodies")
     wanted: dict[str, tuple[Any, str]] = {
-        **dict.fromkeys(("position", "velocity", "acceleration", "distance"), point),
-        **dict.fromkeys(("orientation", "angular_velocity", "angular_acceleration"), frame),
-        **dict.fromkeys(_BODY_SUM_KINDS, (BodyBase, "bodies of the mechanics")),
-        "relative_velocity": point,
-        **dict.fromkeys(("reaction_force", "reaction_torque"), held),
-        "joint_effort": (RecordedJoint, "joints of a robot"),
+        **dict.fromkeys(("point", "located point"), point),
+        **dict.fromkeys(("frame", "oriented frame"), frame),
+        "body": (BodyBase, "bodies of the mechanics"),
+        "joint or bodies": held,
+        "joint": (RecordedJoint, "joints of a robot"),
     }
+    row = OUTPUT_KINDS[request.kind]
     if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):
         remedy = "give LagrangesMethod its frame and bodies, or write the quantity as an expression"
         yield Fault(f"{call}({name!r}): the mechanics have no inertial frame", request.where, remedy)
-    elif request.kind in wanted:
-        kind, article = wanted[request.kind]
-        other_kind = request.kind.startswith("reaction") or request.kind in {*_BODY_SUM_KINDS, "relative_velocity"}
-        relative_to = () if other_kind else (request.relative_to,)
+    elif row.subject in wanted:
+        kind, article = wanted[row.subject]
+        relative_to = (request.relative_to,) if row.relative_to == row.subject else ()
         for item in (*request.subject, *relative_to):
             if item is not None and not isinstance(item, kind):
                 what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"
                 yield Fault(what, request.where, f"give it {article}")
-    elif request.kind in {"force", "power"} and not _belongs_to_mechanics(model, request.subject[0]):
+    elif row.subject == "load" and not _belongs_to_mechanics(model, request.subject[0]):
         remedy = "give one of the loads or actuators of the mechanics, the object itself"
         yield Fault(f"{call}({name!r}) is asked of {request.subject[0]}, which is none of them", request.where, remedy)
     sequence = request.representation
@@ -371,3 +372,29 @@ def _kind_name(item: Quantity) -> str:
 def _add_article(noun: str) -> str:
     """Return a noun with its indefinite article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def text_faults(text: object, what: str, where: str, *, lines: bool = False) -> Iterator[Fault]:
+    """Yield the faults of a text.
+
+    Args:
+        text: What stands where a text belongs.
+        what: It is, for messages: "the description of m".
+        where: It was written.
+        lines: It may have several lines.
+    """
+    if not isinstance(text, str):
+        yield Fault(f"{what} is {_shorten_value(text)}, which is no text", where, "write it in quotes: description='…'")
+        return
+    strange = [mark for mark in text if unicodedata.category(mark) in {"Cc", "Cs"} and not (lines and mark in "\n\t\r")]
+    if strange:
+        named = ", ".join(sorted({f"U+{ord(mark):04X}" for mark in strange}))
+        yield Fault(
+            f"{what} holds control characters ({named})", where, "write one line" if not lines else "leave them out"
+        )
+
+
+def _shorten_value(value: object) -> str:
+    """Return a value as Python writes it, shortened where it is long."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}…"

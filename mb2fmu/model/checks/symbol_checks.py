@@ -12,8 +12,8 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
+from mb2fmu.model.checks.element_checks import latch_expressions
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
-from mb2fmu.model.checks.latch_checks import latch_expressions
 from mb2fmu.model.checks.mechanics_completeness import format_symbol
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
 from mb2fmu.model.declarations.declared_events import event_expressions

@@ -121,7 +121,7 @@ class EventDeclarations:
             symbol: A function of time.
             start: In ``unit``.
             unit: Of measure.
-            name: In the unit; as the symbol's, if none is given.
+            name: In the FMU; as the symbol's, if none is given.
             min: Smallest start value that makes sense, in ``unit``: 0 of a number of events.
             max: Largest one.
             description: For people.

@@ -54,7 +54,7 @@ class LoopDeclarations:
             branches: For each way in which the loop can be assembled its dependent coordinates, as many as rows, in
                 terms of coordinates that are known by then, parameters and time. The one that the start values are on
                 is taken. Angles may be whole turns off.
-            positive: What must be positive for the loop to close; where it is not, the unit says so.
+            positive: What must be positive for the loop to close; where it is not, the FMU reports it.
             relation: Rows ψ(q, t) whose rates give those of the dependent coordinates, in place of the rates of
                 ``rows``: needed only where the latter lose rank on the way.
             name: For messages.

@@ -64,9 +64,9 @@ class ConnectionDeclarations:
             name: Of the terminal.
             members: Name in the terminal → symbol of an input, coordinate, speed, auxiliary state or parameter; or the
                 name of such a variable or of an output, with its component (``tip.x``).
-            inflow: Members that flow into the unit where positive (forces and torques on it); all connected ones sum to
+            inflow: Members that flow into the FMU where positive (forces and torques on it); all connected ones sum to
                 zero. The others are equal on both sides.
-            outflow: Members that flow out of the unit where positive.
+            outflow: Members that flow out of the FMU where positive.
             description: One line.
         """
         flows: dict[str, ConnectionKind] = {**dict.fromkeys(outflow, "outflow"), **dict.fromkeys(inflow, "inflow")}

@@ -26,7 +26,7 @@ class Experiment:
         stop: Stop time in s; the start time is 0.
         step: Communication step size in s (see :func:`choose_communication_step`).
         tolerance: Relative tolerance of the integration.
-        stiff: True: an implicit method integrates the unit.
+        stiff: True: an implicit method integrates the FMU.
         solver: ``adaptive`` (error control) or ``fixed`` (classical Runge-Kutta of order 4 with ``internal_step``).
         internal_step: Step of the fixed-step solver in s; None: the communication step.
         signals: Input symbol → constant or expression of ``dynamicsymbols._t``, sampled at the start of each

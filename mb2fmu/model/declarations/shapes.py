@@ -1,7 +1,7 @@
 """Appearance of a mechanism: shapes on bodies, traced points, arrows for forces; all optional.
 
 Sizes are numbers in m or expressions of parameters; a shape's own axes are x, y, z of the frame it is fixed in. Nothing
-here enters the equations or the interface of a unit.
+here enters the equations or the interface of an FMU.
 """
 
 from __future__ import annotations

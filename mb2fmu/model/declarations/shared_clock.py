@@ -30,7 +30,7 @@ from mb2fmu.model.declarations.declared_events import (
 )
 
 _MAX_CLOCK_STEPS = 16
-"""Steps of a common clock in the shortest period: each is an event of the unit, though nothing happens at most."""
+"""Steps of a common clock in the shortest period: each is an event of the FMU, though nothing happens at most."""
 
 
 def share_clocks(events: Sequence[DeclaredEvent]) -> tuple[DeclaredEvent, ...]:

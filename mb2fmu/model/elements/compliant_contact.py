@@ -81,7 +81,7 @@ class Contact(NamedElement):
         body: What touches; of a robot the name of a link.
         surface: What it touches: ``PlaneSurface``, ``SphereSurface``, ``CylinderSurface``, ``HeightSurface``.
         stiffness: k in N/mⁿ.
-        exponent: n >= 1; a number is no parameter of the unit, an expression is as it is.
+        exponent: n >= 1; a number is no parameter of the FMU, an expression is as it is.
         dissipation: d in s/m.
         radius: Of the sphere about each point, m; 0: the points themselves touch.
         at: Points of the body; None: its mass centre, of a robot's link its origin.

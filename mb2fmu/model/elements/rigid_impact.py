@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.contact_checks import ONE_TANGENT_REMEDY
+from mb2fmu.model.checks.element_checks import ONE_TANGENT_REMEDY
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact, DeclaredFriction
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.link_contact import link_position_faults

@@ -191,7 +191,7 @@ def load_scalars(load: Load) -> list[sm.Expr]:
 
 
 def _constant_symbols(m: Mechanism) -> set[sm.Symbol]:
-    """Return the symbols that do not change while the unit runs: free and calculated parameters."""
+    """Return the symbols that do not change while the FMU runs: free and calculated parameters."""
     return {*m.p, *(a.symbol for a in m.calculated_parameters)}
 
 

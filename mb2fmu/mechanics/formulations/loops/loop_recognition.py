@@ -13,15 +13,14 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedForm, VelocityConstraints
 from mb2fmu.mechanics.formulations.loops.given_closed_forms import GivenClosedForm, read_given_closed_forms
-from mb2fmu.mechanics.formulations.loops.hexapod_leg_loop import HexapodLegLoop
 from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopKind, LoopMismatch, LoopStart
-from mb2fmu.mechanics.formulations.loops.loop_relations import form_reduced_constraints
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
-from mb2fmu.mechanics.formulations.loops.rod_loop import RodLoop
+from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import HexapodLegLoop, RodLoop
 from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 
 LOOP_KINDS: tuple[LoopKind, ...] = (
@@ -252,3 +251,21 @@ def select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named: 
 
 
 _MAX_CONDITION_NUMBER = 1e10
+
+
+def form_reduced_constraints(mechanism: Mechanism, forms: Sequence[ClosedForm]) -> VelocityConstraints | None:
+    """Return the rows that determine the dependent speeds; None where the mechanism's own rows do."""
+    m, c = mechanism, mechanism.velocity_constraints
+    relations = {name: row for form in forms for name, row in zip(form.rows, form.relation, strict=False)}
+    if c is None or not relations:
+        return None
+    q_dot = coordinate_rates(m.kinematics, m.u)
+    without = dict.fromkeys(m.u, sm.S.Zero)
+    A, b, gamma = c.jacobian.as_mutable(), c.offset.as_mutable(), c.bias.as_mutable()
+    for i, name in enumerate(c.names):
+        if name in relations:
+            rate = time_derivative(relations[name], m.q, q_dot, m.t)
+            A[i, :] = sm.Matrix([[rate.diff(u) for u in m.u]])
+            b[i] = rate.xreplace(without)
+            gamma[i] = time_derivative(rate, m.q, q_dot, m.t)
+    return VelocityConstraints(c.names, *(sm.ImmutableMatrix(part) for part in (A, b, gamma)))

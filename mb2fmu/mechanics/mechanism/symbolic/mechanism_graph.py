@@ -25,16 +25,9 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
+from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS
 
 GROUND_NUMBER = -1
-_FRAME_OUTPUT_KINDS = {"angular_velocity", "angular_acceleration", "orientation"}
-_BODY_OUTPUT_KINDS = {
-    "reaction_force",
-    "centre_of_mass",
-    "centre_of_mass_velocity",
-    "linear_momentum",
-    "angular_momentum",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +214,12 @@ class _GraphBuilder:
         """Return the bodies that an output is about."""
         if item.of_joint:
             return [self.m.joints[item.subject[0]].child]
-        if item.kind in _BODY_OUTPUT_KINDS:
+        subject = OUTPUT_KINDS[item.kind].subject
+        if subject == "body" or item.kind == "reaction_force":
             return item.subject
-        if item.kind in _FRAME_OUTPUT_KINDS:
+        if subject in {"frame", "oriented frame"}:
             return [self._of_frame(frame) for frame in item.subject]
-        if item.kind in {"position", "velocity", "acceleration", "distance", "relative_velocity"}:
+        if subject in {"point", "located point"}:
             return [self._of_place(point) for point in item.subject]
         return []
 

@@ -70,6 +70,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_pre
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_row_removal import remove_redundant_rows
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
@@ -213,7 +214,7 @@ class _MechanismReader:
         return {self.t, *self.to_plain, *(p.symbol for p in self.definition.parameters)}
 
     def _moving(self) -> tuple[sm.Symbol, ...]:
-        """Return t, q, u, z and r: all that can change while the unit runs."""
+        """Return t, q, u, z and r: all that can change while the FMU runs."""
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
     def _frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
@@ -419,7 +420,7 @@ class _MechanismReader:
         for actuator in mechanics_source.actuators(self.mechanics):
             others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
         for request in self.definition.outputs:
-            if isinstance(request, OutputRequest) and request.kind in {"angular_velocity", "angular_acceleration"}:
+            if isinstance(request, OutputRequest) and OUTPUT_KINDS[request.kind].subject == "frame":
                 others += request.subject
         for item in others:
             wanted.setdefault(item, None)

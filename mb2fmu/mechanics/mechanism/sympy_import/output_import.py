@@ -21,24 +21,11 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import (
     UnavailableOutput,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
-from mb2fmu.model.declarations.output_requests import OutputKind
+from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS, OutputKind, SubjectKind
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output, Quantity
 
-_LAGRANGIAN_OUTPUT_KINDS = frozenset(
-    {
-        "multiplier",
-        "momentum",
-        "coordinate_momentum",
-        "jacobi_integral",
-        "position_residual",
-        "velocity_residual",
-        "constraint_rank",
-        "constraint_condition",
-    }
-)
-_PARTIAL_VELOCITY_KINDS = ("partial_velocity", "partial_angular_velocity")
 _QUANTITY_FIELDS = tuple(item.name for item in fields(Quantity))
 
 
@@ -140,49 +127,40 @@ class _RequestReader:
     def _subject(self, item: OutputRequest) -> tuple[int, ...]:
         """Return the numbers of the items that a request is about."""
         kind = item.kind
-        if self._m.is_lagrangian_only and not (kind.endswith("energy") or kind in _LAGRANGIAN_OUTPUT_KINDS):
+        if self._m.is_lagrangian_only and not OUTPUT_KINDS[kind].of_lagrangian:
             raise _MissingItemError(
                 f"a Lagrangian alone has no points, frames or bodies: {kind} is not known",
                 "hand over a System, a KanesMethod or Parts, or write the output as an expression",
             )
-        reaction = self._joint if _is_joint_reaction(item) else self._body
-        numbers: Mapping[str, Callable[[Any], int]] = {
-            "position": self._located,
-            "distance": self._located,
-            "velocity": self._point,
-            "acceleration": self._point,
-            "angular_velocity": self._frame,
-            "angular_acceleration": self._frame,
-            "relative_velocity": self._located,
-            "centre_of_mass": self._body,
-            "centre_of_mass_velocity": self._body,
-            "linear_momentum": self._body,
-            "angular_momentum": self._body,
-            "orientation": self._oriented,
-            "force": self._load,
-            "power": self._load,
-            "multiplier": self._row,
-            "momentum": self._moving,
-            "reaction_force": reaction,
-            "reaction_torque": reaction,
-            "joint_effort": self._joint,
-            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._moving),
-        }
-        if kind in _PARTIAL_VELOCITY_KINDS:
+        subject = OUTPUT_KINDS[kind].subject
+        if subject in {"point and speed", "frame and speed"}:
             node, speed = item.subject
-            return (self._point if kind == "partial_velocity" else self._frame)(node), self._moving(speed)
-        return tuple(numbers[kind](one) for one in item.subject)
+            return (self._point if subject == "point and speed" else self._frame)(node), self._moving(speed)
+        if subject == "joint or bodies":
+            subject = "joint" if _is_joint_reaction(item) else "body"
+        return tuple(self._number(subject, one) for one in item.subject)
+
+    def _number(self, kind: SubjectKind, item: Any) -> int:
+        """Return the number of an object of one kind."""
+        numbers: Mapping[SubjectKind, Callable[[Any], int]] = {
+            "point": self._point,
+            "located point": self._located,
+            "frame": self._frame,
+            "oriented frame": self._oriented,
+            "body": self._body,
+            "joint": self._joint,
+            "load": self._load,
+            "constraint row": self._row,
+            "coordinate or speed": self._moving,
+        }
+        return numbers[kind](item)
 
     def _reference(self, item: OutputRequest) -> int | None:
-        """Number of the point or frame that the output is relative to."""
+        """Return the number of the point or frame that the output is relative to."""
         other = item.relative_to
         if other is None or self._m.is_lagrangian_only:
             return None
-        if item.kind in {"angular_velocity", "angular_acceleration", "relative_velocity"}:
-            return self._frame(other)
-        if item.kind == "orientation":
-            return self._oriented(other)
-        return self._located(other) if item.kind in {"position", "angular_momentum"} else self._point(other)
+        return self._number(OUTPUT_KINDS[item.kind].relative_to, other)
 
     def _frame(self, frame: Any) -> int:
         """Return a frame's number; refuse one that is not connected to the inertial frame."""

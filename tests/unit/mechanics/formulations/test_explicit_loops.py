@@ -19,7 +19,7 @@ from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopEquations, LoopMismatch, LoopStart
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
-from mb2fmu.mechanics.formulations.loops.rod_loop import RodLoop
+from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import RodLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.equation_display.equation_text import listing
 

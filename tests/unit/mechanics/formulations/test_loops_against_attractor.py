@@ -15,8 +15,8 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
-from mb2fmu.mechanics.formulations.loops.hexapod_leg_loop import HexapodLegLoop
 from mb2fmu.mechanics.formulations.loops.loop_kind import LoopEquations, LoopMismatch, LoopStart
+from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import HexapodLegLoop
 from mb2fmu.model import load
 
 t = me.dynamicsymbols._t

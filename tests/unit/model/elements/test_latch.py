@@ -16,7 +16,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_to_program
 from mb2fmu.errors import LoweringError, MechanismError, ModelError
 from mb2fmu.model import check_model, load
-from mb2fmu.model.elements.latch_rows import LatchRow
+from mb2fmu.model.elements.latch import LatchRow
 
 MODELS = Path(__file__).parents[4] / "models"
 

@@ -1,18 +1,23 @@
-"""Checks of the unilateral contacts that elements declare."""
+"""Checks of what elements declare: unilateral contacts, latches, closed loops and added loads."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import copy
+from collections.abc import Collection, Iterable, Iterator
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
+from mb2fmu.model.declarations.added_loads import can_add_load, extend_bodies, extend_loads
 from mb2fmu.model.declarations.declared_contacts import DeclaredContact
+from mb2fmu.model.declarations.declared_latches import DeclaredLatch
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
-from mb2fmu.model.quantity_declarations import Parameter
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.record_mechanics import RecordedLoad, RecordedMechanics
+from mb2fmu.units import are_compatible_units
 
 MAX_SIMULTANEOUS_CONTACTS = 3
 """Contacts whose modes are enumerated."""
@@ -112,3 +117,93 @@ def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iter
     elif any(sm.diff(slip, first, second) != 0 for first in moving for second in moving):
         what = f"the slip of {contact.name}, {slip}, is not linear in the speeds"
         yield Fault(what, contact.where, ONE_TANGENT_REMEDY)
+
+
+def latch_faults(model: Model) -> Iterator[Fault]:
+    """Yield the faults of a model's latches."""
+    coordinates = set(mechanics_source.coordinates(model.mechanics))
+    speeds = set(mechanics_source.speeds(model.mechanics).all)
+    for latch in model.declared_latches:
+        for row in latch.rows:
+            functions = row.position.atoms(AppliedUndef, sm.Derivative)
+            wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
+            if wrong:
+                what = f"what {row.name} holds contains {', '.join(map(str, wrong))}, and must contain no speeds"
+                yield Fault(what, latch.where, "write it in coordinates, parameters and time")
+            elif not coordinates & functions:
+                what = f"what {row.name} holds, {row.position}, has no velocity: no coordinate stands in it"
+                yield Fault(what, latch.where, "write it in the coordinates of what is held")
+    for request in model.declared if model.declared_latches else ():
+        if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
+            what = f"{request.name} is a reaction, and forces of latches that are closed are not in it yet"
+            yield Fault(what, request.where, "leave it out, or ask for it in a model without latches")
+
+
+def latch_expressions(latch: DeclaredLatch) -> list[sm.Basic]:
+    """Return all expressions of a latch."""
+    return [latch.close, latch.open, latch.stabilization, *(row.position for row in latch.rows)]
+
+
+def loop_faults(model: Model) -> Iterator[Fault]:
+    """Yield the faults of declared closed forms."""
+    q = set(mechanics_source.coordinates(model.mechanics))
+    for loop in model.loops:
+        given = [set(branch) for branch in loop.branches]
+        if not given:
+            yield Fault(f"{loop.name} has no closed form", loop.where, "give a dict {coordinate: expression}")
+            continue
+        if any(keys != given[0] for keys in given) or len(given[0]) != len(loop.rows):
+            what = f"each branch of {loop.name} must give the same {len(loop.rows)} coordinates, one per row"
+            yield Fault(what, loop.where, "give one expression per dependent coordinate")
+        for key in sorted(given[0] - q, key=str):
+            yield Fault(
+                f"{key}, which {loop.name} gives, is no coordinate of the mechanics", loop.where, "give one of q"
+            )
+        if len(loop.relation) not in (0, len(loop.rows)):
+            what = f"{loop.name} has {len(loop.relation)} rows of its relation for {len(loop.rows)} constraints"
+            yield Fault(what, loop.where, "give one per dependent coordinate, or none")
+
+
+def added_load_faults(model: Model) -> Iterator[Fault]:
+    """Yield the faults of what was added."""
+    yield from model.element_faults
+    remedy = "give (point or frame, vector), or an actuator of SymPy"
+    if isinstance(model.mechanics, RecordedMechanics):
+        loads = [added.load for added in model.added_loads if isinstance(added.load, RecordedLoad)]
+        loads += model.mechanics.loads
+        yield from model.mechanics.load_faults(loads)
+        yield from _unit_faults(model, loads)
+        remedy = "give (joint, effort), or what the mechanics' force and torque return"
+    for added in model.added_loads:
+        if not can_add_load(added.load, model.mechanics):
+            yield Fault(f"{added.load!r} cannot be added as a load", added.where, remedy)
+
+
+def _unit_faults(model: Model, loads: Iterable[RecordedLoad]) -> Iterator[Fault]:
+    """Yield each component that is a declared quantity of another dimension than a force or torque."""
+    declared = {item.symbol: item for item in model.declared if isinstance(item, Input | Parameter | AuxiliaryState)}
+    for load in loads:
+        wanted = "N" if load.word == "force" else "N.m"
+        for component in load.components if isinstance(load.components, tuple) else ():
+            item = declared.get(component) or declared.get(-component if isinstance(component, sm.Expr) else component)
+            if item is not None and not _has_dimension(item.unit, wanted):
+                what = f"a component of {load} is {item.name}, which is in {item.unit}, not in {wanted}"
+                yield Fault(what, load.where, f"declare {item.name} in {wanted}, or multiply it by what makes it one")
+
+
+def _has_dimension(unit: str, wanted: str) -> bool:
+    """Return whether a unit is of a dimension; one that cannot be read has a fault elsewhere."""
+    try:
+        return are_compatible_units(unit, wanted)
+    except ValueError:
+        return True
+
+
+def complete_mechanics(model: Model) -> Model:
+    """Return the model with all loads and bodies in its mechanics; the same model where nothing can be added."""
+    loads = [added.load for added in model.added_loads if can_add_load(added.load, model.mechanics)]
+    if not loads and not model.added_bodies:
+        return model
+    whole = copy.copy(model)
+    whole.mechanics = extend_loads(extend_bodies(model.mechanics, model.added_bodies), loads)
+    return whole
