@@ -166,7 +166,7 @@ def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 @cache
-def yardstick(case: str, used: Method) -> validation.Yardstick:
+def yardstick(case: str, used: Method) -> validation.ReferenceData:
     """By the formulation that the reference of FMUs of such equations has, one for all FMUs of a mechanism."""
     derivation = _derived(case, "attractor" if CASES[case].loops else "auto")
     source = reference_equations(derivation.mechanism, used)
@@ -193,7 +193,7 @@ def prove(case: str, treatment: str, unit: str) -> Found:
         measured = yardstick(case, used)
         equations = measured.reference.numeric.equations
         result = validation.validate(path, derivation.definition, equations, method=used, yardstick=measured)
-    runs: tuple[validation.ValidationResult | validation.KindResult, ...] = (result, *result.others)
+    runs: tuple[validation.ValidationResult | validation.InterfaceTypeResult, ...] = (result, *result.others)
     kinds: list[tuple[str, validation.VariableResult | validation.InvariantResult]] = []
     for run in runs:
         kinds += [(run.simulation.kind, variable) for variable in run.variables]

@@ -11,7 +11,7 @@ from mb2fmu import Clutch, CoulombFriction, Impact, Model, OneWayClutch, pre, st
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
-from mb2fmu.validation.reference.reference_run import Reference, make_reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 
 
 def particle(start: float, speed: float, force: Callable[..., sm.Expr]) -> tuple[Model, sm.Expr, sm.Expr]:
@@ -48,7 +48,7 @@ def ball(restitution: float = 0.7, start: float = 1.22625) -> Model:
     return model
 
 
-def reference_of(model: Model) -> Reference:
+def reference_of(model: Model) -> ReferenceRun:
     definition = check_model(model)
     return make_reference(definition, formulations.formulate(read_mechanism(definition), "lagrange"))
 

@@ -10,7 +10,7 @@ from mb2fmu import Model, derive, validation
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.result import ValidationResult
 from mb2fmu.validation.validate import make_yardstick
 
@@ -39,7 +39,7 @@ class Judge:
             self._known[make] = (derivation.definition, equations, stick)
         return self._known[make]
 
-    def reference(self, make: Callable[[], Model]) -> Reference:
+    def reference(self, make: Callable[[], Model]) -> ReferenceRun:
         """What units of a model are compared with."""
         return self._yardstick(make)[2].reference
 

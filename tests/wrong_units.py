@@ -11,16 +11,16 @@ from pathlib import Path
 
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.derivation.pipeline_results import Build
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
 
 
-def packed(build: Build, path: Path) -> Path:
+def packed(build: FmuBuild, path: Path) -> Path:
     """The FMU as it is."""
     package.write_archive(build.core, path)
     return path
 
 
-def changed_unit(build: Build, path: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
+def changed_unit(build: FmuBuild, path: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
     """The FMU with some of its sources (file → what is replaced, by what) changed and compiled for this machine.
 
     What is replaced must stand there once.

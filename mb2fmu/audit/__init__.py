@@ -15,23 +15,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.audit_policy import Policy, read_policy
+    from mb2fmu.audit.audit_policy import AuditPolicy, read_policy
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.auditing import audit
-    from mb2fmu.audit.findings import SEVERITIES, Finding, Rule, Severity, rules
-    from mb2fmu.audit.recorded_reference import Recorded, beside, read_recorded
+    from mb2fmu.audit.findings import SEVERITIES, AuditRule, Finding, Severity, rules
+    from mb2fmu.audit.recorded_reference import RecordedReference, beside, read_recorded
 
 __all__ = [
-    "SEVERITIES", "AuditResult", "Finding", "Policy", "Recorded", "Rule", "Severity", "audit", "beside", "read_policy",
-    "read_recorded", "rules",
+    "SEVERITIES",
+    "AuditPolicy",
+    "AuditResult",
+    "AuditRule",
+    "Finding",
+    "RecordedReference",
+    "Severity",
+    "audit",
+    "beside",
+    "read_policy",
+    "read_recorded",
+    "rules",
 ]  # fmt: skip
 
 _HOMES = {
     "auditing": ("audit",),
-    "findings": ("SEVERITIES", "Finding", "Rule", "Severity", "rules"),
+    "findings": ("SEVERITIES", "Finding", "AuditRule", "Severity", "rules"),
     "audit_result": ("AuditResult",),
-    "audit_policy": ("Policy", "read_policy"),
-    "recorded_reference": ("Recorded", "beside", "read_recorded"),
+    "audit_policy": ("AuditPolicy", "read_policy"),
+    "recorded_reference": ("RecordedReference", "beside", "read_recorded"),
 }
 
 

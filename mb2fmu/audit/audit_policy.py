@@ -48,7 +48,7 @@ class Waiver:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class AuditPolicy:
     """Accepted findings, and severities.
 
     Attributes:
@@ -115,7 +115,7 @@ class Policy:
         return Finding("waiver", "note", text, FILE, "correct the fault that it waives, or give it a later day")
 
 
-NO_POLICY = Policy()
+NO_POLICY = AuditPolicy()
 
 
 def fingerprint(found: Finding) -> tuple[str, str, str]:
@@ -133,7 +133,7 @@ def _without_numbers(text: str) -> str:
     return '"'.join(quoted)
 
 
-def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None = None) -> Policy:
+def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None = None) -> AuditPolicy:
     """Read ``audit.toml`` and the JSON of an earlier audit.
 
     Args:
@@ -148,7 +148,7 @@ def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None 
     today = today or dt.datetime.now(tz=dt.UTC).date()
     path = path or (Path(FILE) if Path(FILE).is_file() else None)
     if path is None:
-        return Policy(baseline=known, today=today)
+        return AuditPolicy(baseline=known, today=today)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -157,7 +157,7 @@ def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None 
     if faults:
         raise Mb2FmuError("the policy is wrong", faults)
     waivers = tuple(Waiver(**each) for each in table.get("waive", ()))
-    return Policy(tuple(table.get("skip", ())), dict(table.get("severity", {})), waivers, known, today)
+    return AuditPolicy(tuple(table.get("skip", ())), dict(table.get("severity", {})), waivers, known, today)
 
 
 def _faults(table: Mapping[str, Any], path: Path) -> Iterator[Fault]:

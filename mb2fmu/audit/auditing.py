@@ -12,11 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mb2fmu.audit.audit_policy import NO_POLICY, Policy
+from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED
-from mb2fmu.audit.behaviour.instance.remote_hosts import FarHost, valgrind_host, wine_host
-from mb2fmu.audit.behaviour.runner.supervised_run import Bounds, Trial, libraries, try_unit
+from mb2fmu.audit.behaviour.instance.remote_hosts import RemoteHost, valgrind_host, wine_host
+from mb2fmu.audit.behaviour.runner.supervised_run import SupervisedRunLimits, SupervisedRunResult, libraries, try_unit
 from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.audit.description import archive_rules as archive
 from mb2fmu.audit.description import binary_rules, fmi1_rules, header_rules, rule_applicability, schema_validation
@@ -24,9 +24,9 @@ from mb2fmu.audit.description import structure_rules as structure
 from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import read_description
-from mb2fmu.audit.description.description_records import DESCRIPTION, Description
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, finding, rules
-from mb2fmu.audit.recorded_reference import Recorded
+from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.optional_packages import require_packages
 
@@ -50,20 +50,20 @@ NOT_TO_THE_END = "the trials that judge it came to no end"
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _CollectedFindings:
     """Everything that was read, run and asked, before it becomes a result."""
 
-    description: Description | None
+    description: DescribedModel | None
     version: str
     observations: list[Observation]
-    trial: Trial
+    trial: SupervisedRunResult
     idle: Mapping[str, str]
 
 
 def audit(
     path: Path, *, only: Sequence[str] = ("*",), skip: Sequence[str] = (), run: bool = True, others: bool = True,
     budget: float = BUDGET, time_limit: float = CALL_LIMIT, memory_limit: int | None = None, jobs: int | None = None,
-    policy: Policy = NO_POLICY, effort: float | None = None, recorded: Recorded | None = None,
+    policy: AuditPolicy = NO_POLICY, effort: float | None = None, recorded: RecordedReference | None = None,
     windows: bool = False, valgrind: bool = False,
 ) -> AuditResult:  # fmt: skip
     """Judge a unit.
@@ -102,7 +102,7 @@ def audit(
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_others, path, (1.0 - CLOSING) * budget) if others else None
         memory = memory_limit or _memory()
-        bounds = Bounds(
+        bounds = SupervisedRunLimits(
             end, time_limit, memory, jobs, budget if effort is None else effort, recorded, windows, wine, watcher
         )  # fmt: skip
         seen = _seen(unit, wanted, bounds, run=run)
@@ -110,7 +110,7 @@ def audit(
     return policy.applied(_result(path, seen, wanted, said, run=run, began=began))
 
 
-def _wine(unit: archive.Archive) -> FarHost | None:
+def _wine(unit: archive.FmuArchive) -> RemoteHost | None:
     """Return wine, set up if needed; None if the archive has nothing for Windows that it could run.
 
     Raises:
@@ -123,9 +123,11 @@ def _wine(unit: archive.Archive) -> FarHost | None:
     return wine_host() if libraries(description, unit.names, windows=True) else None
 
 
-def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: bool) -> _Seen:
+def _seen(
+    unit: archive.FmuArchive, wanted: Sequence[str], bounds: SupervisedRunLimits, *, run: bool
+) -> _CollectedFindings:
     """Read the archive and its description, and run the unit."""
-    seen, trial, idle = list(archive.check_members(unit)), Trial(), {}
+    seen, trial, idle = list(archive.check_members(unit)), SupervisedRunResult(), {}
     description, version = None, ""
     if DESCRIPTION in unit.contents:
         try:
@@ -147,11 +149,11 @@ def _seen(unit: archive.Archive, wanted: Sequence[str], bounds: Bounds, *, run: 
             if run and any(rules()[each].half == "behaviour" for each in wanted):
                 trial = try_unit(unit, description, behaviour, bounds)
             seen += read.result()
-    return _Seen(description, version, seen, trial, idle)
+    return _CollectedFindings(description, version, seen, trial, idle)
 
 
 def _result(
-    path: Path, seen: _Seen, wanted: Sequence[str], said: Sequence[Finding], *, run: bool, began: float
+    path: Path, seen: _CollectedFindings, wanted: Sequence[str], said: Sequence[Finding], *, run: bool, began: float
 ) -> AuditResult:
     """Return everything that was seen, in its final form."""
     description, trial = seen.description, seen.trial
@@ -182,7 +184,7 @@ def _result(
     )
 
 
-def _unjudged(name: str, seen: _Seen, version: int, *, run: bool) -> str:
+def _unjudged(name: str, seen: _CollectedFindings, version: int, *, run: bool) -> str:
     """Return why a requested rule was not judged; empty if it was."""
     rule, trial = rules()[name], seen.trial
     if version not in rule.sections:
@@ -224,7 +226,7 @@ def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     ]
 
 
-def _read(unit: archive.Archive, description: Description, wanted: Sequence[str]) -> list[Observation]:
+def _read(unit: archive.FmuArchive, description: DescribedModel, wanted: Sequence[str]) -> list[Observation]:
     """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
     seen = _described(unit, description)
     if any(each.startswith("binary.") for each in wanted):
@@ -232,7 +234,7 @@ def _read(unit: archive.Archive, description: Description, wanted: Sequence[str]
     return seen
 
 
-def _described(unit: archive.Archive, description: Description) -> list[Observation]:
+def _described(unit: archive.FmuArchive, description: DescribedModel) -> list[Observation]:
     """Return what rules on archive and description find."""
     return [
         *archive.check_contents(unit, description),

@@ -31,7 +31,7 @@ _APPROVAL = ("seems to be compliant", "No semantic error", "[End of report]")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckerFinding:
     """One objection or note of a checker.
 
     Attributes:
@@ -48,7 +48,7 @@ class Finding:
         return f"{self.checker}: {self.severity}: {self.message}"
 
 
-def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Finding, ...]:
+def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[CheckerFinding, ...]:
     """Return everything that fmpy and fmutool say against an FMU; a checker without objections gives one note.
 
     Args:
@@ -64,7 +64,7 @@ def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Fin
         return tuple(finding for each in said for finding in each.result())
 
 
-def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:
+def _fmpy(fmu: Path, time_limit: float) -> list[CheckerFinding]:
     """Return what fmpy's validation finds, or a note that it finds nothing."""
     checker = f"fmpy {version('fmpy')}"
     done = _run(checker, [sys.executable, "-P", "-c", _FMPY, str(fmu)], time_limit)
@@ -73,26 +73,26 @@ def _fmpy(fmu: Path, time_limit: float) -> list[Finding]:
     except (IndexError, ValueError) as error:
         raise _unreadable(checker, done) from error
     if not problems:
-        return [Finding(checker, "note", "no problems found")]
-    return [Finding(checker, "error", _without_path(str(problem), fmu)) for problem in problems]
+        return [CheckerFinding(checker, "note", "no problems found")]
+    return [CheckerFinding(checker, "error", _without_path(str(problem), fmu)) for problem in problems]
 
 
-def _fmutool(fmu: Path, time_limit: float) -> list[Finding]:
+def _fmutool(fmu: Path, time_limit: float) -> list[CheckerFinding]:
     """Return what the FMU manipulation toolbox finds, or its approval as a note; raise if it gave neither."""
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
     command = [sys.executable, "-P", "-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
     done = _run(checker, command, time_limit)
     lines = (done.stdout + done.stderr).splitlines()
-    findings: list[Finding] = []
+    findings: list[CheckerFinding] = []
     for line in lines:
         level, separator, message = line.partition("|")
         severity = _LEVELS.get(level.strip())
         if separator and severity:
-            findings.append(Finding(checker, severity, _without_path(message.strip(), fmu)))
+            findings.append(CheckerFinding(checker, severity, _without_path(message.strip(), fmu)))
     text = "\n".join(lines)
     if not findings and not all(sign in text for sign in _APPROVAL):
         raise _unreadable(checker, done)
-    return findings or [Finding(checker, "note", "compliant, no semantic error")]
+    return findings or [CheckerFinding(checker, "note", "compliant, no semantic error")]
 
 
 def _run(checker: str, command: list[str], time_limit: float) -> subprocess.CompletedProcess[str]:

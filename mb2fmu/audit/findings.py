@@ -14,7 +14,7 @@ OWN = "mb2fmu"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AuditRule:
     """One thing that an FMU must, or should, be or do.
 
     Attributes:
@@ -74,20 +74,20 @@ class Observation:
 
 
 @cache
-def rules() -> Mapping[str, Rule]:
+def rules() -> Mapping[str, AuditRule]:
     """Return all rules by id, in the order of the table."""
     import tomllib
     from importlib import resources
 
     table = tomllib.loads(resources.files("mb2fmu.audit").joinpath("rules.toml").read_text(encoding="utf-8"))
-    found: dict[str, Rule] = {}
+    found: dict[str, AuditRule] = {}
     halves: tuple[Literal["description", "behaviour"], ...] = ("description", "behaviour")
     for half in halves:
         for name, entry in table[half].items():
             sections = {int(key[-1]): str(entry[key]) for key in ("fmi2", "fmi3") if key in entry}
             assert entry["severity"] in SEVERITIES, name
             assert sections, name
-            found[name] = Rule(
+            found[name] = AuditRule(
                 name,
                 entry["severity"],
                 half,

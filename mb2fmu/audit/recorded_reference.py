@@ -23,7 +23,7 @@ _OPTIONS = {"StartTime": "start", "StopTime": "stop", "StepSize": "step", "RelTo
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RecordedTable:
     """Columns over time.
 
     Attributes:
@@ -38,7 +38,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedReference:
     """Motion of the FMU by another tool, or by measurement.
 
     Attributes:
@@ -50,8 +50,8 @@ class Recorded:
         tolerance: Relative, that the reference was made with.
     """
 
-    reference: Table
-    inputs: Table | None = None
+    reference: RecordedTable
+    inputs: RecordedTable | None = None
     start: float | None = None
     stop: float | None = None
     step: float | None = None
@@ -62,15 +62,15 @@ class Recorded:
         return asdict(self)
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> Recorded:
+    def of_json(cls, data: Mapping[str, Any]) -> RecordedReference:
         """Read the record from JSON values, as :meth:`as_json` writes them."""
         inputs = data["inputs"]
         rest = {name: data[name] for name in _OPTIONS.values()}
-        return cls(Table(**data["reference"]), None if inputs is None else Table(**inputs), **rest)
+        return cls(RecordedTable(**data["reference"]), None if inputs is None else RecordedTable(**inputs), **rest)
 
 
 @dataclass(slots=True)
-class _Reading:
+class _RecordedFilesReader:
     """Reads all files and collects their faults."""
 
     faults: list[Fault] = field(default_factory=list)
@@ -78,7 +78,7 @@ class _Reading:
     def fault(self, what: str, where: str, remedy: str = "") -> None:
         self.faults.append(Fault(what, where, remedy))
 
-    def table(self, path: Path) -> Table | None:
+    def table(self, path: Path) -> RecordedTable | None:
         """Return a table with a column of time; None if it is none."""
         known = len(self.faults)
         try:
@@ -106,7 +106,7 @@ class _Reading:
             what = "has fewer than two rows" if falling is None else f"time falls at row {falling + 2}"
             self.fault(what, path.name, "give rows in the order of time")
             return None
-        return Table(head[1:], times, [row[1:] for row in rows])
+        return RecordedTable(head[1:], times, [row[1:] for row in rows])
 
     def row(self, line: list[str], count: int, where: str) -> list[float]:
         """Return the numbers of one row; true and false are 1 and 0."""
@@ -138,7 +138,7 @@ class _Reading:
         return found
 
 
-def read_recorded(reference: Path, inputs: Path | None = None, options: Path | None = None) -> Recorded:
+def read_recorded(reference: Path, inputs: Path | None = None, options: Path | None = None) -> RecordedReference:
     """Read a recorded run.
 
     Args:
@@ -149,7 +149,7 @@ def read_recorded(reference: Path, inputs: Path | None = None, options: Path | N
     Raises:
         Mb2FmuError: With all faults of all files.
     """
-    reading = _Reading()
+    reading = _RecordedFilesReader()
     table = reading.table(reference)
     moving = reading.table(inputs) if inputs else None
     said = reading.options(options) if options else {}
@@ -169,16 +169,16 @@ def read_recorded(reference: Path, inputs: Path | None = None, options: Path | N
         )
     if reading.faults or table is None:
         raise Mb2FmuError("the recorded run cannot be used:", reading.faults)
-    return Recorded(table, moving, start, stop, said.get("step"), said.get("tolerance"))
+    return RecordedReference(table, moving, start, stop, said.get("step"), said.get("tolerance"))
 
 
-def _covers(table: Table, start: float, stop: float) -> bool:
+def _covers(table: RecordedTable, start: float, stop: float) -> bool:
     """Return whether a result covers the time from start to end: other times cannot be judged."""
     slack = 1e-6 * (stop - start)
     return table.times[0] <= start + slack and table.times[-1] >= stop - slack
 
 
-def beside(path: Path) -> Recorded | None:
+def beside(path: Path) -> RecordedReference | None:
     """Return the recorded run beside an FMU, by the names of the cross-check; None where there is none.
 
     Raises:

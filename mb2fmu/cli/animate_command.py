@@ -27,7 +27,7 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 
 if TYPE_CHECKING:
-    from mb2fmu.visualization import Drawing, Signals
+    from mb2fmu.visualization import Drawing, PlotSignals
 
 PICTURE_WIDTH = 1280
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -136,7 +136,7 @@ def animate(
         say("\n".join(f"{kind}: {path}" for kind, path in written))
 
 
-def _write_page(page: Path, drawing: Drawing, signals: Signals, plot: str | None) -> None:
+def _write_page(page: Path, drawing: Drawing, signals: PlotSignals, plot: str | None) -> None:
     """Write the page in motion; its plot has the variables of ``--plot``, or those that deserve a first look."""
     from mb2fmu import visualization
     from mb2fmu.fmu import package

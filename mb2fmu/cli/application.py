@@ -55,7 +55,7 @@ from mb2fmu.temporary_files import DISK_FULL_ERRORS, describe_disk_fault
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline import Exported
+    from mb2fmu.pipeline import ExportResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -215,7 +215,7 @@ _solver = click.option(
 
 
 def _unit_options(command: Command) -> Command:
-    """Add the model, the folder, and the options of equations and unit: :class:`mb2fmu.pipeline.UnitOptions`."""
+    """Add the model, the folder, and the options of equations and unit: :class:`mb2fmu.pipeline.ExportOptions`."""
     equations = (method_option, _constraints, _baumgarte, _independent)
     unit = (_backend, _fmi, _platforms, _compiler, _fast, _solver)
     given = (model_argument, folder_option, *equations, at_option, set_option, *unit, robot_options)
@@ -336,7 +336,7 @@ def export(
         say(f"Modelica: {path}")
 
 
-def _export_facts(exported: Exported, options: Mapping[str, Any]) -> dict[str, Any]:
+def _export_facts(exported: ExportResult, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what ``--json`` writes of an exported FMU; ``options``: how it was built."""
     derivation, interface = exported.build.derivation, exported.build.interface
     return {

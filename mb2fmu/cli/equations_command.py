@@ -122,11 +122,11 @@ def equations(
 def _show_listing(derivation: Derivation, form: Any, json_file: Path | None) -> None:
     """Prints the equations in one of the formats of text."""
     from mb2fmu import pipeline
-    from mb2fmu.report.equation_display.equation_text import Values, listing, operation_counts, section_texts
+    from mb2fmu.report.equation_display.equation_text import StartValues, listing, operation_counts, section_texts
 
     name, equations = derivation.definition.name, derivation.equations
     x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
-    text, counts = listing(equations, name, form, Values(x0, r0, p0)), operation_counts(equations)
+    text, counts = listing(equations, name, form, StartValues(x0, r0, p0)), operation_counts(equations)
     facts = {
         "model": name,
         "format": form,

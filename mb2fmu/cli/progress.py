@@ -12,7 +12,7 @@ from mb2fmu.cli.command_options import is_quiet
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from mb2fmu.pipeline.derivation.pipeline_results import Timing
+    from mb2fmu.pipeline.derivation.pipeline_results import StageTime
 
 LONG = 60.0
 """In s: who waits longer than this wants to know for what, also where progress cannot be drawn."""
@@ -63,7 +63,7 @@ class Progress:
         if self._long:
             click.echo(f"{stage}: {part} …", err=True)
 
-    def finished(self, timing: Timing) -> None:
+    def finished(self, timing: StageTime) -> None:
         """End a stage, with its time."""
         how = " (as before)" if timing.cached else ""
         text = f"{timing.stage}{how} [dim]{timing.seconds:.2f} s"

@@ -27,7 +27,7 @@ from mb2fmu.cli.robot_options import robot_options
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.simulation.fmu_simulation import AskedKind
-    from mb2fmu.pipeline.simulation.trajectories import Trajectories
+    from mb2fmu.pipeline.simulation.trajectories import SimulationTrajectories
 
 KINDS = ("cs", "me")
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -75,7 +75,7 @@ def simulate(
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
 
             refuse_for_units("an FMU")
-            result: Trajectories = simulate_unit(
+            result: SimulationTrajectories = simulate_unit(
                 source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=kind
             )
         else:
@@ -90,7 +90,9 @@ def simulate(
     _write(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
 
 
-def _write(result: Trajectories, shown: tuple[str, ...], files: dict[str, Path | None], json_file: Path | None) -> None:
+def _write(
+    result: SimulationTrajectories, shown: tuple[str, ...], files: dict[str, Path | None], json_file: Path | None
+) -> None:
     """Write the requested files, and a summary on the terminal unless JSON goes there."""
     from mb2fmu import pipeline
 
@@ -118,7 +120,7 @@ def _write(result: Trajectories, shown: tuple[str, ...], files: dict[str, Path |
             say(f"{what}: {path}")
 
 
-def _summary(result: Trajectories, shown: tuple[str, ...]) -> Iterator[str]:
+def _summary(result: SimulationTrajectories, shown: tuple[str, ...]) -> Iterator[str]:
     """Yield start, end and range of each variable."""
     names = shown or result.names
     yield f"{result.name}: {len(result.time):,} times from {result.time[0]:g} to {result.time[-1]:g} s"

@@ -20,8 +20,8 @@ from mb2fmu.cli.command_options import (
 from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.system_runs.split_run import Split
-    from mb2fmu.systems.splitting import Part, Settings, Way
+    from mb2fmu.pipeline.system_runs.split_run import SplitResult
+    from mb2fmu.systems.splitting import MechanismPart, SplittingSettings, Way
 
 _positive = click.FloatRange(min=0.0, min_open=True)
 _FITTING = "  [default: such that steps of --step or --delay follow the lightest part on it]"
@@ -87,10 +87,10 @@ def split(
       mb2fmu split pendulum.py --at P1 --at P2 --by line --stiffness 1e4 --step 5e-4
     """
     from mb2fmu.pipeline.system_runs.split_run import split as cut_into_units
-    from mb2fmu.systems.splitting import Settings
+    from mb2fmu.systems.splitting import SplittingSettings
 
     given = {name: value for name, value in numbers.items() if value is not None}
-    settings = Settings(bandwidth=bandwidth, delay=delay or step, **given)
+    settings = SplittingSettings(bandwidth=bandwidth, delay=delay or step, **given)
     with Progress() as progress:
         done = cut_into_units(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
@@ -99,7 +99,7 @@ def split(
         _tell(done, places, settings)
 
 
-def _facts(done: Split, places: tuple[str, ...]) -> dict[str, Any]:
+def _facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, Any]:
     """Return what was cut and written, for ``--json``."""
     return {
         "at": list(places),
@@ -114,25 +114,25 @@ def _facts(done: Split, places: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _states(part: Part) -> list[str]:
+def _states(part: MechanismPart) -> list[str]:
     """Return names of the states of a part."""
     d = part.definition
     return [record.name for record in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
 
 
-def _taken(part: Part) -> list[str]:
+def _taken(part: MechanismPart) -> list[str]:
     """Return names of the inputs that come from other parts."""
     inputs = {str(given.name) for given in part.definition.inputs}
     members = (member.variable for terminal in part.definition.terminals for member in terminal.members)
     return [name for name in members if name in inputs]
 
 
-def _left_out(done: Split) -> list[str]:
+def _left_out(done: SplitResult) -> list[str]:
     """Return outputs that no part has."""
     return sorted(set.intersection(*(set(part.left_out) for part in done.parts)))
 
 
-def _tell(done: Split, places: tuple[str, ...], settings: Settings) -> None:
+def _tell(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings) -> None:
     """Say what was cut and written."""
     say(f"Cut at {', '.join(places)} by {done.cut.way}")
     for part, unit in zip(done.parts, done.units, strict=True):

@@ -18,7 +18,7 @@ from mb2fmu.cli.command_options import (
 from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.system_runs.system_run import Coupled
+    from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
 
@@ -77,7 +77,7 @@ def system(
     click.get_current_context().exit(0 if done.passed else 1)
 
 
-def _tell(done: Coupled, *, asked: bool) -> None:
+def _tell(done: SystemRunResult, *, asked: bool) -> None:
     """Say what a system did; with other masters asked, also which outputs they read too early."""
     from mb2fmu.systems.exports.foreign_masters import farthest
     from mb2fmu.systems.resolved_system import stale_reads

@@ -14,7 +14,7 @@ from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.verdict_output import json_option, show_tables, show_verdict
 
 if TYPE_CHECKING:
-    from mb2fmu.validation import Settings, Tolerance
+    from mb2fmu.validation import ColumnTolerance, DataRunSettings
 
 _tables = (
     click.option(
@@ -142,16 +142,16 @@ def _refuse_files(starts: tuple[str, ...]) -> None:
         raise click.BadParameter(what, param_hint="--at")
 
 
-def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None) -> Settings:
+def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None) -> DataRunSettings:
     """Return the options of tables as one record."""
-    from mb2fmu.validation import Settings, Tolerance
+    from mb2fmu.validation import ColumnTolerance, DataRunSettings
 
-    named: dict[str, Tolerance] = {}
-    otherwise: Tolerance | None = None
+    named: dict[str, ColumnTolerance] = {}
+    otherwise: ColumnTolerance | None = None
     for text in tolerances:
         name, sign, value = text.rpartition("=")
         try:
-            tolerance = Tolerance.read(value)
+            tolerance = ColumnTolerance.read(value)
         except ValueError as error:
             raise click.BadParameter(f"{text}: write NAME=0.01, NAME=1% or 1%", param_hint="--tolerance") from error
         if sign:
@@ -160,7 +160,7 @@ def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float 
             otherwise = tolerance
     if step is not None and not step > 0.0:
         raise click.BadParameter(f"{step} is not positive", param_hint="--step")
-    return Settings(starts=_numbers(starts), tolerances=named, otherwise=otherwise, step=step)
+    return DataRunSettings(starts=_numbers(starts), tolerances=named, otherwise=otherwise, step=step)
 
 
 def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:

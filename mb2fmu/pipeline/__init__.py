@@ -29,19 +29,19 @@ from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, star
 from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
+    ExportOptions,
     FormulationOptions,
-    UnitOptions,
     build_options,
     formulation_options,
 )
 from mb2fmu.pipeline.derivation.pipeline_results import (
-    Build,
     Derivation,
-    Exported,
-    Finished,
-    Observer,
-    Timing,
-    Validated,
+    ExportResult,
+    FmuBuild,
+    RunResult,
+    StageObserver,
+    StageTime,
+    ValidationOutcome,
 )
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
@@ -56,14 +56,44 @@ from mb2fmu.pipeline.run_and_report.theory_display import graph, quantities
 from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
 from mb2fmu.pipeline.simulation.model_callable import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
-from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
+from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
 from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, sweep
 
 __all__ = [
-    "Build", "BuildOptions", "Derivation", "Exported", "Finished", "FormulationOptions", "Model", "Observer",
-    "RightHandSide", "Simulated", "SimulatedUnit", "Timing", "UnitOptions", "Validated", "animate", "build", "derive",
-    "export", "graph", "linearize", "load", "measure", "quantities", "report", "rhs", "right_hand_side", "run",
-    "sensitivities", "simulate", "source_code", "start_values", "sweep", "validate", "write",
+    "BuildOptions",
+    "Derivation",
+    "ExportOptions",
+    "ExportResult",
+    "FmuBuild",
+    "FmuSimulation",
+    "FormulationOptions",
+    "Model",
+    "ModelSimulation",
+    "RightHandSide",
+    "RunResult",
+    "StageObserver",
+    "StageTime",
+    "ValidationOutcome",
+    "animate",
+    "build",
+    "derive",
+    "export",
+    "graph",
+    "linearize",
+    "load",
+    "measure",
+    "quantities",
+    "report",
+    "rhs",
+    "right_hand_side",
+    "run",
+    "sensitivities",
+    "simulate",
+    "source_code",
+    "start_values",
+    "sweep",
+    "validate",
+    "write",
 ]  # fmt: skip
 
 
@@ -72,11 +102,11 @@ def export(
     folder: Path | str,
     *,
     arguments: Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
     documents: Mapping[str, bytes] | None = None,
     languages: Sequence[str] = (),
-    **options: Unpack[UnitOptions],
-) -> Exported:
+    **options: Unpack[ExportOptions],
+) -> ExportResult:
     """Derive, build and pack: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
 
     ``documents`` are further files, by name, for the FMU's documentation; ``languages`` source targets to be written
@@ -94,7 +124,7 @@ def export(
     with stage("pack"), publication_rules.results(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()
-    return Exported(built, results.path, stage.timings, written_sources(sources, folder))
+    return ExportResult(built, results.path, stage.timings, written_sources(sources, folder))
 
 
 def run(
@@ -102,9 +132,9 @@ def run(
     folder: Path | str,
     *,
     arguments: Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
-    **options: Unpack[UnitOptions],
-) -> Finished:
+    observer: StageObserver | None = None,
+    **options: Unpack[ExportOptions],
+) -> RunResult:
     """Do all stages: ``folder/<ModelName>.fmu`` with the report inside, and ``<ModelName>.html`` beside it.
 
     The report is made from the core FMU and packed with it afterwards; the packed one has neither times nor a date in
@@ -132,4 +162,4 @@ def run(
         with stage("pack"):
             results.pack(proved)
         results.publish_with(report_pages.beside(built, validated, command, stage.timings, results.content))
-    return Finished(Exported(built, results.path, stage.timings), validated, results.page, stage.timings)
+    return RunResult(ExportResult(built, results.path, stage.timings), validated, results.page, stage.timings)

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import figure
     from mb2fmu.report.pages.description_page import describe
-    from mb2fmu.report.pages.report_content import Provenance
-    from mb2fmu.report.pages.report_identity import Claim, claim_of
+    from mb2fmu.report.pages.report_content import ReportProvenance
+    from mb2fmu.report.pages.report_identity import ReportClaim, claim_of
     from mb2fmu.report.pages.validation_page import render
 
-__all__ = ["Claim", "Provenance", "claim_of", "describe", "figure", "render"]
+__all__ = ["ReportClaim", "ReportProvenance", "claim_of", "describe", "figure", "render"]
 
 _HOMES = {
-    "Claim": "pages.report_identity",
+    "ReportClaim": "pages.report_identity",
     "claim_of": "pages.report_identity",
-    "Provenance": "pages.report_content",
+    "ReportProvenance": "pages.report_content",
     "describe": "pages.description_page",
     "figure": "figures.validation_figure",
 }

@@ -14,7 +14,7 @@ from mb2fmu.report.sections.event_tables import events_text
 from mb2fmu.report.sections.event_tables import failures as event_failures
 from mb2fmu.report.sections.measurement_comparison import table_blocks, table_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
-from mb2fmu.validation.result import KIND_NAMES, InvariantResult, KindResult, ValidationResult, VariableResult
+from mb2fmu.validation.result import KIND_NAMES, InterfaceTypeResult, InvariantResult, ValidationResult, VariableResult
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.
 NARROW = 88
@@ -106,7 +106,7 @@ def _exercised(result: ValidationResult) -> Iterator[Text]:
         yield Text(f"not validated: {item.role} {item.name}: {item.reason}", style=_STYLES["unjudged"])
 
 
-def _other_kind(other: KindResult) -> Text:
+def _other_kind(other: InterfaceTypeResult) -> Text:
     """Return one line: the details are in the report."""
     judged: list[VariableResult | InvariantResult] = [*other.variables, *other.invariants]
     short = [item for item in judged if item.verdict != "passed"]

@@ -1,6 +1,6 @@
 """Systems: coupled FMUs, run by mb2fmu's own master, and written for other masters.
 
-Input: a ``CoupledSystem`` and the units of its components, ours or any others. Output: ``Joined`` (checked
+Input: a ``CoupledSystem`` and the units of its components, ours or any others. Output: ``WiredSystem`` (checked
 connections), ``SystemMotion`` (what the system did), files for other masters.
 
 Promises: units of measure are checked and converted; every fault of a system is told at once, with its remedy; FMUs
@@ -15,34 +15,34 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mb2fmu.systems.coupled_system import CoupledSystem
-    from mb2fmu.systems.fmu_component import Component, read_component
-    from mb2fmu.systems.resolved_system import Stepping
+    from mb2fmu.systems.fmu_component import FmuComponent, read_component
+    from mb2fmu.systems.resolved_system import SteppingSettings
     from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
-    from mb2fmu.systems.wired_system import CouplingError, Joined
+    from mb2fmu.systems.wired_system import CouplingError, WiredSystem
     from mb2fmu.systems.wiring import join
 
 __all__ = [
-    "Component",
     "CoupledSystem",
     "CouplingError",
-    "Joined",
-    "Stepping",
+    "FmuComponent",
+    "SteppingSettings",
     "SystemMotion",
     "SystemRunError",
+    "WiredSystem",
     "join",
     "read_component",
     "simulate_system",
 ]
 
 _HOMES = {
-    "Component": "fmu_component",
+    "FmuComponent": "fmu_component",
     "read_component": "fmu_component",
     "CoupledSystem": "coupled_system",
-    "Stepping": "resolved_system",
+    "SteppingSettings": "resolved_system",
     "SystemMotion": "system_simulation",
     "SystemRunError": "system_simulation",
     "simulate_system": "system_simulation",
-} | dict.fromkeys(("CouplingError", "Joined", "join"), "wiring")
+} | dict.fromkeys(("CouplingError", "WiredSystem", "join"), "wiring")
 
 
 def __getattr__(name: str) -> object:

@@ -7,15 +7,15 @@ import math
 
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
-from mb2fmu.systems.fmu_component import Component, Member, conversion
+from mb2fmu.systems.fmu_component import FmuComponent, TerminalMember, conversion
 from mb2fmu.systems.power_bonds import TerminalBond
-from mb2fmu.systems.wired_system import TerminalLink, Told
+from mb2fmu.systems.wired_system import TerminalLink, WiringDiagnostics
 
 Target = tuple[int, str]
 """(component, variable)."""
 
 
-class Connections:
+class ResolvedConnections:
     """The connections made so far.
 
     Attributes:
@@ -25,7 +25,7 @@ class Connections:
         terminal_links: Pairs of terminals.
     """
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: WiringDiagnostics) -> None:
         """Begin without connections."""
         self._told = told
         self.links: dict[Target, tuple[int, str, float, float, str]] = {}
@@ -145,7 +145,7 @@ class Connections:
         self.terminal_links.append(TerminalLink(((a, x), (b, y)), frozenset(set(self.links) - before)))
         self.bonds.append(TerminalBond(f"{names[0]} – {names[1]}", self._told.components, ((a, first), (b, second))))
 
-    def _members(self, one: tuple[int, Member], two: tuple[int, Member], what: str, where: str) -> None:
+    def _members(self, one: tuple[int, TerminalMember], two: tuple[int, TerminalMember], what: str, where: str) -> None:
         """Join two members of terminals; flows into both sides sum to zero, so one gets the sign −1."""
         (a, m), (b, n) = one, two
         roles = [self._role(a, m.variable), self._role(b, n.variable)]
@@ -171,7 +171,7 @@ class Connections:
         return each.variables[variable].causality if variable in each.variables else ""
 
 
-def _unknown(component: Component, name: str, where: str) -> Fault:
+def _unknown(component: FmuComponent, name: str, where: str) -> Fault:
     """Return the fault of an unknown variable, or of one that is no scalar of doubles."""
     for each in component.description.variables:
         if each.name == name:

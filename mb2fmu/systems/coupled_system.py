@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.systems.resolved_system import Method, Stepping
+from mb2fmu.systems.resolved_system import Method, SteppingSettings
 
 Value = float | tuple[float, str]
 """A number in the variable's own unit, or a number and its unit."""
@@ -97,12 +97,12 @@ class SystemExperiment:
 
     stop: float = 10.0
     tolerance: float = 1e-9
-    stepping: Stepping = field(default_factory=lambda: Stepping(step=0.01))
+    stepping: SteppingSettings = field(default_factory=lambda: SteppingSettings(step=0.01))
     bound: float | None = None
 
 
 class SteppingOptions(TypedDict, total=False):
-    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.resolved_system.Stepping`."""
+    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.resolved_system.SteppingSettings`."""
 
     method: Method
     order: int
@@ -244,10 +244,13 @@ class CoupledSystem:
             step: Communication step in s.
             tolerance: Relative, of the components' own solvers.
             bound: Largest error against the monolith that is accepted, of each variable's own size.
-            stepping: As the attributes of :class:`~mb2fmu.systems.resolved_system.Stepping`.
+            stepping: As the attributes of :class:`~mb2fmu.systems.resolved_system.SteppingSettings`.
         """
         self.run = SystemExperiment(
-            stop=float(stop), tolerance=float(tolerance), bound=bound, stepping=Stepping(step=float(step), **stepping)
+            stop=float(stop),
+            tolerance=float(tolerance),
+            bound=bound,
+            stepping=SteppingSettings(step=float(step), **stepping),
         )
 
     def source_of(self, name: str) -> Any:

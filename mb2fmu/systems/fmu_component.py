@@ -10,11 +10,11 @@ from types import MappingProxyType
 from lxml import etree
 
 from mb2fmu.audit.description.description_import import read_description as read_fully
-from mb2fmu.audit.description.description_records import Description, Variable, number
+from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable, number
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
-from mb2fmu.systems.master.fmu_slaves import Abilities
+from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities
 from mb2fmu.units import BASE_UNITS
 from mb2fmu.validation.runs.fmu_description import TROUBLES
 from mb2fmu.validation.runs.fmu_description import read_description as read_for_driving
@@ -57,7 +57,7 @@ def conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tu
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TerminalMember:
     """One variable of a terminal; ``kind`` is ``signal``, ``inflow`` or ``outflow``."""
 
     name: str
@@ -66,7 +66,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Component:
+class FmuComponent:
     """One FMU of a system.
 
     Attributes:
@@ -87,11 +87,11 @@ class Component:
     path: Path
     content: bytes
     tree: FileTree
-    description: Description
-    variables: Mapping[str, Variable]
+    description: DescribedModel
+    variables: Mapping[str, DescribedVariable]
     units: Mapping[str, UnitOfMeasure]
-    terminals: Mapping[str, tuple[Member, ...]]
-    abilities: Abilities
+    terminals: Mapping[str, tuple[TerminalMember, ...]]
+    abilities: SlaveCapabilities
     identifier: str
     troubles: tuple[str, ...]
 
@@ -122,7 +122,7 @@ class Component:
         return frozenset(self.inputs)
 
 
-def read_component(name: str, path: Path) -> Component:
+def read_component(name: str, path: Path) -> FmuComponent:
     """Read an FMU that is to be a component.
 
     Args:
@@ -145,7 +145,7 @@ def read_component(name: str, path: Path) -> Component:
         raise ValidationError(f"{name} cannot be a component:", [fault])
     variables = {each.name: each for each in description.variables if each.type in {"Real", "Float64"}}
     scalars = {key: each for key, each in variables.items() if not each.dimensions and each.reference is not None}
-    return Component(
+    return FmuComponent(
         name,
         path,
         content,
@@ -169,20 +169,20 @@ def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
     return UnitOfMeasure(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
 
 
-def _abilities(description: Description) -> Abilities:
+def _abilities(description: DescribedModel) -> SlaveCapabilities:
     """Return what an FMU can do in Co-Simulation, by its flags; FMI 2 has no events and no early return."""
 
     def flag(name: str) -> bool:
         return description.flag("CoSimulation", name)
 
     if description.version == 2:
-        return Abilities(
+        return SlaveCapabilities(
             lines=flag("canInterpolateInputs"),
             back=flag("canGetAndSetFMUstate"),
             any_step=flag("canHandleVariableCommunicationStepSize"),
             directional=flag("providesDirectionalDerivative"),
         )
-    return Abilities(
+    return SlaveCapabilities(
         updates=flag("providesIntermediateUpdate"),
         back=flag("canGetAndSetFMUState"),
         any_step=flag("canHandleVariableCommunicationStepSize"),
@@ -192,7 +192,7 @@ def _abilities(description: Description) -> Abilities:
     )
 
 
-def _terminals(tree: FileTree) -> Mapping[str, tuple[Member, ...]]:
+def _terminals(tree: FileTree) -> Mapping[str, tuple[TerminalMember, ...]]:
     """Return the members of each terminal, by its name; none if the file is missing or malformed."""
     if TERMINALS not in tree:
         return MappingProxyType({})
@@ -203,7 +203,7 @@ def _terminals(tree: FileTree) -> Mapping[str, tuple[Member, ...]]:
     found = {}
     for terminal in root.iterfind("Terminals/Terminal"):
         found[str(terminal.get("name"))] = tuple(
-            Member(str(each.get("memberName", each.get("variableName"))), str(each.get("variableName")),
+            TerminalMember(str(each.get("memberName", each.get("variableName"))), str(each.get("variableName")),
                    str(each.get("variableKind", "signal")))
             for each in terminal.iterfind("TerminalMemberVariable")
         )  # fmt: skip

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredBond
-from mb2fmu.systems.fmu_component import Component, Member
-from mb2fmu.systems.resolved_system import Bond, BondSide, Signal
-from mb2fmu.systems.wired_system import Told
+from mb2fmu.systems.fmu_component import FmuComponent, TerminalMember
+from mb2fmu.systems.resolved_system import BondSide, BondVariable, PowerBond
+from mb2fmu.systems.wired_system import WiringDiagnostics
 
 Ports = Mapping[tuple[int, str], int]
 """(component, variable) → index of the port."""
@@ -19,11 +19,11 @@ Ports = Mapping[tuple[int, str], int]
 class DeclaredBonds:
     """Bonds that a system declares, once ports are numbered."""
 
-    def __init__(self, told: Told, ins: Ports, outs: Ports) -> None:
+    def __init__(self, told: WiringDiagnostics, ins: Ports, outs: Ports) -> None:
         """Begin with the system that is checked."""
         self._told, self._ins, self._outs = told, ins, outs
 
-    def bond(self, declared: DeclaredBond) -> Bond | None:
+    def bond(self, declared: DeclaredBond) -> PowerBond | None:
         """Return a bond that the system declares; None, with a fault, if a side is no effort * flow."""
         sides = []
         for text in declared.sides:
@@ -37,9 +37,9 @@ class DeclaredBonds:
                 return None
             (component, effort), (_, flow) = [each for each in signals if each is not None]
             sides.append(BondSide(component, effort, flow, -1.0 if match[1] else 1.0))
-        return Bond(declared.name, tuple(sides))
+        return PowerBond(declared.name, tuple(sides))
 
-    def _signal(self, text: str) -> tuple[int, Signal] | None:
+    def _signal(self, text: str) -> tuple[int, BondVariable] | None:
         """Return component and signal of a connected variable, or of der(variable); None if it is not connected."""
         match = re.fullmatch(r"der\((.+)\)", text)
         inner = match[1] if match else text
@@ -52,9 +52,9 @@ class DeclaredBonds:
         )
         factor = unit.factor if unit else 1.0
         if (component, variable) in self._ins:
-            return component, Signal("input", self._ins[component, variable], factor, bool(match))
+            return component, BondVariable("input", self._ins[component, variable], factor, bool(match))
         if (component, variable) in self._outs:
-            return component, Signal("output", self._outs[component, variable], factor, bool(match))
+            return component, BondVariable("output", self._outs[component, variable], factor, bool(match))
         return None
 
 
@@ -63,10 +63,10 @@ class TerminalBond:
     """The bond of two connected terminals, once ports are numbered."""
 
     name: str
-    components: tuple[Component, ...]
-    sides: tuple[tuple[int, Mapping[str, Member]], ...]
+    components: tuple[FmuComponent, ...]
+    sides: tuple[tuple[int, Mapping[str, TerminalMember]], ...]
 
-    def __call__(self, ins: Ports, outs: Ports) -> Iterator[Bond]:
+    def __call__(self, ins: Ports, outs: Ports) -> Iterator[PowerBond]:
         """Yield the bond, if both sides have a flow and a motion."""
         made = []
         for component, members in self.sides:
@@ -74,21 +74,21 @@ class TerminalBond:
             if side is None:
                 return
             made.append(side)
-        yield Bond(self.name, tuple(made))
+        yield PowerBond(self.name, tuple(made))
 
     def _side(
-        self, k: int, members: Mapping[str, Member], ins: Ports,
+        self, k: int, members: Mapping[str, TerminalMember], ins: Ports,
         outs: Ports,
     ) -> BondSide | None:  # fmt: skip
         """Return effort and flow of one side: its one flow member and a rate; None if it has not both."""
 
-        def signal(variable: str, *, rate: bool) -> Signal | None:
+        def signal(variable: str, *, rate: bool) -> BondVariable | None:
             """Return a variable of component ``k`` as an input or output of the master; None if it is neither."""
             unit = self.components[k].unit(variable) if variable in self.components[k].variables else None
             factor = unit.factor if unit else 1.0
             if (k, variable) in ins:
-                return Signal("input", ins[k, variable], factor, rate)
-            return Signal("output", outs[k, variable], factor, rate) if (k, variable) in outs else None
+                return BondVariable("input", ins[k, variable], factor, rate)
+            return BondVariable("output", outs[k, variable], factor, rate) if (k, variable) in outs else None
 
         flows = [each for each in members.values() if each.kind != "signal"]
         rates = [members[each] for each in ("v", "w") if each in members]

@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Deviation:
+class VariableDeviation:
     """Error of one variable of a system against the whole model.
 
     Attributes:
@@ -49,7 +49,9 @@ class Deviation:
         return self.error / self.scale if self.scale else self.error
 
 
-def deviations(motion: SystemMotion, same: Mapping[str, str], truth: Mapping[str, Floats]) -> tuple[Deviation, ...]:
+def deviations(
+    motion: SystemMotion, same: Mapping[str, str], truth: Mapping[str, Floats]
+) -> tuple[VariableDeviation, ...]:
     """Return the errors of a system.
 
     Args:
@@ -59,5 +61,6 @@ def deviations(motion: SystemMotion, same: Mapping[str, str], truth: Mapping[str
     """
     units = dict(zip(motion.names, motion.units, strict=True))
     return tuple(
-        Deviation(name, whole, units[name], motion.time, motion[name], truth[whole]) for name, whole in same.items()
+        VariableDeviation(name, whole, units[name], motion.time, motion[name], truth[whole])
+        for name, whole in same.items()
     )

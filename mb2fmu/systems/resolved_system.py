@@ -10,7 +10,7 @@ ORDERS = (0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class ComponentPort:
     """One connected or recorded variable of a component.
 
     Attributes:
@@ -27,7 +27,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PortLink:
     """inputs[target] = factor * outputs[source] + offset, ``delay`` ago; indices into the coupling's ports.
 
     Attributes:
@@ -48,7 +48,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class BondVariable:
     """A variable of a bond: an input's course or an output, in SI units after ``factor``.
 
     Attributes:
@@ -69,13 +69,13 @@ class BondSide:
     """Power into one component = sign * effort * flow, in W."""
 
     component: int
-    effort: Signal
-    flow: Signal
+    effort: BondVariable
+    flow: BondVariable
     sign: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bond:
+class PowerBond:
     """A connection over which power flows: the sum over all sides is zero if the coupling is exact."""
 
     name: str
@@ -83,7 +83,7 @@ class Bond:
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class SystemWiring:
     """Ports, links and feedthrough of a system: all data of its numerics.
 
     Attributes:
@@ -99,11 +99,11 @@ class Wiring:
     """
 
     components: tuple[str, ...]
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    links: tuple[Link, ...]
+    inputs: tuple[ComponentPort, ...]
+    outputs: tuple[ComponentPort, ...]
+    links: tuple[PortLink, ...]
     feedthrough: frozenset[tuple[int, int]] = frozenset()
-    bonds: tuple[Bond, ...] = ()
+    bonds: tuple[PowerBond, ...] = ()
 
     def __post_init__(self) -> None:
         targets = [link.target for link in self.links]
@@ -131,7 +131,7 @@ class Wiring:
         return tuple(k for k, port in enumerate(self.outputs) if port.component == component)
 
 
-def read_at_once(wiring: Wiring, output: int) -> tuple[str, ...]:
+def read_at_once(wiring: SystemWiring, output: int) -> tuple[str, ...]:
     """Return connected inputs on which a connected output depends at the same instant, as ``component.variable``.
 
     A master that passes the output on before it sets them passes an old value on.
@@ -140,12 +140,12 @@ def read_at_once(wiring: Wiring, output: int) -> tuple[str, ...]:
     return tuple(wiring.input_name(i) for i, j in sorted(wiring.feedthrough) if j == output and i in fed)
 
 
-def converted_inputs(wiring: Wiring) -> tuple[str, ...]:
+def converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
     """Return the inputs whose links have a factor or an offset, as ``component.variable``."""
     return tuple(wiring.input_name(k.target) for k in wiring.links if (k.factor, k.offset) != (1.0, 0.0))
 
 
-def stale_reads(wiring: Wiring) -> dict[int, str]:
+def stale_reads(wiring: SystemWiring) -> dict[int, str]:
     """Return source of a link → the error of a master that reads outputs before their inputs are updated."""
     found = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):
@@ -158,7 +158,7 @@ def stale_reads(wiring: Wiring) -> dict[int, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stepping:
+class SteppingSettings:
     """Settings of the stepping.
 
     Attributes:

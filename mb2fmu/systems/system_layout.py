@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mb2fmu.systems.master.evaluation_order import components_of
-from mb2fmu.systems.resolved_system import Wiring
+from mb2fmu.systems.resolved_system import SystemWiring
 
 LEAST_WIDTH, ROW, HEAD, GAP = 190.0, 19.0, 30.0, 130.0
 MARGIN = 40.0
@@ -20,7 +20,7 @@ MOST_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class ComponentBox:
     """One component in the picture, y downward.
 
     Attributes:
@@ -48,7 +48,7 @@ class Box:
         return self.top + HEAD + ROW * (self.outputs.index(index) + 0.5)
 
 
-def boxes(wiring: Wiring) -> tuple[Box, ...]:
+def boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
     """Return the places of all components."""
     count = range(len(wiring.components))
     feeds: dict[int, set[int]] = {k: set() for k in count}
@@ -72,11 +72,11 @@ def boxes(wiring: Wiring) -> tuple[Box, ...]:
         top = heights.get(column[k], MARGIN)
         bottom = top + HEAD + ROW * max(len(inputs), len(outputs), 1) + 8.0
         heights[column[k]] = bottom + MARGIN
-        found[k] = Box(left, top, left + _width(wiring, inputs, outputs), bottom, inputs, outputs)
+        found[k] = ComponentBox(left, top, left + _width(wiring, inputs, outputs), bottom, inputs, outputs)
     return tuple(found[k] for k in count)
 
 
-def _drawn_outputs(wiring: Wiring, component: int) -> tuple[int, ...]:
+def _drawn_outputs(wiring: SystemWiring, component: int) -> tuple[int, ...]:
     """Return the outputs drawn at a component: connected ones first, then others as far as there is room."""
     every = wiring.outputs_of(component)
     used = tuple(dict.fromkeys(link.source for link in wiring.links if link.source in every))
@@ -84,7 +84,7 @@ def _drawn_outputs(wiring: Wiring, component: int) -> tuple[int, ...]:
     return (*used, *others[: max(0, MOST_SHOWN - len(used))])
 
 
-def _width(wiring: Wiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
+def _width(wiring: SystemWiring, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
     """Return a width at which no input's name meets an output's in any row."""
     sides = ([wiring.inputs[i] for i in inputs], [wiring.outputs[j] for j in outputs])
     letters = sum(max((len(f"{port.name} {port.unit}") for port in ports), default=0) for ports in sides)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from markupsafe import escape
 
-from mb2fmu.systems.resolved_system import Wiring
-from mb2fmu.systems.system_layout import MARGIN, Box, boxes
+from mb2fmu.systems.resolved_system import SystemWiring
+from mb2fmu.systems.system_layout import MARGIN, ComponentBox, boxes
 
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#f5f7fa;stroke-width:3px}"
@@ -26,7 +26,7 @@ _LETTER = 6.5
 """Width of a letter of a factor."""
 
 
-def system_picture(wiring: Wiring, title: str) -> str:
+def system_picture(wiring: SystemWiring, title: str) -> str:
     """Return the picture as an SVG document.
 
     Args:
@@ -63,7 +63,7 @@ def system_picture(wiring: Wiring, title: str) -> str:
     return "".join([head, *parts, "</svg>\n"])
 
 
-def _is_backward(wiring: Wiring, places: tuple[Box, ...], source: int, target: int) -> bool:
+def _is_backward(wiring: SystemWiring, places: tuple[ComponentBox, ...], source: int, target: int) -> bool:
     """Return whether a connection runs from right to left."""
     return places[wiring.inputs[target].component].left <= places[wiring.outputs[source].component].left
 
@@ -80,7 +80,7 @@ def _around(start: tuple[float, float], end: tuple[float, float], low: float, la
     return f'<path class="wire" d="{way}" marker-end="url(#tip)"/>'
 
 
-def _box(wiring: Wiring, k: int, box: Box) -> Iterator[str]:
+def _box(wiring: SystemWiring, k: int, box: ComponentBox) -> Iterator[str]:
     """Yield the SVG of a component: frame, name, pins with units, and lines where inputs pass straight through."""
     yield (
         f'<rect class="box" x="{box.left:.1f}" y="{box.top:.1f}" width="{box.right - box.left:.1f}" '

@@ -10,20 +10,20 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mb2fmu.report.figures.svg_chart import Chart, Line, LineStyle, Panel, draw
+from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw
 from mb2fmu.report.pages.page_template import environment, source
-from mb2fmu.systems.exports.foreign_masters import Answer
-from mb2fmu.systems.reference_comparison import Deviation
+from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
+from mb2fmu.systems.reference_comparison import VariableDeviation
 from mb2fmu.systems.system_picture import system_picture
 from mb2fmu.systems.system_simulation import SystemMotion
-from mb2fmu.systems.wired_system import Joined
+from mb2fmu.systems.wired_system import WiredSystem
 
 _STYLES: tuple[LineStyle, ...] = ("first", "second", "third", "fourth", "fifth")
 _MOST_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class VerdictTile:
     """One number of the verdict."""
 
     title: str
@@ -32,7 +32,12 @@ class Tile:
     bad: bool = False
 
 
-def system_page(joined: Joined, motion: SystemMotion, truth: Sequence[Deviation], answers: Sequence[Answer]) -> bytes:
+def system_page(
+    joined: WiredSystem,
+    motion: SystemMotion,
+    truth: Sequence[VariableDeviation],
+    answers: Sequence[ForeignMasterResult],
+) -> bytes:
     """Return one self-contained HTML document.
 
     Args:
@@ -78,7 +83,7 @@ def _number(value: float) -> str:
     return f"{value:.9g}"
 
 
-def _headline(truth: Sequence[Deviation], bound: float | None) -> str:
+def _headline(truth: Sequence[VariableDeviation], bound: float | None) -> str:
     """Return the first sentence of the report: the largest error, or that there is nothing to compare with."""
     if not truth:
         return "The system was run; no whole model is given to hold it against."
@@ -87,23 +92,27 @@ def _headline(truth: Sequence[Deviation], bound: float | None) -> str:
     return f"{said}." if bound is None else f"{said}; the bound is {bound:.1e}."
 
 
-def _tiles(motion: SystemMotion, truth: Sequence[Deviation], bound: float | None) -> Iterator[Tile]:
+def _tiles(motion: SystemMotion, truth: Sequence[VariableDeviation], bound: float | None) -> Iterator[VerdictTile]:
     """Yield the figures at the top: error, steps, unsettled steps, stability, energy defect."""
     tally = motion.tally
     if truth:
         worst = max(each.relative for each in truth)
-        yield Tile("Largest error", f"{worst:.2e}", "of a variable's own size", bound is not None and worst > bound)
+        yield VerdictTile(
+            "Largest error", f"{worst:.2e}", "of a variable's own size", bound is not None and worst > bound
+        )
     passes = tally["all_passes"] / max(tally["steps"], 1)
-    yield Tile("Steps", str(tally["steps"]), f"{passes:.2f} passes each, {tally['rejected']} made again")
+    yield VerdictTile("Steps", str(tally["steps"]), f"{passes:.2f} passes each, {tally['rejected']} made again")
     if tally["unsettled"]:
         note = f"up to {tally['largest_change']:.1e} of the inputs' size"
-        yield Tile("Not settled", str(tally["unsettled"]), f"steps whose inputs still changed by {note}", bad=True)
+        yield VerdictTile(
+            "Not settled", str(tally["unsettled"]), f"steps whose inputs still changed by {note}", bad=True
+        )
     if tally["forecast"]:
         foretold = tally["forecast"]
         note = f"errors' growth over the experiment is foretold as a factor {_factor(foretold['growth'])}"
-        yield Tile("Stability", "unstable" if foretold["growth"] > math.log(1e3) else "stable", note)
+        yield VerdictTile("Stability", "unstable" if foretold["growth"] > math.log(1e3) else "stable", note)
     if motion.bonds:
-        yield Tile("Energy defect", f"{np.max(np.abs(motion.defects)):.2e} J", "the largest of all bonds")
+        yield VerdictTile("Energy defect", f"{np.max(np.abs(motion.defects)):.2e} J", "the largest of all bonds")
 
 
 def _factor(growth: float) -> str:
@@ -111,7 +120,7 @@ def _factor(growth: float) -> str:
     return f"{math.exp(growth):.4g}" if abs(growth) < 700.0 else f"e^{growth:.3g}"
 
 
-def _links(joined: Joined) -> Iterator[tuple[str, str, str, bool]]:
+def _links(joined: WiredSystem) -> Iterator[tuple[str, str, str, bool]]:
     """Yield source, target, conversion, and direct feedthrough of each link."""
     wiring = joined.wiring
     through = {j for _, j in wiring.feedthrough}
@@ -123,7 +132,7 @@ def _links(joined: Joined) -> Iterator[tuple[str, str, str, bool]]:
         yield wiring.output_name(link.source), wiring.input_name(link.target), way, link.source in through
 
 
-def _stepping(joined: Joined, motion: SystemMotion) -> Iterator[tuple[str, str]]:
+def _stepping(joined: WiredSystem, motion: SystemMotion) -> Iterator[tuple[str, str]]:
     """Yield how the system was stepped, as rows of name and value."""
     stepping, run = joined.system.run.stepping, joined.system.run
     orders = ("held", "lines", "parabolas")
@@ -147,25 +156,33 @@ def _stepping(joined: Joined, motion: SystemMotion) -> Iterator[tuple[str, str]]
     yield "Time", f"0 to {run.stop:g} s"
 
 
-def _charts(motion: SystemMotion, truth: Sequence[Deviation]) -> Iterator[tuple[str, Markup, list[tuple[str, str]]]]:
+def _charts(
+    motion: SystemMotion, truth: Sequence[VariableDeviation]
+) -> Iterator[tuple[str, Markup, list[tuple[str, str]]]]:
     """Yield title, picture, legend of each chart."""
     for k, each in enumerate(truth):
-        error = Line("error", "error", each.time, np.abs(each.found - each.truth))
-        lines = (Line("whole", "reference", each.time, each.truth), Line("system", "fmu", each.time, each.found))
-        panels = (Panel(each.name, each.unit or "1", lines), Panel("error", each.unit or "1", (error,), "log"))
+        error = ChartLine("error", "error", each.time, np.abs(each.found - each.truth))
+        lines = (
+            ChartLine("whole", "reference", each.time, each.truth),
+            ChartLine("system", "fmu", each.time, each.found),
+        )
+        panels = (
+            ChartPanel(each.name, each.unit or "1", lines),
+            ChartPanel("error", each.unit or "1", (error,), "log"),
+        )
         chart = Chart(f"variable-{k}", f"{each.name} of the system over {each.whole} of the whole", panels)
         yield each.name, draw(chart), list(chart.legend)
     if not truth:
         for k, name in enumerate(motion.names[:_MOST_LINES]):
-            panel = Panel(name, motion.units[k] or "1", (Line(name, "fmu", motion.time, motion[name]),))
+            panel = ChartPanel(name, motion.units[k] or "1", (ChartLine(name, "fmu", motion.time, motion[name]),))
             chart = Chart(f"variable-{k}", name, (panel,))
             yield name, draw(chart), list(chart.legend)
     shown = motion.bonds[:_MOST_LINES]
     if shown:
         defects = tuple(
-            Line(name, _STYLES[k], motion.time, np.abs(motion.defects[:, k])) for k, name in enumerate(shown)
+            ChartLine(name, _STYLES[k], motion.time, np.abs(motion.defects[:, k])) for k, name in enumerate(shown)
         )
-        chart = Chart("bonds", "energy defects of the bonds", (Panel("energy defect", "J", defects, "log"),))
+        chart = Chart("bonds", "energy defects of the bonds", (ChartPanel("energy defect", "J", defects, "log"),))
         yield "Energy defects", draw(chart), list(chart.legend)
 
 

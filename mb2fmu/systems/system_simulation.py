@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.systems.fmu_component import Component
-from mb2fmu.systems.master.master_process import SystemRequest, UnitRequest
-from mb2fmu.systems.wired_system import CouplingError, Joined
+from mb2fmu.systems.fmu_component import FmuComponent
+from mb2fmu.systems.master.master_process import ComponentRequest, SystemRequest
+from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.temporary_files import make_work_folder
 
 Floats = npt.NDArray[np.float64]
@@ -75,7 +75,9 @@ class SystemRunError(ToolError):
         self.motion = motion
 
 
-def simulate_system(joined: Joined, progress: Progress | None = None, time_limit: float = TIME_LIMIT) -> SystemMotion:
+def simulate_system(
+    joined: WiredSystem, progress: Progress | None = None, time_limit: float = TIME_LIMIT
+) -> SystemMotion:
     """Run a system to its end.
 
     Args:
@@ -104,7 +106,7 @@ def simulate_system(joined: Joined, progress: Progress | None = None, time_limit
     return motion
 
 
-def _request(joined: Joined, folder: Path) -> SystemRequest:
+def _request(joined: WiredSystem, folder: Path) -> SystemRequest:
     """Unpack the FMUs into a folder and return what the master's process needs of them."""
     units = []
     for component, values in zip(joined.components, joined.values, strict=True):
@@ -123,14 +125,14 @@ def _request(joined: Joined, folder: Path) -> SystemRequest:
             "troubles": component.troubles,
         }
         units.append(
-            UnitRequest(component.description.version, request, component.abilities,
+            ComponentRequest(component.description.version, request, component.abilities,
                         (references, tuple(values.values())), _states(component))
         )  # fmt: skip
     run = joined.system.run
     return SystemRequest(str(folder), joined.wiring, run.stepping, run.stop, run.tolerance, tuple(units))
 
 
-def _states(component: Component) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _states(component: FmuComponent) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the value references of states and of their derivatives; both empty where they do not match."""
     rates = [each.variable for each in component.description.listed("Derivatives") if each.variable]
     states = component.description.states
@@ -139,7 +141,7 @@ def _states(component: Component) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(each.reference or 0 for each in states), tuple(each.reference or 0 for each in rates)
 
 
-def _watched(joined: Joined, folder: Path, progress: Progress | None, limit: float) -> tuple[int, str]:
+def _watched(joined: WiredSystem, folder: Path, progress: Progress | None, limit: float) -> tuple[int, str]:
     """Run the process and report its progress; return its exit code and last messages."""
     command = [sys.executable, "-P", "-m", "mb2fmu.systems.master.master_process", str(folder / "request.pickle")]
     row = 8 * _width(joined)
@@ -166,12 +168,12 @@ def _watched(joined: Joined, folder: Path, progress: Progress | None, limit: flo
         return process.returncode, said.read()
 
 
-def _width(joined: Joined) -> int:
+def _width(joined: WiredSystem) -> int:
     """Return the numbers in a recorded row: time, outputs, defect and exchanged energy of each bond."""
     return 1 + len(joined.wiring.outputs) + 2 * len(joined.wiring.bonds)
 
 
-def _motion(joined: Joined, folder: Path, outcome: Mapping[str, Any]) -> SystemMotion:
+def _motion(joined: WiredSystem, folder: Path, outcome: Mapping[str, Any]) -> SystemMotion:
     """Read the master's records, also of a run that ended early; an incomplete row is dropped."""
     wiring, width = joined.wiring, _width(joined)
     rows = folder / "rows.f64"
@@ -201,7 +203,7 @@ def _last_good(motion: SystemMotion) -> str:
     return f"the last good point is t = {motion.time[-1]:.9g} s, point {last}; results up to there are kept"
 
 
-def _failed(joined: Joined, failure: Mapping[str, Any], motion: SystemMotion) -> SystemRunError:
+def _failed(joined: WiredSystem, failure: Mapping[str, Any], motion: SystemMotion) -> SystemRunError:
     """Return the error of a component that refused or ended the run, with its last messages."""
     who = failure["component"] or joined.system.name
     said = [Fault(line, "log") for line in motion.log[-_SHOWN:]]
@@ -210,7 +212,7 @@ def _failed(joined: Joined, failure: Mapping[str, Any], motion: SystemMotion) ->
     return SystemRunError(f"{who} failed while {joined.system.name} ran:", [Fault(what, who, remedy), *said], motion)
 
 
-def _crashed(joined: Joined, folder: Path, code: int, said: str, motion: SystemMotion) -> SystemRunError:
+def _crashed(joined: WiredSystem, folder: Path, code: int, said: str, motion: SystemMotion) -> SystemRunError:
     """Return the error of a process that died, with the component that was being called."""
     at = folder / "at.i64"
     number = int(np.frombuffer(at.read_bytes(), dtype=np.int64)[0]) if at.is_file() else 0
@@ -222,7 +224,7 @@ def _crashed(joined: Joined, folder: Path, code: int, said: str, motion: SystemM
     return SystemRunError(f"{who} crashed while {joined.system.name} ran:", [fault, *lines], motion)
 
 
-def _unstable(joined: Joined, foretold: Mapping[str, Any]) -> CouplingError:
+def _unstable(joined: WiredSystem, foretold: Mapping[str, Any]) -> CouplingError:
     """Return the error of a coupling that is forecast to diverge, with what would make it stable."""
     stepping = joined.system.run.stepping
     remedies = []

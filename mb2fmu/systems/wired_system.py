@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from mb2fmu.errors import Fault, Mb2FmuError
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.fmu_component import Component
-from mb2fmu.systems.resolved_system import Wiring
+from mb2fmu.systems.fmu_component import FmuComponent
+from mb2fmu.systems.resolved_system import SystemWiring
 
 
 class CouplingError(Mb2FmuError):
@@ -17,7 +17,7 @@ class CouplingError(Mb2FmuError):
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedParameter:
     """A variable that follows a parameter of the system: value = factor * parameter + offset, each in its own unit.
 
     Attributes:
@@ -49,7 +49,7 @@ class TerminalLink:
 
 
 @dataclass(frozen=True)
-class Joined:
+class WiredSystem:
     """A system whose connections were checked.
 
     Attributes:
@@ -63,15 +63,15 @@ class Joined:
     """
 
     system: CoupledSystem
-    components: tuple[Component, ...]
-    wiring: Wiring
+    components: tuple[FmuComponent, ...]
+    wiring: SystemWiring
     values: tuple[Mapping[str, float], ...]
     notes: tuple[str, ...]
-    mapped: tuple[Mapped, ...] = ()
+    mapped: tuple[MappedParameter, ...] = ()
     terminals: tuple[TerminalLink, ...] = ()
 
 
-class Told:
+class WiringDiagnostics:
     """A system during its checks: components by name, and the faults and notes so far.
 
     Attributes:
@@ -82,7 +82,7 @@ class Told:
         notes: What a user should know, though nothing is wrong.
     """
 
-    def __init__(self, system: CoupledSystem, components: Iterable[Component], faults: Iterable[Fault]) -> None:
+    def __init__(self, system: CoupledSystem, components: Iterable[FmuComponent], faults: Iterable[Fault]) -> None:
         """Begin with the faults that need no unit."""
         self.system, self.components = system, tuple(components)
         self.place = {each.name: k for k, each in enumerate(self.components)}

@@ -10,20 +10,20 @@ from numbers import Integral, Real
 from typing import get_args
 
 from mb2fmu.errors import Fault
-from mb2fmu.systems.connection_resolution import Connections
+from mb2fmu.systems.connection_resolution import ResolvedConnections
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.fmu_component import Component, UnitOfMeasure, conversion
+from mb2fmu.systems.fmu_component import FmuComponent, UnitOfMeasure, conversion
 from mb2fmu.systems.master.evaluation_order import levels, loop_text, sequence
 from mb2fmu.systems.power_bonds import DeclaredBonds
-from mb2fmu.systems.resolved_system import ORDERS, Link, Method, Port, Wiring
-from mb2fmu.systems.wired_system import CouplingError, Joined, Mapped, Told
+from mb2fmu.systems.resolved_system import ORDERS, ComponentPort, Method, PortLink, SystemWiring
+from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSystem, WiringDiagnostics
 from mb2fmu.units import parse_unit
 
 _WORDS = {"method": get_args(Method), "loops": ("refuse", "solve"), "unstable": ("refuse", "run")}
 """Options of the stepping that are words, and what they can be."""
 
 
-def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
+def join(system: CoupledSystem, components: Sequence[FmuComponent]) -> WiredSystem:
     """Resolve a system.
 
     Args:
@@ -33,11 +33,11 @@ def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
     Raises:
         CouplingError: With everything that is wrong.
     """
-    told = Told(system, components, name_faults(system))
-    connections = Connections(told)
+    told = WiringDiagnostics(system, components, name_faults(system))
+    connections = ResolvedConnections(told)
     for connection in system.connections:
         connections.connect(connection)
-    given = DeclaredValues(told)
+    given = DeclaredParameterValues(told)
     values = tuple(given.of(k) for k in range(len(told.components)))
     mapped = tuple(given.mapped(values))
     wiring = _wiring(told, connections, values)
@@ -53,7 +53,9 @@ def join(system: CoupledSystem, components: Sequence[Component]) -> Joined:
     if told.faults:
         raise CouplingError(f"{system.name} cannot be coupled:", told.faults)
     wiring = replace(wiring, bonds=tuple(bonds))
-    return Joined(system, told.components, wiring, values, tuple(told.notes), mapped, tuple(connections.terminal_links))
+    return WiredSystem(
+        system, told.components, wiring, values, tuple(told.notes), mapped, tuple(connections.terminal_links)
+    )
 
 
 def name_faults(system: CoupledSystem) -> Iterator[Fault]:
@@ -91,7 +93,9 @@ def _number_faults(system: CoupledSystem) -> Iterator[Fault]:
             yield Fault(f"{name} is {count!r}", system.where, "give 1 or more")
 
 
-def _wiring(told: Told, connections: Connections, values: Sequence[Mapping[str, float]]) -> Wiring:
+def _wiring(
+    told: WiringDiagnostics, connections: ResolvedConnections, values: Sequence[Mapping[str, float]]
+) -> SystemWiring:
     """Return ports and links, without bonds."""
     inputs = [_port(told, k, v) for k, each in enumerate(told.components) for v in each.inputs
               if (k, v) in connections.links]  # fmt: skip
@@ -99,7 +103,7 @@ def _wiring(told: Told, connections: Connections, values: Sequence[Mapping[str, 
     ins = {(p.component, p.name): i for i, p in enumerate(inputs)}
     outs = {(p.component, p.name): i for i, p in enumerate(outputs)}
     links = tuple(
-        Link(outs[k, v], ins[to], factor, offset, connections.delays[to], _start_of_input(told, to, values))
+        PortLink(outs[k, v], ins[to], factor, offset, connections.delays[to], _start_of_input(told, to, values))
         for to, (k, v, factor, offset, _) in connections.links.items()
     )
     through = frozenset(
@@ -109,24 +113,24 @@ def _wiring(told: Told, connections: Connections, values: Sequence[Mapping[str, 
         for i in each.feedthrough(o)
         if (k, i) in ins
     )
-    return Wiring(tuple(each.name for each in told.components), tuple(inputs), tuple(outputs), links, through)
+    return SystemWiring(tuple(each.name for each in told.components), tuple(inputs), tuple(outputs), links, through)
 
 
-def _port(told: Told, component: int, variable: str) -> Port:
+def _port(told: WiringDiagnostics, component: int, variable: str) -> ComponentPort:
     """Return the port of a component's variable, with its value reference and unit of measure."""
     each = told.components[component]
     unit = each.unit(variable)
-    return Port(component, variable, each.variables[variable].reference or 0, unit.name if unit else "")
+    return ComponentPort(component, variable, each.variables[variable].reference or 0, unit.name if unit else "")
 
 
-def _start_of_input(told: Told, target: tuple[int, str], values: Sequence[Mapping[str, float]]) -> float:
+def _start_of_input(told: WiringDiagnostics, target: tuple[int, str], values: Sequence[Mapping[str, float]]) -> float:
     """Return the start value of an input: its own, or the system's."""
     component, name = target
     own = told.components[component].variables[name].get("start")
     return values[component].get(name, float(own or 0.0))
 
 
-def _judge(told: Told, wiring: Wiring) -> None:
+def _judge(told: WiringDiagnostics, wiring: SystemWiring) -> None:
     """Judge loops, and components that lack abilities for the stepping."""
     stepping, where = told.system.run.stepping, told.system.where
     found = levels(wiring)
@@ -148,7 +152,7 @@ def _judge(told: Told, wiring: Wiring) -> None:
         told.faults.append(Fault(str(error), where))
 
 
-def _judge_loop(told: Told, text: str) -> None:
+def _judge_loop(told: WiringDiagnostics, text: str) -> None:
     """Note an algebraic loop that the master solves; otherwise add a fault."""
     if told.system.run.stepping.loops == "solve":
         told.notes.append(f"algebraic loop, solved at each communication point: {text}; other masters do not")
@@ -160,10 +164,10 @@ def _judge_loop(told: Told, text: str) -> None:
     told.faults.append(Fault(f"algebraic loop: {text}", told.system.where, remedy))
 
 
-class DeclaredValues:
+class DeclaredParameterValues:
     """Values in the variables' own units."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: WiringDiagnostics) -> None:
         """Begin with the system that is checked."""
         self._told = told
 
@@ -181,7 +185,7 @@ class DeclaredValues:
                 self._within(component, name, found[name], where)
         return found
 
-    def mapped(self, values: Sequence[dict[str, float]]) -> Iterator[Mapped]:
+    def mapped(self, values: Sequence[dict[str, float]]) -> Iterator[MappedParameter]:
         """Yield parameters of the system and their variables; add the values to ``values``."""
         names: set[str] = set()
         for index, declared in enumerate(self._told.system.parameters):
@@ -206,7 +210,9 @@ class DeclaredValues:
                 taken = self._settable(self._told.components[k], name, unit if target.convert else None, where)
                 if taken is None:
                     continue
-                made = Mapped(index, k, name, target.factor * taken[0], target.factor * taken[1] + target.offset)
+                made = MappedParameter(
+                    index, k, name, target.factor * taken[0], target.factor * taken[1] + target.offset
+                )
                 values[k][name] = made.factor * float(value) + made.offset
                 self._within(self._told.components[k], name, values[k][name], where)
                 yield made
@@ -221,7 +227,7 @@ class DeclaredValues:
         self._told.faults.append(Fault(f"the value {value!r} is no finite number", where, "give a number"))
         return False
 
-    def _within(self, component: Component, name: str, value: float, where: str) -> None:
+    def _within(self, component: FmuComponent, name: str, value: float, where: str) -> None:
         """Add a fault if a value, in the variable's own unit, is outside of the bounds that the FMU declares."""
         for bound, side in (("min", -1.0), ("max", 1.0)):
             limit = component.variables[name].get(bound)
@@ -230,7 +236,7 @@ class DeclaredValues:
                 what = f"{value!r} is {which} value of the FMU, {limit}"
                 self._told.faults.append(Fault(what, where, f"give a value within the variable's {bound}"))
 
-    def _settable(self, component: Component, name: str, unit: str | None, where: str) -> tuple[float, float] | None:
+    def _settable(self, component: FmuComponent, name: str, unit: str | None, where: str) -> tuple[float, float] | None:
         """Return (factor, offset) from an FMU to that of a settable variable; None after a fault."""
         if name not in component.variables:
             near = difflib.get_close_matches(name, component.variables, n=3)
@@ -248,7 +254,7 @@ class DeclaredValues:
             self._told.faults.append(Fault(str(error), where, "give the value in a unit of the same quantity"))
             return None
 
-    def _to_own(self, component: Component, name: str, unit: str | None) -> tuple[float, float]:
+    def _to_own(self, component: FmuComponent, name: str, unit: str | None) -> tuple[float, float]:
         """Return (factor, offset) from a unit of measure to the variable's own; (1, 0) without a unit."""
         if unit is None:
             return 1.0, 0.0

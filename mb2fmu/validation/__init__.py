@@ -14,50 +14,50 @@ objects without the reading's help (``independence``).
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
-from mb2fmu.audit.checkers import Finding, check_conformance
-from mb2fmu.validation.data.data_tables import Table, Tolerance, read_table
-from mb2fmu.validation.data.measured_data import Settings, TableResult, compare_data, compare_points
-from mb2fmu.validation.independent_checks import Independence, IndependentCheck, prove_independently
+from mb2fmu.audit.checkers import CheckerFinding, check_conformance
+from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
+from mb2fmu.validation.data.measured_data import DataRunSettings, TableResult, compare_data, compare_points
+from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, prove_independently
 from mb2fmu.validation.reference import reference_files
-from mb2fmu.validation.reference.experiment_numbers import Conditions, conditions
-from mb2fmu.validation.reference.reference_run import Reference, by_euler, make_reference
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, conditions
+from mb2fmu.validation.reference.reference_run import ReferenceRun, by_euler, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference_equations.newton_euler import newton_euler_applies, outgrows_symbols
 from mb2fmu.validation.result import (
-    CallResult,
-    InfluenceResult,
+    ApiCheckResult,
+    ExercisedResult,
+    InterfaceTypeResult,
     InvariantResult,
-    KindResult,
-    Move,
-    MovedResult,
+    Perturbation,
+    PerturbedExperimentResult,
     ValidationResult,
     VariableResult,
 )
-from mb2fmu.validation.runs.fmu_run import Simulation, simulate
-from mb2fmu.validation.validate import Yardstick, make_yardstick, reference_method, validate
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate
+from mb2fmu.validation.validate import ReferenceData, make_yardstick, reference_method, validate
 
 __all__ = [
-    "CallResult",
-    "Conditions",
-    "Finding",
-    "Independence",
+    "ApiCheckResult",
+    "CheckerFinding",
+    "ColumnTolerance",
+    "DataRunSettings",
+    "DataTable",
+    "ExercisedResult",
+    "ExperimentNumbers",
+    "FmuSimulationResult",
     "IndependentCheck",
-    "InfluenceResult",
+    "IndependentChecks",
+    "InterfaceTypeResult",
     "InvariantResult",
-    "KindResult",
-    "Move",
-    "MovedResult",
-    "Reference",
-    "Settings",
-    "Simulation",
-    "Table",
+    "Perturbation",
+    "PerturbedExperimentResult",
+    "ReferenceData",
+    "ReferenceRun",
     "TableResult",
-    "Tolerance",
     "Trajectory",
     "ValidationResult",
     "VariableResult",
-    "Yardstick",
     "by_euler",
     "check_conformance",
     "compare_data",

@@ -17,9 +17,15 @@ from types import MappingProxyType
 from mb2fmu.audit import audit
 from mb2fmu.audit import findings as audited
 from mb2fmu.audit import rules as all_rules
-from mb2fmu.audit.checkers import Finding, check_conformance
+from mb2fmu.audit.checkers import CheckerFinding, check_conformance
 from mb2fmu.audit.description.description_import import read_description
-from mb2fmu.audit.description.description_records import DESCRIPTION, Description, UnitDefinition, Variable, number
+from mb2fmu.audit.description.description_records import (
+    DESCRIPTION,
+    DescribedModel,
+    DescribedVariable,
+    UnitDefinition,
+    number,
+)
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -58,7 +64,7 @@ SOLVED = 1e-6
 
 def conformity(
     fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
-) -> tuple[Finding, ...]:
+) -> tuple[CheckerFinding, ...]:
     """Return all objections of checkers, the auditor and the model against an FMU; each without any gives a note.
 
     Args:
@@ -81,7 +87,7 @@ def conformity(
     )
 
 
-def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[Finding]:
+def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[CheckerFinding]:
     """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
@@ -106,9 +112,9 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
     said = [each for each in found if each.severity == "error" and not _rightly(each, redundant=redundant, stiff=stiff)]
     for each in said:
         where = f"{each.where}: " if each.where else ""
-        yield Finding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
+        yield CheckerFinding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
     if not said:
-        yield Finding(AUDITOR, "note", "the FMU does what its description says")
+        yield CheckerFinding(AUDITOR, "note", "the FMU does what its description says")
 
 
 def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
@@ -118,7 +124,7 @@ def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
     return stiff and finding.rule == "derivative.slope"
 
 
-def _with_elements(declared: Description, elements: Mapping[str, Sequence[str]]) -> Description:
+def _with_elements(declared: DescribedModel, elements: Mapping[str, Sequence[str]]) -> DescribedModel:
     """Return the description with each element of an array as a variable, where it is none itself."""
     known = _variables(declared)
     more = []
@@ -131,11 +137,11 @@ def _with_elements(declared: Description, elements: Mapping[str, Sequence[str]])
 
 
 def _compared(
-    declared: Description,
+    declared: DescribedModel,
     definition: Declarations,
     equations: EquationsOfMotion,
     elements: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> Iterator[Finding]:
+) -> Iterator[CheckerFinding]:
     """Compare units of measure, start values, bounds, nominal values, arrays and experiment with the model's."""
     faults = [
         *_arrays(declared, definition, elements),
@@ -147,12 +153,14 @@ def _compared(
     told = {name: variable.causality for name, variable in _variables(declared).items()}
     hidden = [name for name in outputs if told.get(name, "output") != "output"]
     faults += [f"{name} is an output of the model, and declared as {told[name]}" for name in hidden]
-    yield from (Finding(MODEL, "error", fault) for fault in faults)
+    yield from (CheckerFinding(MODEL, "error", fault) for fault in faults)
     if not faults:
-        yield Finding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
+        yield CheckerFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
 
 
-def _terminals(there: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations) -> Iterator[Finding]:
+def _terminals(
+    there: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations
+) -> Iterator[CheckerFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
         found = there.get(terminal.name)
@@ -162,10 +170,10 @@ def _terminals(there: Mapping[str, Mapping[str, tuple[str, str]]], definition: D
                 ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
                 for members in (found, meant)
             )
-            yield Finding(MODEL, "error", f"the terminal {terminal.name} has {said}; the model has {right}")
+            yield CheckerFinding(MODEL, "error", f"the terminal {terminal.name} has {said}; the model has {right}")
 
 
-def _arrays(declared: Description, definition: Declarations, elements: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _arrays(declared: DescribedModel, definition: Declarations, elements: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield arrays with other elements than the model's, in another order or shape.
 
     What an array says of its elements is compared with their motion; but who reads its second element expects the
@@ -183,7 +191,7 @@ def _arrays(declared: Description, definition: Declarations, elements: Mapping[s
             yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
 
-def _units(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+def _units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield variables declared in another unit than the model's, and FMUs with another definition."""
     known = {unit.name: unit for unit in declared.units}
     wanted = {"solver_step": "s"}  # the FMU's own, unless the model has that name
@@ -215,7 +223,7 @@ def _definition(unit: UnitDefinition) -> Iterator[str]:
             yield f"the display unit {name} is defined as {found[0]} {unit.name} plus {found[1]}: {right[0]:g} is right"
 
 
-def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
+def _starts(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
     """Yield visible start values that differ from the model's; what units solve for is known less well."""
     wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     wanted |= {i.name: i.start for i in definition.inputs}
@@ -238,7 +246,7 @@ def _starts(declared: Description, definition: Declarations) -> Iterator[str]:
             yield f"{name} is declared to start near {found}; the model's start is {solved[name][0]!r}"
 
 
-def _limits(declared: Description, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+def _limits(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield bounds that are declared and not the model's, and nominal values where the model has another.
 
     Where the model gives no nominal value, that of an FMU is computed from its motion, or from nothing: it is a hint to
@@ -263,7 +271,7 @@ def _limits(declared: Description, definition: Declarations, equations: Equation
                 yield f"{name} is declared with {limit} = {found:g}; the model has {value}"
 
 
-def _told_by(there: Mapping[str, Variable], array: str, element: str) -> bool:
+def _told_by(there: Mapping[str, DescribedVariable], array: str, element: str) -> bool:
     """Return whether all that the FMU says of an element is what it says of the array."""
     return array in there and element in there and there[element].reference == there[array].reference
 
@@ -278,7 +286,7 @@ def _widen(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]
                 meant[name][limit] = widest(known) if len(known) == len(bounds) else None
 
 
-def _experiment(declared: Description, definition: Declarations) -> Iterator[str]:
+def _experiment(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
     """Yield what the FMU says of its default experiment and the model says otherwise."""
     run = definition.experiment
     for name, meant in (
@@ -292,7 +300,7 @@ def _experiment(declared: Description, definition: Declarations) -> Iterator[str
             yield f"the default experiment is declared with {name} = {told}; the model has {meant:g}"
 
 
-def _variables(declared: Description) -> dict[str, Variable]:
+def _variables(declared: DescribedModel) -> dict[str, DescribedVariable]:
     """Return the variables of the description by name."""
     return {variable.name: variable for variable in declared.variables}
 

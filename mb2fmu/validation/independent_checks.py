@@ -25,12 +25,12 @@ from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.robot_accelerations import WAY as ROBOTS
 from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
 from mb2fmu.validation.reference.first_integrals_along_run import potential_of
-from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
+from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, drive
 from mb2fmu.validation.source_checks import output_import_check, potential_check, value_import_check
 from mb2fmu.validation.source_checks.laws_of_motion import Run
-from mb2fmu.validation.source_checks.solution_accuracy import Solving, solving
-from mb2fmu.validation.source_checks.source_accelerations import OwnMotions, Sample, own_motions
+from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy, solving
+from mb2fmu.validation.source_checks.source_accelerations import AccelerationSample, SourceAccelerations, own_motions
 
 Verdict = Literal["passed", "failed", "unjudged"]
 LEAST = 20
@@ -89,7 +89,7 @@ class IndependentCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Independence:
+class IndependentChecks:
     """Comparisons that do not use mb2fmu's reading.
 
     Attributes:
@@ -100,7 +100,7 @@ class Independence:
 
     checks: tuple[IndependentCheck, ...]
     as_read: tuple[IndependentCheck, ...] = ()
-    solving: Solving | None = None
+    solving: SolutionAccuracy | None = None
 
     @property
     def passed(self) -> bool:
@@ -119,13 +119,13 @@ def prove_independently(
     mechanism: Mechanism,
     *,
     kind: UnitKind | None = None,
-    motions: OwnMotions | None = None,
+    motions: SourceAccelerations | None = None,
     reach: Mapping[str, float] = MappingProxyType({}),
     visited: Sequence[Mapping[str, float]] = (),
     equations: EquationsOfMotion | None = None,
     runs: Sequence[Run] = (),
     time_limit: float = TIME_LIMIT,
-) -> Independence:
+) -> IndependentChecks:
     """Compare an FMU's x' with the user's own SymPy objects at random admissible points.
 
     Args:
@@ -163,7 +163,7 @@ def prove_independently(
     return replace(found, as_read=as_read, solving=_solving(made, definition))
 
 
-def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
+def _solving(made: SourceAccelerations, definition: ModelDefinition) -> SolutionAccuracy | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
     natural = estimate_characteristic_units(definition)
     typical = {
@@ -172,14 +172,14 @@ def _solving(made: OwnMotions, definition: ModelDefinition) -> Solving | None:
     return solving(made.samples, typical, definition.experiment.stop)
 
 
-def laws_rungs(made: OwnMotions) -> Iterator[IndependentCheck]:
+def laws_rungs(made: SourceAccelerations) -> Iterator[IndependentCheck]:
     """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
     for law, errors in made.laws:
         check = _rung(law, len(errors), [*errors], [])
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
-def events_rung(made: OwnMotions, definition: ModelDefinition) -> Sequence[IndependentCheck]:
+def events_rung(made: SourceAccelerations, definition: ModelDefinition) -> Sequence[IndependentCheck]:
     """Judge what was read of events and forces; no independent check where the model has neither."""
     if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
         return []
@@ -229,7 +229,7 @@ def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Independen
     )
 
 
-def computed_coordinates(description: UnitDescription, definition: ModelDefinition) -> tuple[str, ...]:
+def computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
     """Return coordinates that the FMU computes from the others, and that nobody sets."""
     known = description.variables
     return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
@@ -242,14 +242,16 @@ def _motions(
     computed: Collection[str],
     visited: Sequence[Mapping[str, float]],
     runs: Sequence[Run],
-) -> OwnMotions:
+) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return robot_motions(definition)
     return own_motions(definition, mechanism, reach, computed, visited, runs)
 
 
-def sessions(made: OwnMotions, description: UnitDescription, definition: ModelDefinition) -> dict[str, Operations]:
+def sessions(
+    made: SourceAccelerations, description: FmuDescription, definition: ModelDefinition
+) -> dict[str, Operations]:
     """Return one session per sample: set an instance to it and read x'."""
     known = description.variables
     starts = {name: k for name, k in made.starts.items() if known[name].settable}
@@ -280,8 +282,12 @@ the point as it is. Newton's method ends with steps of 1e-13, 450 units of round
 
 
 def judged(
-    made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], *, allowed: float = 1.0
-) -> Independence:
+    made: SourceAccelerations,
+    description: FmuDescription,
+    answers: Mapping[str, Sequence[Any]],
+    *,
+    allowed: float = 1.0,
+) -> IndependentChecks:
     """Judge the answers to :func:`sessions`; ``allowed``: factor on their bounds."""
     names, told = _judged_names(description), _outputs_errors(made, description, answers, allowed)
     checks = []
@@ -300,10 +306,10 @@ def judged(
         checks.append(_rung(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
     if told and ROBOTS not in made.ways:
         checks.append(_rung("outputs", len(made.samples), told, []))
-    return Independence(checks=(*checks, *_reading_rung(made)))
+    return IndependentChecks(checks=(*checks, *_reading_rung(made)))
 
 
-def _reading_rung(made: OwnMotions) -> Sequence[IndependentCheck]:
+def _reading_rung(made: SourceAccelerations) -> Sequence[IndependentCheck]:
     """Compare the import with the objects, at samples and where a latch is closed; nothing where nothing is known."""
     readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
     errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
@@ -311,7 +317,7 @@ def _reading_rung(made: OwnMotions) -> Sequence[IndependentCheck]:
 
 
 def _outputs_errors(
-    made: OwnMotions, description: UnitDescription, answers: Mapping[str, Sequence[Any]], allowed: float
+    made: SourceAccelerations, description: FmuDescription, answers: Mapping[str, Sequence[Any]], allowed: float
 ) -> list[tuple[float, str]]:
     """Return error over bound and place of the outputs at the same points; ``allowed`` as for :func:`judged`."""
     names, errors = _outputs(made, description), []
@@ -326,13 +332,15 @@ def _outputs_errors(
     return errors
 
 
-def _outputs(made: OwnMotions, description: UnitDescription) -> list[str]:
+def _outputs(made: SourceAccelerations, description: FmuDescription) -> list[str]:
     """Return outputs that both the objects and the FMU have."""
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     return [name for name in told if name in description.variables and description.variables[name].real]
 
 
-def _errors(sample: Sample, rates: Mapping[str, float], found: Mapping[str, float]) -> list[tuple[float, str]]:
+def _errors(
+    sample: AccelerationSample, rates: Mapping[str, float], found: Mapping[str, float]
+) -> list[tuple[float, str]]:
     """Return error over bound of each state's derivative, and its place."""
     return [
         (_ratio(abs(value - rates[name]), sample.bounds[name]), f"der({name}) at t = {sample.point.time:.4g} s")
@@ -368,11 +376,11 @@ def _missing(way: str, reason: str) -> IndependentCheck:
     )
 
 
-def _unjudged(made: OwnMotions, lacking: str) -> Independence:
+def _unjudged(made: SourceAccelerations, lacking: str) -> IndependentChecks:
     """Return independent checks without comparison; each gives the reason."""
     reason = lacking or "no admissible points were found"
     checks = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
-    return Independence(checks=(*checks, *_reading_rung(made)))
+    return IndependentChecks(checks=(*checks, *_reading_rung(made)))
 
 
 def _session(number: int) -> str:
@@ -380,17 +388,17 @@ def _session(number: int) -> str:
     return f"own motion {number}"
 
 
-def _derivatives(description: UnitDescription) -> list[str]:
+def _derivatives(description: FmuDescription) -> list[str]:
     """Return variables that hold derivatives of states."""
     return [derivative for _, derivative in description.rates]
 
 
-def _judged_names(description: UnitDescription) -> list[str]:
+def _judged_names(description: FmuDescription) -> list[str]:
     """Return the states whose derivatives the FMU answers with, in this order."""
     return [name for name, _ in description.rates]
 
 
-def _lacking(description: UnitDescription, made: OwnMotions) -> str:
+def _lacking(description: FmuDescription, made: SourceAccelerations) -> str:
     """Return variables that the FMU lacks for setting or reading; empty if it has all."""
     missing = [name for name in (*made.starts, *made.inputs) if name not in description.variables]
     strange = [name for name, _ in description.rates if name not in made.starts]

@@ -12,16 +12,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.audit.checkers import Finding
+from mb2fmu.audit.checkers import CheckerFinding
 from mb2fmu.validation.bounds.untested_switches import unreached
 from mb2fmu.validation.data.measured_data import TableResult
-from mb2fmu.validation.independent_checks import Independence, IndependentCheck
-from mb2fmu.validation.reference.conditioning_digits import Digits
-from mb2fmu.validation.reference.reference_run import Kind, Reference
+from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
+from mb2fmu.validation.reference.conditioning_digits import KnownDigits
+from mb2fmu.validation.reference.reference_run import Kind, ReferenceRun
 from mb2fmu.validation.runs.fmu_description import UnitKind
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.laws_of_motion import Run
-from mb2fmu.validation.source_checks.solution_accuracy import Solving
+from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
@@ -99,7 +99,7 @@ class InvariantResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Jump:
+class EventJump:
     """Values of a variable just before and after an event, by the reference."""
 
     name: str
@@ -135,7 +135,7 @@ class EventResult:
     allowed: float
     ratio: float
     worst: str
-    jumps: tuple[Jump, ...]
+    jumps: tuple[EventJump, ...]
     grazing: bool
     verdict: Verdict
     reason: str = ""
@@ -148,7 +148,7 @@ class EventResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindResult:
+class InterfaceTypeResult:
     """Results of the FMU as another interface type.
 
     Attributes:
@@ -160,7 +160,7 @@ class KindResult:
 
     variables: tuple[VariableResult, ...]
     invariants: tuple[InvariantResult, ...]
-    simulation: Simulation
+    simulation: FmuSimulationResult
     events: tuple[EventResult, ...] = ()
 
     @property
@@ -176,7 +176,7 @@ class KindResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Perturbation:
     """Move of one quantity in the perturbed experiment.
 
     Attributes:
@@ -197,7 +197,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovedResult:
+class PerturbedExperimentResult:
     """The second experiment: every free parameter, start value and input moved, judged as the first one is.
 
     Attributes:
@@ -209,9 +209,9 @@ class MovedResult:
         refusals: One sentence for each kind in which the FMU did not go through it, though the mechanism does.
     """
 
-    kinds: tuple[KindResult, ...]
-    reference: Reference | None
-    moves: tuple[Move, ...]
+    kinds: tuple[InterfaceTypeResult, ...]
+    reference: ReferenceRun | None
+    moves: tuple[Perturbation, ...]
     part: float
     text: str
     refusals: tuple[str, ...] = ()
@@ -223,7 +223,7 @@ class MovedResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallResult:
+class ApiCheckResult:
     """Results of one family of functions, called in the middle of a run and compared with the reference.
 
     Attributes:
@@ -252,7 +252,7 @@ class CallResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InfluenceResult:
+class ExercisedResult:
     """Whether a parameter, input or start value influenced a judged variable.
 
     Attributes:
@@ -304,18 +304,18 @@ class ValidationResult:
     model: str
     variables: tuple[VariableResult, ...]
     invariants: tuple[InvariantResult, ...]
-    conformance: tuple[Finding, ...]
-    reference: Reference
-    simulation: Simulation
+    conformance: tuple[CheckerFinding, ...]
+    reference: ReferenceRun
+    simulation: FmuSimulationResult
     timings: Mapping[str, float]
     provenance: Mapping[str, object]
-    others: tuple[KindResult, ...] = ()
+    others: tuple[InterfaceTypeResult, ...] = ()
     notes: tuple[str, ...] = ()
-    moved: MovedResult | None = None
-    calls: tuple[CallResult, ...] = ()
-    influences: tuple[InfluenceResult, ...] = ()
-    digits: Digits | None = None
-    independence: Independence | None = None
+    moved: PerturbedExperimentResult | None = None
+    calls: tuple[ApiCheckResult, ...] = ()
+    influences: tuple[ExercisedResult, ...] = ()
+    digits: KnownDigits | None = None
+    independence: IndependentChecks | None = None
     tables: tuple[TableResult, ...] = ()
     events: tuple[EventResult, ...] = ()
 
@@ -339,9 +339,9 @@ class ValidationResult:
         )
 
     @property
-    def kinds(self) -> tuple[KindResult, ...]:
+    def kinds(self) -> tuple[InterfaceTypeResult, ...]:
         """All interface types of the default experiment, with their results."""
-        first = KindResult(
+        first = InterfaceTypeResult(
             variables=self.variables, invariants=self.invariants, simulation=self.simulation, events=self.events
         )
         return (first, *self.others)
@@ -377,7 +377,7 @@ class ValidationResult:
         return tuple(judged)
 
     @property
-    def unproven(self) -> tuple[InfluenceResult, ...]:
+    def unproven(self) -> tuple[ExercisedResult, ...]:
         """Parameters, start values and inputs whose influence was not seen, so that nothing is validated of them."""
         return tuple(item for item in self.influences if not item.proven)
 
@@ -464,7 +464,7 @@ class ValidationResult:
         return json.dumps(summary, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _moved(result: MovedResult | None) -> dict[str, object] | None:
+def _moved(result: PerturbedExperimentResult | None) -> dict[str, object] | None:
     """Return the second experiment without its arrays."""
     if result is None:
         return None
@@ -478,7 +478,7 @@ def _moved(result: MovedResult | None) -> dict[str, object] | None:
     }
 
 
-def _kind(result: KindResult) -> dict[str, object]:
+def _kind(result: InterfaceTypeResult) -> dict[str, object]:
     """Return one interface type's results, without arrays."""
     return {
         "kind": result.simulation.kind,
@@ -492,12 +492,12 @@ def _kind(result: KindResult) -> dict[str, object]:
 def _scalars(
     record: VariableResult
     | InvariantResult
-    | Move
-    | CallResult
-    | InfluenceResult
+    | Perturbation
+    | ApiCheckResult
+    | ExercisedResult
     | IndependentCheck
-    | Digits
-    | Solving,
+    | KnownDigits
+    | SolutionAccuracy,
 ) -> dict[str, object]:
     """Return the record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_o
 from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.comparison.event_comparison import (
-    Watch,
+    WatchedEvent,
     event_sessions,
     judge_events,
     left_out,
@@ -28,31 +28,35 @@ from mb2fmu.validation.comparison.event_comparison import (
 )
 from mb2fmu.validation.comparison.motion_comparison import (
     MINIMUM_POINTS,
-    Bounds,
+    ErrorBounds,
     bounds,
     compare_invariants,
     compare_variables,
 )
 from mb2fmu.validation.conformity_checks import conformity
 from mb2fmu.validation.experiment.exercised_quantities import influences
-from mb2fmu.validation.experiment.perturbed_experiment import PARTS, Excitation, as_set, excite, settable_names
-from mb2fmu.validation.reference.conditioning_digits import Digits, known_digits
-from mb2fmu.validation.reference.experiment_numbers import Conditions, conditions
-from mb2fmu.validation.reference.first_integrals_along_run import Conserved, KeptIntegrals, conserved_quantities
-from mb2fmu.validation.reference.reference_run import Reference, describe, make_reference
+from mb2fmu.validation.experiment.perturbed_experiment import PARTS, PerturbedExperiment, as_set, excite, settable_names
+from mb2fmu.validation.reference.conditioning_digits import KnownDigits, known_digits
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, conditions
+from mb2fmu.validation.reference.first_integrals_along_run import (
+    Conserved,
+    FirstIntegralsAlongRun,
+    conserved_quantities,
+)
+from mb2fmu.validation.reference.reference_run import ReferenceRun, describe, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.variable_scales import FACTOR
 from mb2fmu.validation.result import (
     KIND_NAMES,
-    CallResult,
+    ApiCheckResult,
     EventResult,
-    InfluenceResult,
-    KindResult,
-    MovedResult,
+    ExercisedResult,
+    InterfaceTypeResult,
+    PerturbedExperimentResult,
     ValidationResult,
 )
-from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
-from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Driven, check_variables, drive
+from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_variables, drive
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
@@ -84,7 +88,7 @@ def reference_method(used: Method | None, applicable: Collection[Method]) -> Met
 
 
 @dataclass(frozen=True, slots=True)
-class MovedYardstick:
+class PerturbedReferenceData:
     """Data that judge FMUs in the perturbed experiment.
 
     Attributes:
@@ -95,15 +99,15 @@ class MovedYardstick:
         integrals: Of motion.
     """
 
-    excitation: Excitation
-    reference: Reference | None
-    limits: Bounds | None
-    influences: tuple[InfluenceResult, ...]
-    integrals: KeptIntegrals | None = None
+    excitation: PerturbedExperiment
+    reference: ReferenceRun | None
+    limits: ErrorBounds | None
+    influences: tuple[ExercisedResult, ...]
+    integrals: FirstIntegralsAlongRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class ReferenceData:
     """Data that judge all FMUs of one model: the reference, and the bounds.
 
     Attributes:
@@ -113,10 +117,10 @@ class Yardstick:
         integrals: Of motion, along the reference.
     """
 
-    reference: Reference
-    limits: Bounds
-    moved: MovedYardstick | None = None
-    integrals: KeptIntegrals | None = None
+    reference: ReferenceRun
+    limits: ErrorBounds
+    moved: PerturbedReferenceData | None = None
+    integrals: FirstIntegralsAlongRun | None = None
 
 
 def make_yardstick(
@@ -125,12 +129,12 @@ def make_yardstick(
     *,
     mechanism: Mechanism | None = None,
     integrals_of: Mechanism | None = None,
-    experiment: Conditions | None = None,
+    experiment: ExperimentNumbers | None = None,
     exercise: bool = True,
     settable: Collection[str] | None = None,
     any_step: bool = True,
     states: Collection[str] | None = None,
-) -> Yardstick:
+) -> ReferenceData:
     """Integrate the references and measure their sensitivity; errors as for :func:`validate`.
 
     Args:
@@ -149,27 +153,31 @@ def make_yardstick(
     conserved = conserved_quantities(integrals_of, reference_equations) if integrals_of else None
     kept = _kept(conserved, reference, limits)
     if not exercise:
-        return Yardstick(reference, limits, integrals=kept)
+        return ReferenceData(reference, limits, integrals=kept)
     moved = _moved_yardstick(definition, reference_equations, reference, settable, any_step=any_step, states=states)
     if moved.reference is not None and moved.limits is not None:
         moved = replace(moved, integrals=_kept(conserved, moved.reference, moved.limits))
-    return Yardstick(reference, limits, moved, kept)
+    return ReferenceData(reference, limits, moved, kept)
 
 
-def _kept(conserved: Conserved | None, reference: Reference, limits: Bounds) -> KeptIntegrals | None:
+def _kept(conserved: Conserved | None, reference: ReferenceRun, limits: ErrorBounds) -> FirstIntegralsAlongRun | None:
     """Return the integrals of motion along a reference; None where there are none."""
-    return KeptIntegrals(reference, conserved, limits.often, limits.sides) if conserved and conserved.kept else None
+    return (
+        FirstIntegralsAlongRun(reference, conserved, limits.often, limits.sides)
+        if conserved and conserved.kept
+        else None
+    )
 
 
 def _moved_yardstick(
     definition: Declarations,
     equations: EquationsOfMotion,
-    default: Reference,
+    default: ReferenceRun,
     settable: Collection[str] | None,
     *,
     any_step: bool,
     states: Collection[str] | None,
-) -> MovedYardstick:
+) -> PerturbedReferenceData:
     """Return the largest perturbed experiment in which the reference can judge all that it judges by default."""
     smallest = 0
     while True:
@@ -177,7 +185,7 @@ def _moved_yardstick(
         run = excitation.conditions
         if run is None:
             found = influences(definition, excitation.moves, default, None, None)
-            return MovedYardstick(excitation, None, None, found)
+            return PerturbedReferenceData(excitation, None, None, found)
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = bounds(reference, measure_sensitivity(reference))
@@ -185,7 +193,7 @@ def _moved_yardstick(
             limits = None
         if limits is not None and np.all(limits.judged >= min(MINIMUM_POINTS, len(run.time))):
             found = influences(definition, excitation.moves, default, reference, limits)
-            return MovedYardstick(excitation, reference, limits, found)
+            return PerturbedReferenceData(excitation, reference, limits, found)
         smallest = PARTS.index(excitation.part) + 1
 
 
@@ -197,10 +205,10 @@ def validate(
     method: Method | None = None,
     mechanism: Mechanism | None = None,
     integrals_of: Mechanism | None = None,
-    experiment: Conditions | None = None,
+    experiment: ExperimentNumbers | None = None,
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
-    yardstick: Yardstick | None = None,
+    yardstick: ReferenceData | None = None,
     exercise: bool = True,
     tell: Callable[[str], None] | None = None,
 ) -> ValidationResult:
@@ -230,7 +238,7 @@ def validate(
         ToolError: The FMU failed, crashed or hung, or a checker did.
     """
     run = experiment or conditions(definition)
-    clock = _Clock(tell)
+    clock = _ActivityClock(tell)
     description = read_description(read_archive(fmu))
     check_variables(description, run, _compared(definition, reference_equations))
     with clock("reference", "integrate the reference"):
@@ -282,14 +290,14 @@ class _RunPlan:
         questions: The calls, for each of its interface types.
     """
 
-    made: Yardstick
-    description: UnitDescription
-    runs: tuple[Conditions, ...]
-    looks: tuple[tuple[Watch, ...], ...]
+    made: ReferenceData
+    description: FmuDescription
+    runs: tuple[ExperimentNumbers, ...]
+    looks: tuple[tuple[WatchedEvent, ...], ...]
     chance: CallScenario | None
     questions: Mapping[UnitKind, CallPlan | None]
 
-    def drive(self, fmu: Path, time_limit: float, clock: _Clock) -> list[Driven]:
+    def drive(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
         reference = self.made.reference
         watched = watched_names(reference, self.description)
@@ -303,7 +311,9 @@ class _RunPlan:
             found.append(one)
         return found
 
-    def judged(self, stick: Yardstick | MovedYardstick, driven: Driven, number: int) -> KindResult:
+    def judged(
+        self, stick: ReferenceData | PerturbedReferenceData, driven: FmuProcessResult, number: int
+    ) -> InterfaceTypeResult:
         """Judge one interface type of the FMU, in one experiment."""
         reference, limits = stick.reference, stick.limits
         assert reference is not None
@@ -312,20 +322,20 @@ class _RunPlan:
         events: tuple[EventResult, ...] = ()
         if np.all(np.isfinite(simulation.values)):
             events = judge_events(reference, limits, self.looks[number], driven, number, self.description)
-        return KindResult(
+        return InterfaceTypeResult(
             events=events,
             variables=compare_variables(reference, limits, simulation),
             invariants=compare_invariants(reference, simulation, limits, stick.integrals),
             simulation=simulation,
         )
 
-    def judged_moved(self, driven: Sequence[Driven]) -> MovedResult | None:
+    def judged_moved(self, driven: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
         """Judge the perturbed experiment of all interface types; None if it was not asked for."""
         second = self.made.moved
         if second is None:
             return None
         can_judge = second.reference is not None and second.limits is not None
-        return MovedResult(
+        return PerturbedExperimentResult(
             kinds=tuple(self.judged(second, one, 1) for one in driven) if can_judge else (),
             reference=second.reference,
             moves=second.excitation.moves,
@@ -334,7 +344,7 @@ class _RunPlan:
             refusals=_refusals(driven),
         )
 
-    def judged_calls(self, definition: Declarations, driven: Sequence[Driven]) -> tuple[CallResult, ...]:
+    def judged_calls(self, definition: Declarations, driven: Sequence[FmuProcessResult]) -> tuple[ApiCheckResult, ...]:
         """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
         limits = self.made.moved.limits if self.made.moved else None
         if self.chance is None or limits is None:
@@ -356,7 +366,9 @@ class _RunPlan:
                 yield f"{name} experiment: {said}"
 
 
-def _planned(definition: Declarations, description: UnitDescription, made: Yardstick, run: Conditions) -> _RunPlan:
+def _planned(
+    definition: Declarations, description: FmuDescription, made: ReferenceData, run: ExperimentNumbers
+) -> _RunPlan:
     """Return what an FMU is asked, by what it is judged by."""
     runs, looks = [run], [watches(made.reference, made.limits, description)]
     moved, chance = made.moved, None
@@ -374,13 +386,13 @@ def _planned(definition: Declarations, description: UnitDescription, made: Yards
     return _RunPlan(made, description, tuple(runs), tuple(looks), chance, questions)
 
 
-def _has_redundant_rows(reference: Reference, run: Conditions) -> bool:
+def _has_redundant_rows(reference: ReferenceRun, run: ExperimentNumbers) -> bool:
     """Return whether rows of the velocity constraints follow from others at the start."""
     numeric = reference.numeric
     return numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
 
 
-def _provenance(fmu: Path, method: Method | None, reference: Reference, tolerance: float) -> dict[str, object]:
+def _provenance(fmu: Path, method: Method | None, reference: ReferenceRun, tolerance: float) -> dict[str, object]:
     """Return the basis of a verdict: hash of the FMU, formulations, tolerance, factor and versions."""
     return {
         "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),
@@ -400,7 +412,7 @@ def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[st
     ]
 
 
-def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
+def _refusals(driven: Sequence[FmuProcessResult]) -> tuple[str, ...]:
     """Return the types that failed in the perturbed experiment, in their own words: their verdict is failed."""
     return tuple(
         f"{one.simulations[-1].kind}: the FMU refuses the perturbed experiment, which the mechanism allows: "
@@ -410,12 +422,12 @@ def _refusals(driven: Sequence[Driven]) -> tuple[str, ...]:
     )
 
 
-def _told(digits: Digits | None) -> tuple[str, ...]:
+def _told(digits: KnownDigits | None) -> tuple[str, ...]:
     """Return what a reader must know of the conditioning of x'."""
     return (digits.text,) if digits is not None and digits.text else ()
 
 
-def _notes(used: Method | None, reference: Reference) -> tuple[str, ...]:
+def _notes(used: Method | None, reference: ReferenceRun) -> tuple[str, ...]:
     """Return what a reader must know of a validation: a shared formulation, no energy balance, undetermined speeds."""
     notes, by = [], reference.numeric.formulation
     if used == by:
@@ -436,7 +448,7 @@ def _notes(used: Method | None, reference: Reference) -> tuple[str, ...]:
     return tuple(notes)
 
 
-class _Clock:
+class _ActivityClock:
     """Wall clock by activity, in s; announces each activity in words."""
 
     def __init__(self, tell: Callable[[str], None] | None) -> None:

@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.scene.contact_overlay import Touches, touches_along
-from mb2fmu.visualization.scene.drawing_records import Anchor, Drawing, Poses
+from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, touches_along
+from mb2fmu.visualization.scene.drawing_records import AnchorPoint, Drawing, PoseSeries
 from mb2fmu.visualization.scene.mesh_decimation import fitting, thinning_note
-from mb2fmu.visualization.scene.poses import Signals
+from mb2fmu.visualization.scene.poses import PlotSignals
 from mb2fmu.visualization.still_picture import still
 
 FRAMES_PER_SECOND = 60
@@ -34,14 +34,14 @@ _ROOM, _TIME = 4_000, 12  # characters: of the element around the data, and of o
 
 
 @dataclass(frozen=True, slots=True)
-class Ghost:
+class ReferenceOverlay:
     """Meaning of the pale second picture."""
 
     name: str = "reference"
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class AnimationElement:
     """The animation as an element of a page.
 
     Attributes:
@@ -59,14 +59,14 @@ class Element:
 
 def element(
     drawing: Drawing,
-    signals: Signals | None = None,
+    signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    ghost: Ghost | None = None,
+    ghost: ReferenceOverlay | None = None,
     limit: int | None = None,
     autoplay: bool = False,
     live: str = "",
-) -> Element:
+) -> AnimationElement:
     """Return the animation as part of a page; there can be one in a page.
 
     Args:
@@ -94,7 +94,7 @@ def element(
     if room is not None:
         drawing = replace(drawing, meshes=fitting(drawing.meshes, room // 2))
     kept = sum(len(mesh.faces) for mesh in drawing.meshes)
-    data = _data(drawing, signals, touches, shown, ghost or Ghost(), room)
+    data = _data(drawing, signals, touches, shown, ghost or ReferenceOverlay(), room)
     body = environment.get_template("animation.html.jinja").render(
         name=drawing.name,
         data=Markup(_json(data)),  # noqa: S704 (no "<" is left in it)
@@ -114,15 +114,15 @@ def element(
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_text("viewer.css").strip())  # noqa: S704 (our own file)
-    return Element(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
+    return AnimationElement(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
 
 
 def page(
     drawing: Drawing,
-    signals: Signals | None = None,
+    signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    ghost: Ghost | None = None,
+    ghost: ReferenceOverlay | None = None,
     description: str = "",
     limit: int | None = None,
     live: str = "",
@@ -151,10 +151,10 @@ def frames(time: npt.NDArray[np.float64], most: int = MOST_FRAMES) -> npt.NDArra
 
 def _data(
     drawing: Drawing,
-    signals: Signals | None,
-    touches: Touches | None,
+    signals: PlotSignals | None,
+    touches: ContactOverlay | None,
     shown: tuple[str, ...],
-    ghost: Ghost,
+    ghost: ReferenceOverlay,
     limit: int | None,
 ) -> dict[str, Any]:
     """Return the data that ``viewer.js`` reads, thinned out until they fit."""
@@ -186,12 +186,12 @@ def _data(
     }
 
 
-def _plotted(signals: Signals, shown: tuple[str, ...]) -> Signals:
+def _plotted(signals: PlotSignals, shown: tuple[str, ...]) -> PlotSignals:
     """Return at most ``PLOTTED`` signals in order: the requested ones, then the first others."""
     wanted = sorted(range(len(signals.names)), key=lambda k: signals.names[k] not in shown)[:PLOTTED]
     chosen = sorted(wanted)
     names, units = (tuple(group[k] for k in chosen) for group in (signals.names, signals.units))
-    return Signals(names, units, signals.values[:, chosen])
+    return PlotSignals(names, units, signals.values[:, chosen])
 
 
 def _size(moving: dict[str, Any]) -> int:
@@ -200,7 +200,7 @@ def _size(moving: dict[str, Any]) -> int:
 
 
 def _moving(
-    drawing: Drawing, signals: Signals | None, touches: Touches | None, rows: npt.NDArray[np.intp]
+    drawing: Drawing, signals: PlotSignals | None, touches: ContactOverlay | None, rows: npt.NDArray[np.intp]
 ) -> dict[str, Any]:
     """Return what changes with time, encoded: poses, reference's poses, vectors, touches and signals, at these rows."""
     poses = drawing.poses
@@ -214,13 +214,13 @@ def _moving(
     }
 
 
-def _pose_channels(poses: Poses, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+def _pose_channels(poses: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
     """Return per pose x, y, z, then w, x, y, z of its quaternion."""
     together = np.concatenate([poses.positions[rows], poses.turns[rows]], axis=2)
     return together.reshape(len(rows), -1)
 
 
-def _apart(poses: Poses, ghost: Poses, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+def _apart(poses: PoseSeries, ghost: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
     """Return how far the ghost's poses are from the others, channel by channel, with steps as fine as that is small.
 
     A page can so magnify what would vanish among the steps of the poses themselves. A quaternion and its negative are
@@ -281,7 +281,7 @@ def _still_parts(drawing: Drawing) -> dict[str, Any]:
     }
 
 
-def _anchor(anchor: Anchor) -> dict[str, Any]:
+def _anchor(anchor: AnchorPoint) -> dict[str, Any]:
     """Return an anchor as the page reads it: number of the pose and place in it."""
     return {"pose": anchor.pose, "local": _numbers(anchor.local)}
 

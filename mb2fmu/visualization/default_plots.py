@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mb2fmu.visualization.scene.poses import Signals
+from mb2fmu.visualization.scene.poses import PlotSignals
 
 _STILL = 1e-9
 _PER_UNIT = 2
 _ENERGIES = ("energy",)
 
 
-def interesting(signals: Signals, most: int = 4) -> tuple[str, ...]:
+def interesting(signals: PlotSignals, most: int = 4) -> tuple[str, ...]:
     """Return variables that move, in their own order, of different FMUs, the liveliest first.
 
     A variable is lively if it changes in many steps and not only grows: its path, the sum of what it changes, over its

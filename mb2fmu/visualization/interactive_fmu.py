@@ -26,7 +26,7 @@ _ENTRIES = ("points", "rotations", "vectors", "signals", "remember", "residual",
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class ParameterSlider:
     """A number that a reader can set.
 
     Attributes:
@@ -46,7 +46,7 @@ class Knob:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveUnit:
+class InteractiveFmu:
     """Data with which a page runs a unit.
 
     Attributes:
@@ -57,16 +57,16 @@ class LiveUnit:
     """
 
     module: bytes
-    states: tuple[Knob, ...]
-    inputs: tuple[Knob, ...]
-    parameters: tuple[Knob, ...]
+    states: tuple[ParameterSlider, ...]
+    inputs: tuple[ParameterSlider, ...]
+    parameters: tuple[ParameterSlider, ...]
     n_states: int
     n_inputs: int
     n_parameters: int
     signals: tuple[str, ...]
 
 
-def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float | None], index: int) -> Knob:
+def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float | None], index: int) -> ParameterSlider:
     """Return a slider about a value: to its bounds if these are near, else from 0 to twice the value (0: ± 1)."""
     low, high = (0.0, 2.0 * value) if value > 0 else (2.0 * value, 0.0) if value < 0 else (-1.0, 1.0)
     if unit == "rad":
@@ -76,10 +76,10 @@ def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float |
         low = max(low, bounds[0]) if bounds[0] < -reach else bounds[0]
     if bounds[1] is not None:
         high = min(high, bounds[1]) if bounds[1] > reach else bounds[1]
-    return Knob(name, unit, value, float(min(low, value)), float(max(high, value)), index)
+    return ParameterSlider(name, unit, value, float(min(low, value)), float(max(high, value)), index)
 
 
-def live_record(live: LiveUnit, scene: Scene, drawing: Drawing) -> dict[str, Any]:
+def live_record(live: InteractiveFmu, scene: Scene, drawing: Drawing) -> dict[str, Any]:
     """Return the data that ``viewer_live.js`` reads.
 
     Args:
@@ -135,7 +135,7 @@ def _constant(value: float) -> float | str:
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def _plain(each: Knob) -> list[Any]:
+def _plain(each: ParameterSlider) -> list[Any]:
     """Return a knob as a list: name, unit, value, bounds, place."""
     return [each.name, each.unit, each.value, each.low, each.high, each.index]
 

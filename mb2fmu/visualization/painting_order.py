@@ -24,7 +24,7 @@ _SLACK = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Hull:
+class ConvexHull:
     """A convex solid, as far as it matters to what hides it.
 
     Attributes:
@@ -40,7 +40,7 @@ class Hull:
     size: float
 
 
-def box(centre: Floats, R: Floats, edges: Floats) -> Hull:
+def box(centre: Floats, R: Floats, edges: Floats) -> ConvexHull:
     """Return the hull of a box.
 
     Args:
@@ -50,10 +50,12 @@ def box(centre: Floats, R: Floats, edges: Floats) -> Hull:
     """
     normals = np.concatenate([R.T, -R.T])
     offsets = normals @ centre + np.concatenate([edges, edges]) / 2
-    return Hull(normals, offsets, lambda n: n @ centre - np.abs(n @ R) @ (edges / 2), float(np.linalg.norm(edges)))
+    return ConvexHull(
+        normals, offsets, lambda n: n @ centre - np.abs(n @ R) @ (edges / 2), float(np.linalg.norm(edges))
+    )
 
 
-def cylinder(centre: Floats, axis: Floats, length: float, radius: float) -> Hull:
+def cylinder(centre: Floats, axis: Floats, length: float, radius: float) -> ConvexHull:
     """Return the hull of a cylinder; its faces are the ends.
 
     Args:
@@ -70,10 +72,10 @@ def cylinder(centre: Floats, axis: Floats, length: float, radius: float) -> Hull
         return np.asarray(n @ centre - np.abs(along) * (length / 2) - across * radius)
 
     normals = np.stack([axis, -axis])
-    return Hull(normals, normals @ centre + length / 2, least, float(np.hypot(length, 2 * radius)))
+    return ConvexHull(normals, normals @ centre + length / 2, least, float(np.hypot(length, 2 * radius)))
 
 
-def ellipsoid(centre: Floats, R: Floats, half: Floats) -> Hull:
+def ellipsoid(centre: Floats, R: Floats, half: Floats) -> ConvexHull:
     """Return the hull of an ellipsoid, which has no faces.
 
     Args:
@@ -81,7 +83,7 @@ def ellipsoid(centre: Floats, R: Floats, half: Floats) -> Hull:
         R: Its axes as columns.
         half: Half axes.
     """
-    return Hull(
+    return ConvexHull(
         np.zeros((0, 3)),
         np.zeros(0),
         lambda n: n @ centre - np.linalg.norm((n @ R) * half, axis=1),
@@ -89,17 +91,19 @@ def ellipsoid(centre: Floats, R: Floats, half: Floats) -> Hull:
     )
 
 
-def cloud(points: Floats) -> Hull:
+def cloud(points: Floats) -> ConvexHull:
     """Return the hull of points, such as a mesh's, without looking for its faces.
 
     Args:
         points: Shape (n, 3), in m.
     """
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
-    return Hull(np.zeros((0, 3)), np.zeros(0), lambda n: np.asarray((points @ n.T).min(axis=0)), size)
+    return ConvexHull(np.zeros((0, 3)), np.zeros(0), lambda n: np.asarray((points @ n.T).min(axis=0)), size)
 
 
-def painted_order(depths: Sequence[float], boxes: Sequence[Floats], hulls: Sequence[Hull], toward: Floats) -> list[int]:
+def painted_order(
+    depths: Sequence[float], boxes: Sequence[Floats], hulls: Sequence[ConvexHull], toward: Floats
+) -> list[int]:
     """Return the indices of solids in painting order: the farthest first.
 
     Args:
@@ -124,7 +128,7 @@ def painted_order(depths: Sequence[float], boxes: Sequence[Floats], hulls: Seque
     return _sorted(depths, behind, waits)
 
 
-def _in_front(one: Hull, other: Hull, toward: Floats) -> int:
+def _in_front(one: ConvexHull, other: ConvexHull, toward: Floats) -> int:
     """Return 1 if the other is in front of one, -1 if it is behind, 0 if no face of either tells."""
     for sign, has, lies in ((1, one, other), (-1, other, one)):
         beyond = lies.least(has.normals) >= has.offsets - _SLACK * lies.size

@@ -15,11 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.visualization import painting_order
-from mb2fmu.visualization.painting_order import Hull
+from mb2fmu.visualization.painting_order import ConvexHull
 from mb2fmu.visualization.scene.drawing import FAR, is_ball, place_of
-from mb2fmu.visualization.scene.drawing_records import Anchor, ArrowOf, Drawing, Line, Poses, Solid
+from mb2fmu.visualization.scene.drawing_records import (
+    AnchorPoint,
+    Drawing,
+    DrawnArrow,
+    DrawnLine,
+    DrawnSolid,
+    PoseSeries,
+)
 from mb2fmu.visualization.scene.mesh_decimation import thinned, thinned_together
-from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.unit_quaternions import matrix, product
 
 Floats = npt.NDArray[np.float64]
@@ -48,13 +55,13 @@ class _Shape2D:
     """
 
     depth: float
-    pieces: tuple[_Piece, ...]
+    pieces: tuple[_PaintedPath, ...]
     bounds: Floats
-    hull: Hull | None = None
+    hull: ConvexHull | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _PaintedPath:
     """A path: commands with points in m, and its paint.
 
     Attributes:
@@ -79,7 +86,7 @@ class _Canvas:
         """Return points as (right, up), shape (n, 2)."""
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
-    def add(self, depth: float, pieces: Sequence[_Piece], bounds: Floats, hull: Hull | None = None) -> None:
+    def add(self, depth: float, pieces: Sequence[_PaintedPath], bounds: Floats, hull: ConvexHull | None = None) -> None:
         self.shapes.append(_Shape2D(depth, tuple(pieces), bounds, hull))
 
 
@@ -188,14 +195,14 @@ def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
         if len(path) > 1:
             points = canvas.flat(path)
             paint = f'fill="none" stroke="{trace.color}" stroke-width="1.6" stroke-opacity=".75"'
-            canvas.add(-np.inf, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points)
+            canvas.add(-np.inf, [_PaintedPath((("M", points[:1]), ("L", points[1:])), paint)], points)
     for arrow in drawing.arrows:
         _arrow(canvas, arrow, poses, row, drawing.unit)
 
 
-def _located(anchor: Anchor, poses: Poses, row: int) -> Floats:
+def _located(anchor: AnchorPoint, poses: PoseSeries, row: int) -> Floats:
     """Return an anchor's place in N at one instant, in m."""
-    at = Poses(
+    at = PoseSeries(
         time=poses.time[row : row + 1],
         positions=poses.positions[row : row + 1],
         turns=poses.turns[row : row + 1],
@@ -204,7 +211,7 @@ def _located(anchor: Anchor, poses: Poses, row: int) -> Floats:
     return np.asarray(place_of(at, anchor)[0])
 
 
-def _solid(canvas: _Canvas, solid: Solid, poses: Poses, row: int, meshes: Sequence[Triangles]) -> None:
+def _solid(canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, meshes: Sequence[TriangleMesh]) -> None:
     """Put a solid on the canvas, turned with its pose."""
     centre = _located(solid.anchor, poses, row)
     turn = np.array(solid.turn)
@@ -225,7 +232,7 @@ def _solid(canvas: _Canvas, solid: Solid, poses: Poses, row: int, meshes: Sequen
             _surface(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
 
 
-def _ellipsoid(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats, half: Floats) -> None:
+def _ellipsoid(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats, half: Floats) -> None:
     """Put an ellipsoid on the canvas: its outline is the ellipse with P A Pᵀ, A = R diag(a²) Rᵀ."""
     P = np.stack([canvas.right, canvas.up])
     squares, axes = np.linalg.eigh(P @ (R * half**2) @ R.T @ P.T)
@@ -233,12 +240,12 @@ def _ellipsoid(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats, half: F
     angle = float(np.degrees(np.arctan2(axes[1, 1], axes[0, 1])))
     middle = canvas.flat(centre[None, :])[0]
     reach = np.sqrt(np.maximum(np.diag(P @ (R * half**2) @ R.T @ P.T), 0.0))
-    ellipse = _Piece((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _fill(solid, 0.9))
+    ellipse = _PaintedPath((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _fill(solid, 0.9))
     canvas.add(float(centre @ canvas.toward), [ellipse], np.array([middle - reach, middle + reach]),
                painting_order.ellipsoid(centre, R, half))  # fmt: skip
 
 
-def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> None:
+def _cylinder(canvas: _Canvas, solid: DrawnSolid, centre: Floats, axis: Floats) -> None:
     """Put a cylinder on the canvas: two ellipses and their tangents; the visible end on top."""
     length, radius = solid.sizes
     facing = float(axis @ canvas.toward)
@@ -252,7 +259,7 @@ def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> No
     across = np.array([-along[1], along[0]]) * radius
     angle = float(np.degrees(np.arctan2(across[1], across[0])))
     half = np.array([radius, radius * facing])
-    side = _Piece(
+    side = _PaintedPath(
         (
             ("M", np.array([a + across])),
             ("A", np.array([half, [angle, 1.0], a - across])),
@@ -262,7 +269,7 @@ def _cylinder(canvas: _Canvas, solid: Solid, centre: Floats, axis: Floats) -> No
         ),
         _fill(solid, 0.72 + 0.2 * max(0.0, float(np.array([-along[1], along[0]]) @ _LIGHT[:2]))),
     )
-    cap = _Piece((("E", np.array([b, half, [angle, 0.0]])),), _fill(solid, 1.0))
+    cap = _PaintedPath((("E", np.array([b, half, [angle, 0.0]])),), _fill(solid, 1.0))
     pieces = [side, cap] if facing > 1e-3 else [side]
     reach = np.array([radius, radius])
     canvas.add(float(centre @ canvas.toward), pieces, np.array([a - reach, a + reach, b - reach, b + reach]),
@@ -273,7 +280,7 @@ _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1
 _SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 
 
-def _box(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats) -> None:
+def _box(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats) -> None:
     """Put the sides of a box on the canvas that face the viewer."""
     corners = centre + (_CORNERS * np.array(solid.sizes)) @ R.T
     pieces = []
@@ -283,12 +290,12 @@ def _box(canvas: _Canvas, solid: Solid, centre: Floats, R: Floats) -> None:
         if normal @ canvas.toward > 1e-9 * np.linalg.norm(normal):
             points = canvas.flat(square)
             outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
-            pieces.append(_Piece(outline, _fill(solid, _shade(canvas, normal))))
+            pieces.append(_PaintedPath(outline, _fill(solid, _shade(canvas, normal))))
     hull = painting_order.box(centre, R, np.array(solid.sizes))
     canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(corners), hull)
 
 
-def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]) -> None:
+def _surface(canvas: _Canvas, solid: DrawnSolid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]) -> None:
     """Put the triangles of a mesh on the canvas that face the viewer, the farthest first."""
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -299,11 +306,11 @@ def _surface(canvas: _Canvas, solid: Solid, centre: Floats, vertices: Floats, fa
         points = canvas.flat(corners[k])
         color = _mixed(solid.color, _shade(canvas, normals[k]))
         paint = f'fill="{color}" stroke="{color}" stroke-width=".4" fill-opacity="{solid.opacity:g}"'
-        pieces.append(_Piece((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
+        pieces.append(_PaintedPath((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
     canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices), painting_order.cloud(vertices))
 
 
-def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> None:
+def _line(canvas: _Canvas, line: DrawnLine, poses: PoseSeries, row: int, unit: float) -> None:
     """Put a line on the canvas: a coil for a pathway, dashes for a rail."""
     ends = np.array([_located(anchor, poses, row) for anchor in line.anchors])
     points = canvas.flat(ends)
@@ -312,7 +319,7 @@ def _line(canvas: _Canvas, line: Line, poses: Poses, row: int, unit: float) -> N
     dashes = "" if line.kind != "rail" else ' stroke-dasharray="6 4"'
     paint = f'fill="none" stroke="{line.color}" stroke-width="1.8" stroke-linejoin="round"{dashes}'
     depth = float(ends.mean(axis=0) @ canvas.toward)
-    canvas.add(depth, [_Piece((("M", points[:1]), ("L", points[1:])), paint)], points, painting_order.cloud(ends))
+    canvas.add(depth, [_PaintedPath((("M", points[:1]), ("L", points[1:])), paint)], points, painting_order.cloud(ends))
 
 
 def _coil(a: Floats, b: Floats, unit: float) -> Floats:
@@ -328,7 +335,7 @@ def _coil(a: Floats, b: Floats, unit: float) -> Floats:
     return np.concatenate([[a], middle, [b]])
 
 
-def _arrow(canvas: _Canvas, arrow: ArrowOf, poses: Poses, row: int, unit: float) -> None:
+def _arrow(canvas: _Canvas, arrow: DrawnArrow, poses: PoseSeries, row: int, unit: float) -> None:
     """Draw a force that points away from its point of application; a torque has two heads."""
     start = _located(arrow.anchor, poses, row)
     vector = poses.vectors[row, arrow.vector]
@@ -338,12 +345,14 @@ def _arrow(canvas: _Canvas, arrow: ArrowOf, poses: Poses, row: int, unit: float)
         return
     along, head = (b - a) / length, min(3.2 * unit, 0.5 * length)
     across = np.array([-along[1], along[0]])
-    pieces = [_Piece((("M", a[None]), ("L", (b - along * head)[None])), f'stroke="{arrow.color}" stroke-width="2.4"')]
+    pieces = [
+        _PaintedPath((("M", a[None]), ("L", (b - along * head)[None])), f'stroke="{arrow.color}" stroke-width="2.4"')
+    ]
     for tip in [b, b - along * 0.8 * head] if arrow.torque else [b]:
         foot = tip - along * head
         points = np.array([tip, foot + 0.45 * head * across, foot - 0.45 * head * across])
         outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
-        pieces.append(_Piece(outline, f'fill="{arrow.color}"'))
+        pieces.append(_PaintedPath(outline, f'fill="{arrow.color}"'))
     canvas.add(np.inf, pieces, np.array([a, b]))
 
 
@@ -354,7 +363,7 @@ def _shade(canvas: _Canvas, normal: Floats) -> float:
     return 0.55 + 0.45 * max(0.0, float(seen @ _LIGHT))
 
 
-def _fill(solid: Solid, brightness: float) -> str:
+def _fill(solid: DrawnSolid, brightness: float) -> str:
     """Return the paint of a filled shape: colour, edge and opacity."""
     see_through = "" if solid.opacity >= 1 else f' fill-opacity="{solid.opacity:g}" stroke-opacity="{solid.opacity:g}"'
     edge = _mixed(solid.color, 0.55)
@@ -440,7 +449,7 @@ def _far(whole: Floats, near: Floats) -> bool:
     return bool(whole.max() > FAR * near.max() > 0)
 
 
-def _path(piece: _Piece, scale: _Scale) -> str:
+def _path(piece: _PaintedPath, scale: _Scale) -> str:
     """Return a piece as an SVG ellipse or path."""
     letter, numbers = piece.commands[0]
     if letter == "E":

@@ -47,7 +47,7 @@ _END = re.compile(r'Object\.defineProperty\(t,"__esModule",\{value:!0\}\)\}\)\);
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class PackedScript:
     """A script, packed.
 
     Attributes:
@@ -60,7 +60,7 @@ class Library:
 
 
 @cache
-def library() -> Library:
+def library() -> PackedScript:
     """Return three.js.
 
     Raises:
@@ -68,7 +68,7 @@ def library() -> Library:
     """
     text = source()
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return Library(packed, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
+    return PackedScript(packed, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
 
 
 def source() -> str:

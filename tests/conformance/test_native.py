@@ -75,11 +75,11 @@ class Case:
     """
 
     units: dict[str, Path]
-    run: validation.Conditions
+    run: validation.ExperimentNumbers
     names: tuple[str, ...]
     wanted: np.ndarray
     allowed: np.ndarray
-    steps: validation.Conditions
+    steps: validation.ExperimentNumbers
     euler: np.ndarray | None
     about: Path
 

@@ -20,8 +20,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
 from mb2fmu.model import Model, check_model
-from mb2fmu.pipeline.derivation.pipeline_results import Build
-from mb2fmu.validation import ValidationResult, Yardstick
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+from mb2fmu.validation import ReferenceData, ValidationResult
 
 
 def trolley(*, gain: float = 1.0, drag: float = 1.0, weight: str = "m", driven: bool = True) -> Model:
@@ -74,8 +74,8 @@ def trolley(*, gain: float = 1.0, drag: float = 1.0, weight: str = "m", driven: 
 class Judge:
     """Judges FMUs by the right mechanism; the reference is made once."""
 
-    build: Build
-    yardstick: Yardstick
+    build: FmuBuild
+    yardstick: ReferenceData
     equations: EquationsOfMotion
 
     def __call__(self, unit: Path) -> ValidationResult:
@@ -85,7 +85,7 @@ class Judge:
 
 
 @pytest.fixture(scope="module")
-def yardstick() -> tuple[Yardstick, EquationsOfMotion]:
+def yardstick() -> tuple[ReferenceData, EquationsOfMotion]:
     mechanism = close_loops(read_mechanism(check_model(trolley())))
     equations = formulate(mechanism, "tmt")
     return validation.make_yardstick(mechanism.declared, equations), equations

@@ -21,9 +21,9 @@ from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_rev
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.model import check_model, list_models, load
-from mb2fmu.validation import Simulation
+from mb2fmu.validation import FmuSimulationResult
 
-Moved = Simulation | pipeline.Simulated
+Moved = FmuSimulationResult | pipeline.ModelSimulation
 """By a unit, or by the model's own equations."""
 
 ROOT = Path(__file__).parents[2]

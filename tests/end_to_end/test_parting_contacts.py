@@ -17,9 +17,9 @@ import sympy.physics.mechanics as me
 from mb2fmu import Impact, Model, derive, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics import formulations
-from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
 from mb2fmu.validation.reference.experiment_numbers import conditions
-from mb2fmu.validation.reference.reference_run import Reference, make_reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 from mb2fmu.validation.runs.fmu_description import read_description
 from mb2fmu.validation.runs.fmu_run import drive
 
@@ -73,7 +73,7 @@ def unit(tmp_path_factory):
     return {fmi: made(fmi) for fmi in ("2", "3")}
 
 
-def reference_of(model: Model) -> Reference:
+def reference_of(model: Model) -> ReferenceRun:
     derivation = derive(model)
     return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
 
@@ -93,13 +93,13 @@ def test_what_new_parameters_leave_pierced_and_parting_is_let_go(unit, reference
     y, v = HEIGHT * np.cos(TURNS * time), -HEIGHT * TURNS * np.sin(TURNS * time)
     assert y - HEIGHT * np.cos(FASTER * time) < -3.9e-4
     assert found[0].tolist() == pytest.approx([*flight(y, v, STEP), 0.0, 0.0], rel=1e-5)
-    flow, x = StepFlow(reference, [FASTER, *reference.conditions.parameters[1:]]), reference.states[AT]
+    flow, x = OneStepFlow(reference, [FASTER, *reference.conditions.parameters[1:]]), reference.states[AT]
     names = [reference.trajectory.names[place] for place in reference.state_columns]
     places = [names.index(name) for name in NAMES]
     modes = None
     for k, row in enumerate(found, AT):
         before = tuple(reference.conditions.parameters) if k == AT else None
-        landing = flow.landing(Step(k, modes, None, before), x)
+        landing = flow.landing(CommunicationStep(k, modes, None, before), x)
         x, modes = landing.x, landing.modes
         assert row.tolist() == pytest.approx(x[places].tolist(), rel=1e-5, abs=1e-7)
     assert found[-1, -1] >= 1.0

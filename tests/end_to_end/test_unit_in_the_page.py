@@ -72,7 +72,7 @@ WITH_EVENTS = ["bouncing_ball", "stick_slip_belt", "sampled_cart_pole", "rocking
 
 
 @pytest.fixture(scope="module", params=MECHANISMS + WITH_EVENTS)
-def built(request: pytest.FixtureRequest) -> pipeline.Build:
+def built(request: pytest.FixtureRequest) -> pipeline.FmuBuild:
     return pipeline.build(pipeline.derive(MODELS / f"{request.param}.py"))
 
 

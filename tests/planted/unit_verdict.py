@@ -17,7 +17,7 @@ import mb2fmu.fmu.emit_c
 import mb2fmu.fmu.emit_xml
 import mb2fmu.fmu.interface
 from mb2fmu import pipeline, validation
-from mb2fmu.audit.checkers import Finding
+from mb2fmu.audit.checkers import CheckerFinding
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.lowering import lower_to_program
@@ -25,13 +25,13 @@ from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation import model_derivation
-from mb2fmu.pipeline.derivation.pipeline_results import Build, Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
-from mb2fmu.validation import ValidationResult, Yardstick
+from mb2fmu.validation import ReferenceData, ValidationResult
 from mb2fmu.validation.conformity_checks import conformity
-from mb2fmu.validation.result import KindResult
+from mb2fmu.validation.result import InterfaceTypeResult
 
 EFFECTIVE = 1e-3
 """Of the largest magnitude of a result: a fault that changes less is not counted."""
@@ -126,7 +126,7 @@ def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
         yield
 
 
-def _built(derivation: Derivation, mutant: Mutant) -> Build:
+def _built(derivation: Derivation, mutant: Mutant) -> FmuBuild:
     """The FMU, with the fault planted where the stage that it belongs to hands on its result."""
     places: dict[str, tuple[Any, str]] = {
         "derivatives": (derivatives, "with_derivatives"),
@@ -170,7 +170,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
 
 
 def _against_the_reference(
-    subject: Subject, derivation: Derivation, unit: Path, yardstick: Yardstick, *, conformance: bool = True
+    subject: Subject, derivation: Derivation, unit: Path, yardstick: ReferenceData, *, conformance: bool = True
 ) -> ValidationResult:
     """Experiments and API checks by the right reference; without perturbed reference data the default experiment."""
     return validation.validate(
@@ -216,7 +216,7 @@ def first_finding(result: ValidationResult) -> str:
     return "another check"
 
 
-def declared(findings: Iterable[Finding]) -> str:
+def declared(findings: Iterable[CheckerFinding]) -> str:
     """The first error of what an FMU declares, or an empty string."""
     for finding in findings:
         if finding.severity == "error":
@@ -240,7 +240,7 @@ def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
             yield field.name.replace("_", " "), "failed"
 
 
-def _of_kind(result: ValidationResult | KindResult) -> str | None:
+def _of_kind(result: ValidationResult | InterfaceTypeResult) -> str | None:
     """Which part of a run is out of its bounds, if any."""
     if any(event.verdict == "failed" for event in result.events):
         return "event"

@@ -10,9 +10,9 @@ import pytest
 from rescaling import rescale
 
 from mb2fmu import pipeline
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
-from mb2fmu.audit.behaviour.instance.fmi_types import Library
-from mb2fmu.audit.behaviour.instance.instance import Instance
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.derivative_trials import continuous, initial
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION
@@ -25,7 +25,7 @@ PLANTED = {
 }
 
 
-def said(stage: Stage) -> list[str]:
+def said(stage: TrialFixture) -> list[str]:
     """What the two probes say."""
     return [f"{found.rule}: {found.message}" for trial in (continuous, initial) for found in _each(trial(stage))]
 
@@ -45,10 +45,10 @@ def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monke
     library = tmp_path / Path(binary).name
     library.write_bytes(files[binary])
     handle, described = ctypes.CDLL(str(library)), read_description(files[DESCRIPTION])
-    true = Instance.directional
+    true = FmuInstance.directional
 
-    def stage() -> Stage:
-        return Stage(Library(handle, described, str(tmp_path)), "ModelExchange", tmp_path)
+    def stage() -> TrialFixture:
+        return TrialFixture(FmuLibrary(handle, described, str(tmp_path)), "ModelExchange", tmp_path)
 
     assert said(stage()) == []
     for unknown, known in PLANTED[name]:
@@ -64,8 +64,8 @@ def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monke
                 values = [value + 0.02 * only * (k == i) for k, value in enumerate(values)]
             return status, values
 
-        monkeypatch.setattr(Instance, "directional", wrong)
+        monkeypatch.setattr(FmuInstance, "directional", wrong)
         found = said(stage())
-        monkeypatch.setattr(Instance, "directional", true)
+        monkeypatch.setattr(FmuInstance, "directional", true)
         assert asked
         assert any(each.startswith("partials.directional") and unknown in each for each in found), (unknown, known)

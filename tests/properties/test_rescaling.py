@@ -23,12 +23,12 @@ from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
-from mb2fmu.validation import Simulation, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation import FmuSimulationResult, conditions, make_reference, measure_sensitivity
 from mb2fmu.validation.api_checks import api_check_comparison
-from mb2fmu.validation.bounds.error_table import Tally
+from mb2fmu.validation.bounds.error_table import ErrorTable
 from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
 from mb2fmu.validation.conformity_checks import conformity
-from mb2fmu.validation.reference.reference_run import Reference, held_slope, observe, start_state
+from mb2fmu.validation.reference.reference_run import ReferenceRun, held_slope, observe, start_state
 
 MODELS = Path(__file__).parents[2] / "models"
 POWERS = st.sampled_from([1e-6, 1.0, 1e6])
@@ -87,7 +87,7 @@ def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]
         atol=1e-9 * reference.state_scales,
     )
     found = observe(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
-    simulation = Simulation(reference.trajectory.names, reference.trajectory.time, found, (), 0.0)
+    simulation = FmuSimulationResult(reference.trajectory.names, reference.trajectory.time, found, (), 0.0)
     results = [*compare_variables(reference, limits, simulation), *compare_invariants(reference, simulation)]
     return {r.name: (r.verdict, r.ratio) for r in results}
 
@@ -171,7 +171,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
     def beside(self, directions, found, tally, when, parameters):
         true(self, directions, found, tally, when, parameters)
         for column in range(len(self.asked.rates)):
-            wrong, other = found.copy(), Tally()
+            wrong, other = found.copy(), ErrorTable()
             wrong[:, column] *= 1.001
             true(self, directions, wrong, other, when, parameters)
             ratios.append(other.ratio)
@@ -198,7 +198,7 @@ def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, 
 def test_the_reference_moves_alike_in_any_units(length, mass, time):
     """Seen: with a crank of 50 nm one row of the loop was taken for redundant, and the reference came to no end."""
 
-    def moved(scales: dict[str, float]) -> Reference:
+    def moved(scales: dict[str, float]) -> ReferenceRun:
         model = rescale(pipeline.load(MODELS / "crank_slider.py"), **scales)
         model.default_experiment = replace(model.default_experiment, stop=0.3 * scales["time"])
         read = mechanism_of(model)

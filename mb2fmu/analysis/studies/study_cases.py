@@ -20,9 +20,9 @@ from mb2fmu.model.value_overrides import parse_number
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.description_records import Description, Variable
-    from mb2fmu.validation.data.data_tables import Table
-    from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind
+    from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
+    from mb2fmu.validation.data.data_tables import DataTable
+    from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind
 
 Floats = npt.NDArray[np.float64]
 InputSignal = Callable[[float], float]
@@ -84,9 +84,9 @@ class ResolvedStudy:
 
 def resolve_study(
     plan: StudyPlan,
-    described: Description,
-    unit: UnitDescription,
-    table: Table | None,
+    described: DescribedModel,
+    unit: FmuDescription,
+    table: DataTable | None,
     defaults: Mapping[str, InputSignal],
     read_signals: ReadSignals,
     earlier: Sequence[Fault] = (),
@@ -117,7 +117,7 @@ class _StudyResolver:
     """Looks up names, and collects faults."""
 
     def __init__(
-        self, plan: StudyPlan, described: Description, unit: UnitDescription, earlier: Sequence[Fault]
+        self, plan: StudyPlan, described: DescribedModel, unit: FmuDescription, earlier: Sequence[Fault]
     ) -> None:
         self._plan, self._described, self._unit = plan, described, unit
         self._variables = {v.name: v for v in described.variables if v.name in unit.variables}
@@ -126,7 +126,7 @@ class _StudyResolver:
 
     def study(
         self,
-        table: Table | None,
+        table: DataTable | None,
         defaults: Mapping[str, InputSignal],
         read_signals: ReadSignals,
     ) -> ResolvedStudy:
@@ -264,7 +264,7 @@ class _StudyResolver:
         found = self._unit.variables[name]
         return found.causality == "parameter" and found.real and found.settable
 
-    def _cases(self, table: Table | None) -> tuple[list[str], Floats]:
+    def _cases(self, table: DataTable | None) -> tuple[list[str], Floats]:
         """Return the varied quantities, and their values."""
         if table is not None:
             return self._from_table(table)
@@ -294,7 +294,7 @@ class _StudyResolver:
         self._bounds(names, cases)
         return names, cases
 
-    def _from_table(self, table: Table) -> tuple[list[str], Floats]:
+    def _from_table(self, table: DataTable) -> tuple[list[str], Floats]:
         """Read cases from a file: a column for each quantity that varies; a column ``case`` is ignored."""
         names, columns = [], []
         for column in table.columns:
@@ -399,7 +399,7 @@ class _StudyResolver:
 
     def _unit_of(self, name: str) -> str:
         """Return the unit of a variable, "1" if it has none."""
-        variable: Variable | None = self._variables.get(name)
+        variable: DescribedVariable | None = self._variables.get(name)
         return (variable.get("unit") if variable is not None else None) or "1"
 
     def _times(self) -> tuple[float, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from mb2fmu.audit.description.description_import import parse
-from mb2fmu.audit.description.description_records import DESCRIPTION, Description
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.findings import Observation
 from mb2fmu.errors import Fault, PackageError
 
@@ -29,7 +29,7 @@ _TOP[2] |= {"licenses"}
 
 
 @dataclass(frozen=True)
-class Archive:
+class FmuArchive:
     """Directory of an archive, and the contents of its members.
 
     Attributes:
@@ -48,7 +48,7 @@ class Archive:
         return frozenset(self.contents)
 
 
-def read_archive(path: Path) -> Archive:
+def read_archive(path: Path) -> FmuArchive:
     """Read a whole archive into memory.
 
     Raises:
@@ -68,10 +68,10 @@ def read_archive(path: Path) -> Archive:
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         remedy = "hand over an .fmu file: a zip archive with a modelDescription.xml"
         raise PackageError(f"{path} cannot be read as an archive", [Fault(str(error), str(path), remedy)]) from error
-    return Archive(path, members, contents)
+    return FmuArchive(path, members, contents)
 
 
-def check_members(archive: Archive) -> Iterator[Observation]:
+def check_members(archive: FmuArchive) -> Iterator[Observation]:
     """Check rules that hold for any archive, whatever its description says."""
     if archive.path.suffix != ".fmu":
         yield Observation("archive.suffix", f"the file ends in {archive.path.suffix!r}", archive.path.name)
@@ -121,7 +121,7 @@ def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
         yield Observation("archive.compression", text, written)
 
 
-def check_contents(archive: Archive, description: Description) -> Iterator[Observation]:
+def check_contents(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Check rules about files that the description promises."""
     for name in sorted({name.split("/")[0] for name in archive.names} - _TOP[description.version]):
         yield Observation("archive.unexpected", "the standard knows no such file or folder here", name)
@@ -151,7 +151,7 @@ def check_contents(archive: Archive, description: Description) -> Iterator[Obser
         yield Observation("archive.external", text, archive.path.name)
 
 
-def _icons(archive: Archive) -> Iterator[Observation]:
+def _icons(archive: FmuArchive) -> Iterator[Observation]:
     """Yield pictures that terminals name and that are not there; names are relative to the file that has them."""
     try:
         root = parse(archive.contents[_TERMINALS])
@@ -173,7 +173,7 @@ def _is_picture(name: str) -> bool:
     return name.startswith(("terminalsAndIcons/", "documentation/diagram")) and name.endswith(".png")
 
 
-def _sources(archive: Archive, description: Description) -> Iterator[Observation]:
+def _sources(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Yield source files that are listed and absent, and FMI 3 sources without a build description."""
     for kind, files in description.sources.items():
         for name in files:
@@ -188,7 +188,7 @@ def _sources(archive: Archive, description: Description) -> Iterator[Observation
         yield Observation("archive.sources", "sources without sources/buildDescription.xml", "sources")
 
 
-def _build(archive: Archive, description: Description, build: bytes) -> Iterator[Observation]:
+def _build(archive: FmuArchive, description: DescribedModel, build: bytes) -> Iterator[Observation]:
     """Yield faults of buildDescription.xml: unreadable, of no interface, or listing absent files."""
     where = "sources/buildDescription.xml"
     try:

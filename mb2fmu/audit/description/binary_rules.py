@@ -10,13 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.description.description_records import Description
+from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.audit.findings import Observation
 
 if TYPE_CHECKING:
     import lief
 
-    from mb2fmu.audit.description.archive_rules import Archive
+    from mb2fmu.audit.description.archive_rules import FmuArchive
 
 NEWEST_GLIBC = (2, 28)
 """Newer ones are missing on systems that are still supported."""
@@ -53,7 +53,7 @@ _EVERYWHERE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ExecutableImage:
     """One executable image of a library.
 
     Attributes:
@@ -75,7 +75,7 @@ class Image:
     search: tuple[str, ...] = ()
 
 
-def images(content: bytes) -> tuple[Image, ...]:
+def images(content: bytes) -> tuple[ExecutableImage, ...]:
     """Return all images of a library: several in a fat Mach-O; none if it is no library at all."""
     import lief  # slow to load, and the trying process hardly ever needs it
 
@@ -99,7 +99,7 @@ def _machine(value: object) -> str:
     return _MACHINES.get(name, name)
 
 
-def _elf(binary: lief.ELF.Binary) -> Image:
+def _elf(binary: lief.ELF.Binary) -> ExecutableImage:
     """Return what a Linux library exports, imports and needs, the newest glibc version among it."""
     import lief
 
@@ -108,7 +108,7 @@ def _elf(binary: lief.ELF.Binary) -> Image:
     ))  # fmt: skip
     search = [str(entry.runpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRunPath)]
     search += [str(entry.rpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRpath)]
-    return Image(
+    return ExecutableImage(
         "ELF",
         _machine(binary.header.machine_type),
         frozenset(str(each.name) for each in binary.exported_symbols),
@@ -119,10 +119,10 @@ def _elf(binary: lief.ELF.Binary) -> Image:
     )
 
 
-def _pe(binary: lief.PE.Binary) -> Image:
+def _pe(binary: lief.PE.Binary) -> ExecutableImage:
     """Return what a Windows library exports, imports and needs."""
     export = binary.get_export()
-    return Image(
+    return ExecutableImage(
         "PE",
         _machine(binary.header.machine),
         frozenset(str(each.name) for each in export.entries) if export else frozenset(),
@@ -131,13 +131,13 @@ def _pe(binary: lief.PE.Binary) -> Image:
     )
 
 
-def _macho(binary: lief.MachO.Binary) -> Image:
+def _macho(binary: lief.MachO.Binary) -> ExecutableImage:
     """Return what a macOS library exports, imports and needs; its own name is not a need."""
     import lief
 
     own = binary[lief.MachO.LoadCommand.TYPE.ID_DYLIB]
     own_name = own.name if isinstance(own, lief.MachO.DylibCommand) else None
-    return Image(
+    return ExecutableImage(
         "MachO",
         _machine(binary.header.cpu_type),
         frozenset(str(each.name).removeprefix("_") for each in binary.exported_symbols),
@@ -179,7 +179,7 @@ def required(version: int, kinds: frozenset[str]) -> frozenset[str]:
     return interface(version) - others
 
 
-def check(archive: Archive, description: Description) -> Iterator[Observation]:
+def check(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     folders: dict[str, set[str]] = {}
     for name in archive.names:
@@ -207,7 +207,7 @@ def _expected(folder: str, version: int) -> tuple[str, str] | None:
 
 
 def _folder(
-    archive: Archive, description: Description, folder: str, files: set[str], identifiers: set[str]
+    archive: FmuArchive, description: DescribedModel, folder: str, files: set[str], identifiers: set[str]
 ) -> Iterator[Observation]:
     """Yield faults of a platform folder: unknown, of the other FMI version, or without the libraries named."""
     where = f"binaries/{folder}"
@@ -243,7 +243,7 @@ def _folder(
 
 
 def _library(
-    content: bytes, where: str, expected: tuple[str, str], description: Description, identifier: str
+    content: bytes, where: str, expected: tuple[str, str], description: DescribedModel, identifier: str
 ) -> Iterator[Observation]:
     """Yield faults of a library: format, machine, symbols, dependencies, glibc, absolute search paths."""
     found = images(content)
@@ -271,7 +271,7 @@ def _library(
 
 
 def _symbols(
-    image: Image, where: str, description: Description, kinds: frozenset[str], identifier: str
+    image: ExecutableImage, where: str, description: DescribedModel, kinds: frozenset[str], identifier: str
 ) -> Iterator[Observation]:
     """Yield functions of the standard that are not exported, and exported names that are none."""
     functions = interface(description.version)

@@ -9,12 +9,12 @@ from lxml import etree
 from mb2fmu.audit.description.description_records import (
     FLOATS,
     KINDS,
-    Description,
-    Dimension,
+    ArrayDimension,
+    DescribedModel,
+    DescribedVariable,
+    StructureUnknown,
     TypeDefinition,
     UnitDefinition,
-    Unknown,
-    Variable,
 )
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
@@ -27,7 +27,7 @@ LISTS3 = {
 }
 
 
-def read_description(content: bytes) -> Description:
+def read_description(content: bytes) -> DescribedModel:
     """Read a description of FMI 2 or 3.
 
     Raises:
@@ -133,12 +133,12 @@ def _general(root: Element) -> dict[str, object]:
 
 
 def _assembled(
-    root: Element, version: int, types: tuple[TypeDefinition, ...], variables: tuple[Variable, ...],
+    root: Element, version: int, types: tuple[TypeDefinition, ...], variables: tuple[DescribedVariable, ...],
     entries: list[tuple[str, Element]], lists: frozenset[str],
-) -> Description:  # fmt: skip
+) -> DescribedModel:  # fmt: skip
     """Return the description with the entries of its model structure resolved to variables."""
     general = _general(root)
-    whole = Description(version, types=types, variables=variables, unknowns=(), lists=lists, **general)  # type: ignore[arg-type]
+    whole = DescribedModel(version, types=types, variables=variables, unknowns=(), lists=lists, **general)  # type: ignore[arg-type]
     key = "index" if version == 2 else "valueReference"
     unknowns = []
     for name, element in entries:
@@ -146,7 +146,7 @@ def _assembled(
         dependencies = None if listed is None else tuple(listed.split())
         kinds = element.get("dependenciesKind")
         unknowns.append(
-            Unknown(
+            StructureUnknown(
                 name,
                 element.get(key, ""),
                 whole.target(element.get(key)),
@@ -156,7 +156,7 @@ def _assembled(
                 _line(element),
             )
         )
-    return Description(
+    return DescribedModel(
         version,
         types=types,
         variables=variables,
@@ -166,7 +166,7 @@ def _assembled(
     )
 
 
-def _description2(root: Element) -> Description:
+def _description2(root: Element) -> DescribedModel:
     """Read a description of FMI 2."""
     types = []
     for element in _children(root.find("TypeDefinitions"), "SimpleType"):
@@ -188,7 +188,7 @@ def _description2(root: Element) -> Description:
         written = {**_attributes(element), **_attributes(inner)}
         start = written.get("start")
         variables.append(
-            Variable(
+            DescribedVariable(
                 index,
                 element.get("name", ""),
                 kind,
@@ -210,7 +210,7 @@ def _description2(root: Element) -> Description:
     return _assembled(root, 2, tuple(types), tuple(variables), entries, lists)
 
 
-def _description3(root: Element) -> Description:
+def _description3(root: Element) -> DescribedModel:
     """Read a description of FMI 3."""
     types = tuple(
         TypeDefinition(
@@ -228,7 +228,7 @@ def _description3(root: Element) -> Description:
         kind = str(element.tag)
         written = _attributes(element)
         variables.append(
-            Variable(
+            DescribedVariable(
                 index,
                 element.get("name", ""),
                 kind,
@@ -238,7 +238,8 @@ def _description3(root: Element) -> Description:
                 written=written,
                 declared=declared.get(written.get("declaredType", ""), {}),
                 dimensions=tuple(
-                    Dimension(each.get("start"), each.get("valueReference")) for each in _children(element, "Dimension")
+                    ArrayDimension(each.get("start"), each.get("valueReference"))
+                    for each in _children(element, "Dimension")
                 ),
                 aliases=tuple(_attributes(each) for each in _children(element, "Alias")),
                 line=_line(element),

@@ -19,7 +19,7 @@ DESCRIPTION = "modelDescription.xml"
 
 
 @dataclass(frozen=True, slots=True)
-class Dimension:
+class ArrayDimension:
     """One dimension of an FMI 3 array: a number, or the value of a variable."""
 
     start: str | None
@@ -27,7 +27,7 @@ class Dimension:
 
 
 @dataclass(frozen=True, eq=False)
-class Variable:
+class DescribedVariable:
     """One variable. Attributes that are not written are filled in as the standards say.
 
     Attributes:
@@ -56,7 +56,7 @@ class Variable:
     start: tuple[str, ...] | None
     written: Mapping[str, str]
     declared: Mapping[str, str] = field(default_factory=dict)
-    dimensions: tuple[Dimension, ...] = ()
+    dimensions: tuple[ArrayDimension, ...] = ()
     aliases: tuple[Mapping[str, str], ...] = ()
     line: int = 0
 
@@ -90,7 +90,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class StructureUnknown:
     """One entry of the model structure.
 
     Attributes:
@@ -105,9 +105,9 @@ class Unknown:
 
     list: str
     number: str
-    variable: Variable | None
+    variable: DescribedVariable | None
     dependencies: tuple[str, ...] | None
-    targets: tuple[Variable | None, ...]
+    targets: tuple[DescribedVariable | None, ...]
     kinds: tuple[str, ...] | None
     line: int
 
@@ -141,7 +141,7 @@ class TypeDefinition:
 
 
 @dataclass(frozen=True)
-class Description:
+class DescribedModel:
     """A whole description.
 
     Attributes:
@@ -166,11 +166,11 @@ class Description:
     types: tuple[TypeDefinition, ...]
     categories: tuple[str, ...]
     experiment: Mapping[str, str]
-    variables: tuple[Variable, ...]
-    unknowns: tuple[Unknown, ...]
+    variables: tuple[DescribedVariable, ...]
+    unknowns: tuple[StructureUnknown, ...]
     lists: frozenset[str]
 
-    def listed(self, name: str) -> tuple[Unknown, ...]:
+    def listed(self, name: str) -> tuple[StructureUnknown, ...]:
         """Return entries of one list."""
         return tuple(unknown for unknown in self.unknowns if unknown.list == name)
 
@@ -178,7 +178,7 @@ class Description:
         """Return a capability flag."""
         return self.interfaces.get(kind, {}).get(name, "false").strip() in {"true", "1"}
 
-    def target(self, written: str | None) -> Variable | None:
+    def target(self, written: str | None) -> DescribedVariable | None:
         """Return the variable that a derivative or dependency refers to: index in FMI 2, value reference in FMI 3."""
         try:
             position = int(written or "")
@@ -189,32 +189,32 @@ class Description:
         return self.by_reference.get(position)
 
     @cached_property
-    def by_reference(self) -> Mapping[int, Variable]:
+    def by_reference(self) -> Mapping[int, DescribedVariable]:
         """Value reference → first variable that has it."""
-        found: dict[int, Variable] = {}
+        found: dict[int, DescribedVariable] = {}
         for variable in self.variables:
             if variable.reference is not None:
                 found.setdefault(variable.reference, variable)
         return found
 
     @cached_property
-    def states(self) -> tuple[Variable, ...]:
+    def states(self) -> tuple[DescribedVariable, ...]:
         """Continuous states in the order of the derivatives; ambiguous ones are left out."""
         derivatives = (unknown.variable for unknown in self.listed("Derivatives"))
         found = (self.target(variable.written.get("derivative")) for variable in derivatives if variable)
         return tuple(state for state in found if state)
 
     @cached_property
-    def state_set(self) -> frozenset[Variable]:
+    def state_set(self) -> frozenset[DescribedVariable]:
         """The continuous states as a set, for quick membership tests."""
         return frozenset(self.states)
 
     @cached_property
-    def independent(self) -> Variable | None:
+    def independent(self) -> DescribedVariable | None:
         """The independent variable, usually time."""
         return next((variable for variable in self.variables if variable.causality == "independent"), None)
 
-    def size(self, variable: Variable) -> int:
+    def size(self, variable: DescribedVariable) -> int:
         """Return the number of values of a variable, with the start values of its dimensions."""
         product = 1
         for dimension in variable.dimensions:
@@ -225,7 +225,7 @@ class Description:
             product *= int(number(written) or 0)
         return product
 
-    def items(self, variable: Variable) -> tuple[int, ...]:
+    def items(self, variable: DescribedVariable) -> tuple[int, ...]:
         """Return values of an enumeration; none for other types."""
         declared = variable.written.get("declaredType")
         listed = next((each.items for each in self.types if each.name == declared), ())

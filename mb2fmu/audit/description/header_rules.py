@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from mb2fmu.audit.description.description_records import DESCRIPTION, Description, number
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, number
 from mb2fmu.audit.findings import Observation
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -21,7 +21,7 @@ _NEEDS3 = {
 }
 
 
-def check(description: Description) -> Iterator[Observation]:
+def check(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     yield from _root(description)
     yield from _interfaces(description)
@@ -32,7 +32,7 @@ def check(description: Description) -> Iterator[Observation]:
             yield Observation("log.categories", f'category "{name}" is listed {count} times', DESCRIPTION)
 
 
-def _root(description: Description) -> Iterator[Observation]:
+def _root(description: DescribedModel) -> Iterator[Observation]:
     """Yield faults of version, token, date and model name."""
     attributes = description.attributes
     version = attributes.get("fmiVersion", "")
@@ -54,7 +54,7 @@ def _root(description: Description) -> Iterator[Observation]:
         yield Observation("header.model_name", "modelName is missing or empty", DESCRIPTION)
 
 
-def _interfaces(description: Description) -> Iterator[Observation]:
+def _interfaces(description: DescribedModel) -> Iterator[Observation]:
     """Yield a missing interface type, identifiers that are no names of C, and a malformed indicator count."""
     if not description.interfaces:
         yield Observation(
@@ -70,7 +70,7 @@ def _interfaces(description: Description) -> Iterator[Observation]:
             yield Observation("header.event_indicators", f'numberOfEventIndicators is "{indicators}"', DESCRIPTION)
 
 
-def _flags(description: Description) -> Iterator[Observation]:
+def _flags(description: DescribedModel) -> Iterator[Observation]:
     """Yield capability flags that are malformed, or need another flag that is not set."""
     needs = _NEEDS2 if description.version == 2 else _NEEDS3
     for kind, attributes in description.interfaces.items():
@@ -90,7 +90,7 @@ def _flags(description: Description) -> Iterator[Observation]:
             yield Observation("flags.value", f"{kind}: fixedInternalStepSize {step:g} is not positive", DESCRIPTION)
 
 
-def _experiment(description: Description) -> Iterator[Observation]:
+def _experiment(description: DescribedModel) -> Iterator[Observation]:
     """Yield numbers of the default experiment that are not finite, not positive, or contradict each other."""
     read = {name: number(text) for name, text in description.experiment.items()}
     for name, value in read.items():

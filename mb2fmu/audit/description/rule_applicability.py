@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mb2fmu.audit.description.archive_rules import Archive
-from mb2fmu.audit.description.description_records import Description, Variable
+from mb2fmu.audit.description.archive_rules import FmuArchive
+from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 from mb2fmu.audit.description.schema_validation import MANIFEST, TERMINALS
 
 ARCHIVE = frozenset({
@@ -12,7 +12,7 @@ ARCHIVE = frozenset({
 """Rules that need no description."""
 
 
-def without(archive: Archive, description: Description) -> dict[str, str]:
+def without(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
     """Return rule → the missing subject for which it has nothing to judge."""
     return {**_variables(description), **_structure(description), **_archive(archive, description)}
 
@@ -22,11 +22,11 @@ def _idle(found: object, why: str, *rules: str) -> dict[str, str]:
     return {} if found else dict.fromkeys(rules, why)
 
 
-def _variables(description: Description) -> dict[str, str]:
+def _variables(description: DescribedModel) -> dict[str, str]:
     """Return rules on FMUs, types and variables that have no subject, with reasons."""
     variables = description.variables
 
-    def some(key: str) -> list[Variable]:
+    def some(key: str) -> list[DescribedVariable]:
         return [each for each in variables if each.get(key) is not None]
 
     references = [each.reference for each in variables]
@@ -59,7 +59,7 @@ def _variables(description: Description) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _structure(description: Description) -> dict[str, str]:
+def _structure(description: DescribedModel) -> dict[str, str]:
     """Return rules on model structure and header that have no subject, with reasons."""
     entries = description.unknowns
     dependent = [each for each in entries if each.dependencies]
@@ -76,7 +76,7 @@ def _structure(description: Description) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _archive(archive: Archive, description: Description) -> dict[str, str]:
+def _archive(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
     """Return rules on binaries, sources and other members that have no subject, with reasons."""
     names = archive.names
     built = [name for name in names if name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))]

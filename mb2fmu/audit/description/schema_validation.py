@@ -9,9 +9,9 @@ from pathlib import Path
 
 from lxml import etree
 
-from mb2fmu.audit.description.archive_rules import Archive
+from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_import import parse
-from mb2fmu.audit.description.description_records import DESCRIPTION, Description
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.findings import Observation
 
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
@@ -39,7 +39,7 @@ def violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
             yield Observation("xml.schema", str(error.message), f"{member}:{error.line}")
 
 
-def check(archive: Archive, description: Description) -> Iterator[Observation]:
+def check(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     content = archive.contents[DESCRIPTION]
     yield from _encoding(content)
@@ -64,7 +64,7 @@ def check(archive: Archive, description: Description) -> Iterator[Observation]:
             yield Observation("xml.schema", str(error), "sources/buildDescription.xml")
 
 
-def _manifests(archive: Archive) -> Iterator[Observation]:
+def _manifests(archive: FmuArchive) -> Iterator[Observation]:
     """Yield manifests of layered standards that are no XML or do not say what they must of themselves."""
     for name in sorted(archive.names):
         if not (name.startswith("extra/") and name.rpartition("/")[2] == MANIFEST):
@@ -87,7 +87,7 @@ def _encoding(content: bytes) -> Iterator[Observation]:
         yield Observation("xml.encoding", f"written in {encoding}", DESCRIPTION)
 
 
-def _terminals(content: bytes, description: Description) -> Iterator[Observation]:
+def _terminals(content: bytes, description: DescribedModel) -> Iterator[Observation]:
     """Yield terminals with a taken name, and members that are no variable or have a taken name."""
     names = {each.name for each in description.variables}
     names |= {alias.get("name", "") for each in description.variables for alias in each.aliases}

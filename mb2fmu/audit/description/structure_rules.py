@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from mb2fmu.audit.description.description_records import DESCRIPTION, Description, Unknown, Variable
+from mb2fmu.audit.description.description_records import (
+    DESCRIPTION,
+    DescribedModel,
+    DescribedVariable,
+    StructureUnknown,
+)
 from mb2fmu.audit.findings import Observation
 
 _KINDS = frozenset({"dependent", "constant", "fixed", "tunable", "discrete"})
 _INITIAL_KINDS = frozenset({"dependent", "constant"})
 
 
-def check(description: Description) -> Iterator[Observation]:
+def check(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     for unknown in description.unknowns:
         if unknown.variable is None:
@@ -38,12 +43,14 @@ def check(description: Description) -> Iterator[Observation]:
         yield Observation("structure.explicit", text, DESCRIPTION)
 
 
-def _has_knowns(description: Description) -> bool:
+def _has_knowns(description: DescribedModel) -> bool:
     """Return whether there are states or inputs that anything could depend on."""
     return bool(description.states) or any(each.causality == "input" for each in description.variables)
 
 
-def _list(description: Description, name: str, rule: str, belongs: Callable[[Variable], bool]) -> Iterator[Observation]:
+def _list(
+    description: DescribedModel, name: str, rule: str, belongs: Callable[[DescribedVariable], bool]
+) -> Iterator[Observation]:
     """Yield variables that a list of the model structure lacks or should not have."""
     listed = {each.variable for each in description.listed(name) if each.variable}
     for unknown in description.listed(name):
@@ -54,7 +61,7 @@ def _list(description: Description, name: str, rule: str, belongs: Callable[[Var
             yield Observation(rule, f"is missing in ModelStructure/{name}", variable.place)
 
 
-def _derivatives(description: Description) -> Iterator[Observation]:
+def _derivatives(description: DescribedModel) -> Iterator[Observation]:
     """Yield entries that are no derivatives, states with several, and derivatives that are not listed."""
     listed = description.listed("Derivatives")
     exchange = "ModelExchange" in description.interfaces
@@ -80,7 +87,7 @@ def _derivatives(description: Description) -> Iterator[Observation]:
         yield from _left_out(description, listed)
 
 
-def _left_out(description: Description, listed: Sequence[Unknown]) -> Iterator[Observation]:
+def _left_out(description: DescribedModel, listed: Sequence[StructureUnknown]) -> Iterator[Observation]:
     """Yield local derivatives that can only belong to states and are not listed."""
     known = {id(each.variable) for each in listed}
     # A state whose start is calculated is an initial unknown: what is none follows from other variables.
@@ -101,7 +108,7 @@ def _left_out(description: Description, listed: Sequence[Unknown]) -> Iterator[O
             yield Observation("structure.derivatives", text, variable.place)
 
 
-def _expected_initial(description: Description) -> list[Variable]:
+def _expected_initial(description: DescribedModel) -> list[DescribedVariable]:
     """Return the variables that InitialUnknowns must list."""
     inner = {id(each) for each in description.states}
     inner |= {id(each.variable) for each in description.listed("Derivatives") if each.variable}
@@ -117,7 +124,7 @@ def _expected_initial(description: Description) -> list[Variable]:
     return expected
 
 
-def _initial(description: Description) -> Iterator[Observation]:
+def _initial(description: DescribedModel) -> Iterator[Observation]:
     """Yield variables that InitialUnknowns lacks or should not have."""
     expected = dict.fromkeys(_expected_initial(description))
     listed = {each.variable for each in description.listed("InitialUnknowns") if each.variable}
@@ -134,7 +141,7 @@ def _initial(description: Description) -> Iterator[Observation]:
             yield Observation("structure.initial", text, unknown.place)
 
 
-def knowns(description: Description, unknown: Unknown) -> list[Variable]:
+def knowns(description: DescribedModel, unknown: StructureUnknown) -> list[DescribedVariable]:
     """Return what an unknown may depend on (2.0.5: 2.2.8; 3.0.2: 2.4.8)."""
     inputs = [each for each in description.variables if each.causality in {"input", "independent"}]
     if unknown.list == "InitialUnknowns":
@@ -150,7 +157,7 @@ def knowns(description: Description, unknown: Unknown) -> list[Variable]:
     return [*inputs, *states, *parameters, *discrete, *_discrete_states(description)]
 
 
-def _discrete_states(description: Description) -> list[Variable]:
+def _discrete_states(description: DescribedModel) -> list[DescribedVariable]:
     """Return discrete variables that may be states: FMI 3 does not list them."""
     return [
         each
@@ -159,7 +166,7 @@ def _discrete_states(description: Description) -> list[Variable]:
     ]
 
 
-def _dependencies(unknown: Unknown, allowed: Collection[Variable]) -> Iterator[Observation]:
+def _dependencies(unknown: StructureUnknown, allowed: Collection[DescribedVariable]) -> Iterator[Observation]:
     """Yield dependencies that are doubled, unresolved, or on what cannot be a known."""
     yield from _kinds(unknown)
     if unknown.dependencies is None:
@@ -175,7 +182,7 @@ def _dependencies(unknown: Unknown, allowed: Collection[Variable]) -> Iterator[O
             yield Observation("structure.dependencies", text, unknown.place)
 
 
-def _kinds(unknown: Unknown) -> Iterator[Observation]:
+def _kinds(unknown: StructureUnknown) -> Iterator[Observation]:
     """Yield kinds of dependencies of the wrong number, name or type of unknown."""
     if unknown.kinds is None:
         return
@@ -193,7 +200,7 @@ def _kinds(unknown: Unknown) -> Iterator[Observation]:
         yield Observation("structure.factors", text, unknown.place)
 
 
-def _others(description: Description) -> Iterator[Observation]:
+def _others(description: DescribedModel) -> Iterator[Observation]:
     """Yield event indicators that are not continuous, and faults of the clocked states."""
     for unknown in description.listed("EventIndicators"):
         each = unknown.variable

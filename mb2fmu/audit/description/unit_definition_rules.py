@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from mb2fmu.audit.description.description_records import (
     DESCRIPTION,
     FLOATS,
-    Description,
+    DescribedModel,
+    DescribedVariable,
     TypeDefinition,
     UnitDefinition,
-    Variable,
     number,
 )
 from mb2fmu.audit.findings import Observation
@@ -21,7 +21,7 @@ from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
 _TRUE = frozenset({"true", "1"})
 
 
-def check(description: Description) -> Iterator[Observation]:
+def check(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     named = {"unit": [each.name for each in description.units], "type": [each.name for each in description.types]}
     for kind, names in named.items():
@@ -137,7 +137,7 @@ def _product(exponents: tuple[int, ...]) -> str:
     return ".".join(parts) or "1"
 
 
-def _type(description: Description, each: TypeDefinition) -> Iterator[Observation]:
+def _type(description: DescribedModel, each: TypeDefinition) -> Iterator[Observation]:
     """Yield faults of a type: its unit, bounds, items and name."""
     where = f'{DESCRIPTION}:{each.line}, type "{each.name}"'
     unit = each.attributes.get("unit")
@@ -157,7 +157,7 @@ def _type(description: Description, each: TypeDefinition) -> Iterator[Observatio
 
 
 def _used(
-    variable: Variable, units: Mapping[str, UnitDefinition], types: Mapping[str, TypeDefinition]
+    variable: DescribedVariable, units: Mapping[str, UnitDefinition], types: Mapping[str, TypeDefinition]
 ) -> Iterator[Observation]:
     """Yield units, display units and types that a variable uses and that do not fit."""
     yield from _declared(variable, types)
@@ -183,7 +183,7 @@ def _used(
         yield Observation("types.declared", f"relativeQuantity on a variable of {variable.type}", variable.place)
 
 
-def _declared(variable: Variable, types: Mapping[str, TypeDefinition]) -> Iterator[Observation]:
+def _declared(variable: DescribedVariable, types: Mapping[str, TypeDefinition]) -> Iterator[Observation]:
     """Yield a declared type that is missing, unknown, or of another kind."""
     declared = variable.written.get("declaredType")
     if declared is None:
@@ -197,7 +197,7 @@ def _declared(variable: Variable, types: Mapping[str, TypeDefinition]) -> Iterat
         yield Observation("types.declared", text, variable.place)
 
 
-def _derivative_units(description: Description, units: dict[str, UnitDefinition]) -> Iterator[Observation]:
+def _derivative_units(description: DescribedModel, units: dict[str, UnitDefinition]) -> Iterator[Observation]:
     """Check units of derivatives: unit of the variable per unit of the independent variable (else seconds)."""
     independent = description.independent
     measured = independent.get("unit") if independent else None

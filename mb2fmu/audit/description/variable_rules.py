@@ -6,7 +6,14 @@ import math
 import re
 from collections.abc import Iterator
 
-from mb2fmu.audit.description.description_records import DESCRIPTION, INTEGERS, RANGES, Description, Variable, number
+from mb2fmu.audit.description.description_records import (
+    DESCRIPTION,
+    INTEGERS,
+    RANGES,
+    DescribedModel,
+    DescribedVariable,
+    number,
+)
 from mb2fmu.audit.findings import Observation
 
 _B_NAME = r"(?:[A-Za-z_][A-Za-z_0-9]*|'(?:[A-Za-z_0-9!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]|\\['\"?\\abfnrtv])+')"
@@ -27,7 +34,7 @@ _COMBINATIONS: dict[tuple[str, str], frozenset[str]] = {
 _TRUE_FALSE = {"true", "false", "0", "1"}
 
 
-def check(description: Description) -> Iterator[Observation]:
+def check(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     yield from _names(description)
     yield from _references(description)
@@ -43,10 +50,10 @@ def check(description: Description) -> Iterator[Observation]:
     yield from _independent(description)
 
 
-def _names(description: Description) -> Iterator[Observation]:
+def _names(description: DescribedModel) -> Iterator[Observation]:
     """Yield names that occur twice, are empty, or break the structured naming that was promised."""
     structured = description.attributes.get("variableNamingConvention") == "structured"
-    seen: dict[str, Variable] = {}
+    seen: dict[str, DescribedVariable] = {}
     for variable in description.variables:
         for name in (variable.name, *(alias.get("name", "") for alias in variable.aliases)):
             if name in seen:
@@ -64,7 +71,7 @@ def _names(description: Description) -> Iterator[Observation]:
                 )
 
 
-def _references(description: Description) -> Iterator[Observation]:
+def _references(description: DescribedModel) -> Iterator[Observation]:
     """Yield value references that are malformed, or shared where the version does not allow it."""
     for variable in description.variables:
         if variable.reference is None or not 0 <= variable.reference < 2**32:
@@ -77,7 +84,7 @@ def _references(description: Description) -> Iterator[Observation]:
                 text = f'value reference {variable.reference} is that of "{first.name}" too'
                 yield Observation("variables.reference", text, variable.place)
         return
-    groups: dict[tuple[str, int | None], list[Variable]] = {}
+    groups: dict[tuple[str, int | None], list[DescribedVariable]] = {}
     for variable in description.variables:
         base = "Integer" if variable.type == "Enumeration" else variable.type
         groups.setdefault((base, variable.reference), []).append(variable)
@@ -86,7 +93,7 @@ def _references(description: Description) -> Iterator[Observation]:
             yield from _aliases(group)
 
 
-def _aliases(group: list[Variable]) -> Iterator[Observation]:
+def _aliases(group: list[DescribedVariable]) -> Iterator[Observation]:
     """Check FMI 2's aliases: variables of one type with one value reference share one value."""
     names = ", ".join(f'"{each.name}"' for each in group)
     place = group[1].place
@@ -108,7 +115,7 @@ def _aliases(group: list[Variable]) -> Iterator[Observation]:
         yield Observation("variables.aliases", f"{names} share a value reference, but only some are constant", place)
 
 
-def _combination(description: Description, variable: Variable) -> Iterator[Observation]:
+def _combination(description: DescribedModel, variable: DescribedVariable) -> Iterator[Observation]:
     """Yield causality, variability and initial that do not go together, by the standard's table."""
     pair = variable.causality, variable.variability
     if variable.variability == "continuous" and not variable.is_float:
@@ -133,7 +140,7 @@ def _combination(description: Description, variable: Variable) -> Iterator[Obser
     yield Observation("variables.initial", f'initial="{written}"; {" ".join(pair)} allows {wanted}', variable.place)
 
 
-def _start(description: Description, variable: Variable) -> Iterator[Observation]:
+def _start(description: DescribedModel, variable: DescribedVariable) -> Iterator[Observation]:
     """Yield start values that are missing, forbidden, or of the wrong number."""
     if variable.type in {"Clock", ""}:
         return
@@ -161,7 +168,7 @@ def _start(description: Description, variable: Variable) -> Iterator[Observation
         yield from _start_value(description, variable, text)
 
 
-def _start_value(description: Description, variable: Variable, text: str) -> Iterator[Observation]:
+def _start_value(description: DescribedModel, variable: DescribedVariable, text: str) -> Iterator[Observation]:
     """Yield a start value that is not of the variable's type."""
     if variable.type == "Boolean":
         if text.strip() not in _TRUE_FALSE:
@@ -181,7 +188,7 @@ LARGEST_SINGLE = (2.0 - 2.0**-24) * 2.0**127
 """From here on a number rounds to infinity in single precision."""
 
 
-def _start_number(description: Description, variable: Variable, text: str) -> Iterator[Observation]:
+def _start_number(description: DescribedModel, variable: DescribedVariable, text: str) -> Iterator[Observation]:
     """Yield a numeric start value that is malformed, out of range, out of bounds, or no item."""
     value = number(text)
     integral = variable.type in INTEGERS or variable.type == "Enumeration"
@@ -209,7 +216,7 @@ def _start_number(description: Description, variable: Variable, text: str) -> It
             )
 
 
-def _bounds(variable: Variable) -> Iterator[Observation]:
+def _bounds(variable: DescribedVariable) -> Iterator[Observation]:
     """Yield bounds that are NaN or crossed, and nominal values that are not positive."""
     low, high, nominal = variable.number("min"), variable.number("max"), variable.number("nominal")
     for name, bound in (("min", low), ("max", high)):
@@ -226,7 +233,7 @@ def _bounds(variable: Variable) -> Iterator[Observation]:
         yield Observation("variables.nominal", f"nominal {nominal:g} is not a positive number", variable.place)
 
 
-def _derivative(description: Description, variable: Variable) -> Iterator[Observation]:
+def _derivative(description: DescribedModel, variable: DescribedVariable) -> Iterator[Observation]:
     """Yield a derivative of nothing, of itself, or of another type or size; and faults of states."""
     written = variable.written.get("derivative")
     state = description.target(written)
@@ -252,7 +259,7 @@ def _derivative(description: Description, variable: Variable) -> Iterator[Observ
         yield Observation("variables.state", f"a continuous state with causality {variable.causality}", variable.place)
 
 
-def _special(description: Description, variable: Variable) -> Iterator[Observation]:
+def _special(description: DescribedModel, variable: DescribedVariable) -> Iterator[Observation]:
     """Yield attributes on variables that cannot have them."""
     if variable.written.get("canHandleMultipleSetPerTimeInstant") is not None and variable.causality != "input":
         yield Observation(
@@ -263,7 +270,7 @@ def _special(description: Description, variable: Variable) -> Iterator[Observati
     del description
 
 
-def _independent(description: Description) -> Iterator[Observation]:
+def _independent(description: DescribedModel) -> Iterator[Observation]:
     """Yield a missing, second or malformed independent variable."""
     found = [each for each in description.variables if each.causality == "independent"]
     if len(found) > 1 or (description.version == 3 and not found):
@@ -275,7 +282,7 @@ def _independent(description: Description) -> Iterator[Observation]:
             yield Observation("variables.independent", "the independent variable must not have initial", each.place)
 
 
-def _dimensions(description: Description, variable: Variable) -> Iterator[Observation]:
+def _dimensions(description: DescribedModel, variable: DescribedVariable) -> Iterator[Observation]:
     """Yield dimensions without a size, of less than one element, or sized by what may not size them."""
     for dimension in variable.dimensions:
         if (dimension.start is None) == (dimension.reference is None):
@@ -310,7 +317,7 @@ _PERIODIC = frozenset({"constant", "fixed", "tunable"})
 _NEEDS = {"shiftDecimal": "intervalDecimal", "shiftCounter": "intervalCounter", "intervalCounter": "resolution"}
 
 
-def _timing(variable: Variable, kind: str | None) -> Iterator[Observation]:
+def _timing(variable: DescribedVariable, kind: str | None) -> Iterator[Observation]:
     """Yield intervals and shifts of a clock that are invalid, incomplete, or not allowed for it."""
     for name, least in (
         ("intervalDecimal", 0.0),
@@ -330,7 +337,7 @@ def _timing(variable: Variable, kind: str | None) -> Iterator[Observation]:
             yield Observation("variables.clocks", f"{name} without {_NEEDS[name]}", variable.place)
 
 
-def _clocks(description: Description, variable: Variable) -> Iterator[Observation]:
+def _clocks(description: DescribedModel, variable: DescribedVariable) -> Iterator[Observation]:
     """Yield clocks without an interval, and variables whose clock or previous value is wrong."""
     for written in variable.written.get("clocks", "").split():
         clock = description.target(written)

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 
@@ -45,7 +45,7 @@ def derive(
     model: DerivableModel,
     *,
     arguments: Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Derivation:
     """Derive a program: Model → Declarations → Mechanism → EquationsOfMotion → Program.
@@ -108,7 +108,7 @@ _FULL = 20  # speeds up to which a full mass matrix is tried where articulated b
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MethodChoice:
     """Equations by the method that was picked.
 
     Attributes:
@@ -148,11 +148,11 @@ def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[E
     return tuple(formulations.formulate(mechanism, method, answers) for method in methods)
 
 
-def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
+def cheapest(equations: Sequence[EquationsOfMotion]) -> MethodChoice:
     """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
     programs = [lower_to_program(one) for one in equations]
     if len(programs) == 1:
-        return Choice(equations[0], programs[0], "nothing else was worth trying")
+        return MethodChoice(equations[0], programs[0], "nothing else was worth trying")
     costs = [
         estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
     ]
@@ -161,4 +161,4 @@ def cheapest(equations: Sequence[EquationsOfMotion]) -> Choice:
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     what = "x' costs" if equations[best].states else "without states, outputs cost"
     why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
-    return Choice(equations[best], programs[best], why)
+    return MethodChoice(equations[best], programs[best], why)

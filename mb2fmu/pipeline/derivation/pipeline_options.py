@@ -53,16 +53,16 @@ class BuildOptions(TypedDict, total=False):
     solver: str | None
 
 
-class UnitOptions(FormulationOptions, BuildOptions, total=False):
+class ExportOptions(FormulationOptions, BuildOptions, total=False):
     """All options on the way from a model to its unit."""
 
 
-def formulation_options(options: UnitOptions) -> FormulationOptions:
+def formulation_options(options: ExportOptions) -> FormulationOptions:
     """Return the options of the formulation."""
     return cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__})
 
 
-def build_options(options: UnitOptions) -> BuildOptions:
+def build_options(options: ExportOptions) -> BuildOptions:
     """Return the options of the build."""
     return cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__})
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult
     from mb2fmu.visualization import Scene
-    from mb2fmu.visualization.interactive_fmu import LiveUnit
+    from mb2fmu.visualization.interactive_fmu import InteractiveFmu
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class StageTime:
     """Time of one stage, in s of wall clock; ``cached``: its result already existed."""
 
     stage: str
@@ -33,13 +33,13 @@ class Timing:
     cached: bool = False
 
 
-class Observer(Protocol):
+class StageObserver(Protocol):
     """Protocol: is told which stage runs; the pipeline itself prints nothing."""
 
     def started(self, stage: str) -> None:
         """Note that a stage begins."""
 
-    def finished(self, timing: Timing) -> None:
+    def finished(self, timing: StageTime) -> None:
         """Note that the stage ended without an error."""
 
 
@@ -63,7 +63,7 @@ class Derivation:
     mechanism: Mechanism
     equations: EquationsOfMotion
     program: CompilableProgram
-    timings: tuple[Timing, ...]
+    timings: tuple[StageTime, ...]
     why: str = ""
     treated: str = ""
 
@@ -83,7 +83,7 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Build:
+class FmuBuild:
     """Result of the stages from a program to a whole FMU, in memory.
 
     Attributes:
@@ -105,8 +105,8 @@ class Build:
     binaries: FileTree
     scene: Scene | None
     core: FileTree
-    timings: tuple[Timing, ...]
-    live: LiveUnit | None = None
+    timings: tuple[StageTime, ...]
+    live: InteractiveFmu | None = None
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the unit."""
@@ -114,12 +114,12 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Exported:
+class ExportResult:
     """An FMU on disk: ``build`` and the archive's ``path``; ``sources`` are files of other languages beside it."""
 
-    build: Build
+    build: FmuBuild
     path: Path
-    timings: tuple[Timing, ...]
+    timings: tuple[StageTime, ...]
     sources: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
@@ -132,7 +132,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Validated:
+class ValidationOutcome:
     """A verdict on a unit.
 
     Attributes:
@@ -147,7 +147,7 @@ class Validated:
     mechanism: Mechanism
     reference_equations: EquationsOfMotion
     result: ValidationResult
-    timings: tuple[Timing, ...]
+    timings: tuple[StageTime, ...]
 
     def __repr__(self) -> str:
         """Return a line: the model and the verdict."""
@@ -164,7 +164,7 @@ class Validated:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Finished:
+class RunResult:
     """Result of all stages.
 
     Attributes:
@@ -174,10 +174,10 @@ class Finished:
         timings: Of all stages.
     """
 
-    exported: Exported
-    validated: Validated
+    exported: ExportResult
+    validated: ValidationOutcome
     page: Path
-    timings: tuple[Timing, ...]
+    timings: tuple[StageTime, ...]
 
     def __repr__(self) -> str:
         """Return a line: the model, the verdict, paths of FMU and report."""

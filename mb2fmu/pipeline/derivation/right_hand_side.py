@@ -42,7 +42,7 @@ class CompilableProgram(Program):
         return compile_program(self, entry, compiler)
 
 
-class Evaluation(Protocol):
+class EvaluatedEntry(Protocol):
     """An entry point of a program: by NumPy, or compiled."""
 
     def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
@@ -73,8 +73,8 @@ class RightHandSide:
     x0: npt.NDArray[np.float64]
     r0: npt.NDArray[np.float64]
     p0: npt.NDArray[np.float64]
-    evaluate: Evaluation
-    evaluate_outputs: Evaluation
+    evaluate: EvaluatedEntry
+    evaluate_outputs: EvaluatedEntry
     output_names: tuple[str, ...]
     program: CompilableProgram
     memory: DiscreteMemoryLookup | None = None
@@ -135,13 +135,13 @@ class RightHandSide:
             return replace(self, evaluate=rhs, evaluate_outputs=outputs)
         return replace(
             self,
-            evaluate=_Remembering(rhs, self.memory),
-            evaluate_outputs=_Remembering(outputs, self.memory),
+            evaluate=_EntryWithMemory(rhs, self.memory),
+            evaluate_outputs=_EntryWithMemory(outputs, self.memory),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Remembering:
+class _EntryWithMemory:
     """A compiled entry point that is given the discrete memory of each place.
 
     Attributes:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mb2fmu.pipeline.derivation.pipeline_results import Observer, Timing
+from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Platform
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Stopwatch:
     """Times stages and tells the observer."""
 
-    def __init__(self, observer: Observer | None, before: tuple[Timing, ...] = ()) -> None:
+    def __init__(self, observer: StageObserver | None, before: tuple[StageTime, ...] = ()) -> None:
         self._observer = observer
         self._timings = [*before]
 
@@ -28,7 +28,7 @@ class Stopwatch:
             self._observer.started(stage)
         begin = time.perf_counter()
         yield
-        timing = Timing(stage, time.perf_counter() - begin)
+        timing = StageTime(stage, time.perf_counter() - begin)
         self._timings.append(timing)
         if self._observer:
             self._observer.finished(timing)
@@ -39,15 +39,15 @@ class Stopwatch:
         return None if told is None else partial(told, stage)
 
     @property
-    def timings(self) -> tuple[Timing, ...]:
+    def timings(self) -> tuple[StageTime, ...]:
         """The times of all stages so far."""
         return tuple(self._timings)
 
 
-class Compiling:
+class PlatformStopwatch:
     """Tells the pipeline's observer of each platform, as of a stage."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: StageObserver) -> None:
         self._observer = observer
 
     def started(self, platform: Platform) -> None:
@@ -56,4 +56,4 @@ class Compiling:
 
     def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
         """Note that a binary is there, compiled now or before."""
-        self._observer.finished(Timing(f"compile for {platform}", seconds, cached=cached))
+        self._observer.finished(StageTime(f"compile for {platform}", seconds, cached=cached))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.pipeline.derivation.pipeline_results import Derivation
     from mb2fmu.validation import ValidationResult
-    from mb2fmu.visualization import Drawing, Motion, Scene, Signals
+    from mb2fmu.visualization import Drawing, PlotSignals, Scene, StateTrajectory
 
 Floats = npt.NDArray[np.float64]
 _SAMPLES = 20_000
@@ -59,7 +59,7 @@ def scene_in(unit: FileTree, where: str) -> Scene:
     return visualization.Scene.from_json(unit[visualization.FILE], where)
 
 
-def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -> tuple[Drawing, Signals]:
+def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory | None) -> tuple[Drawing, PlotSignals]:
     """Run an FMU through the scene's experiment; its reference is the default ghost.
 
     Raises:
@@ -72,7 +72,7 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
     inputs = sampled_inputs(scene, time)
-    run = validation.Conditions(
+    run = validation.ExperimentNumbers(
         time=time,
         inputs=inputs[:-1],
         input_names=tuple(variable.name for variable in scene.inputs),
@@ -89,14 +89,14 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: Motion | None) -
     n = len(scene.states)
     parameters = np.array(run.parameters)
     held = np.concatenate([inputs[:1], inputs[:-1]])
-    motion = visualization.Motion(time, found.values[:, :n], held, parameters)
-    signals = visualization.Signals(
+    motion = visualization.StateTrajectory(time, found.values[:, :n], held, parameters)
+    signals = visualization.PlotSignals(
         tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
     )
     return visualization.draw(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
 
 
-def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signals]:
+def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSignals]:
     """Draw a validated FMU; the reference is the ghost."""
     run, reference = result.reference.conditions, result.reference.trajectory
     rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
@@ -104,7 +104,7 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signal
     inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
     parameters = np.array(run.parameters)
     motions = [
-        visualization.Motion(
+        visualization.StateTrajectory(
             run.time[rows], _side_by_side([source[name][rows] for name in names], len(rows)), inputs, parameters
         )
         for source in (result.simulation, reference)
@@ -112,11 +112,11 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, Signal
     units = {v.name: v.unit for v in result.variables}
     order = [v.name for v in result.variables]
     values = _side_by_side([result.simulation[name][rows] for name in order], len(rows))
-    signals = visualization.Signals(tuple(order), tuple(units[name] for name in order), values)
+    signals = visualization.PlotSignals(tuple(order), tuple(units[name] for name in order), values)
     return visualization.draw(scene, *motions), signals
 
 
-def _stored_reference(unit: FileTree, scene: Scene, motion: Motion) -> Motion | None:
+def _stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
     """Return the reference trajectory in the unit at the motion's times, if it has all states."""
     path = f"{REFERENCE_FOLDER}/{REFERENCE_FILE}"
     if path not in unit.files:

@@ -13,16 +13,16 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
-from mb2fmu.pipeline.derivation.pipeline_results import Observer
+from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.display.motion_drawings import scene_in, scene_needed, unit_drawn
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
 from mb2fmu.pipeline.simulation.input_signals import InputValue
 from mb2fmu.pipeline.simulation.model_simulation import simulate_model
-from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
+from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
 
 if TYPE_CHECKING:
-    from mb2fmu.visualization import Drawing, Signals
+    from mb2fmu.visualization import Drawing, PlotSignals
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,8 +37,8 @@ def animate(
     tables: tuple[Path, ...] = (),
     stop: float | None = None,
     step: float | None = None,
-    observer: Observer | None = None,
-) -> tuple[Drawing, Signals]:
+    observer: StageObserver | None = None,
+) -> tuple[Drawing, PlotSignals]:
     """Return a mechanism in motion, for ``animation.page`` and ``animation.still``.
 
     Args:
@@ -73,7 +73,7 @@ def animate(
             scene, ghost = scene_in(unit, path.name), None
     if model is not None:
         simulated = simulate_model(model, arguments=arguments, observer=observer)
-        if isinstance(simulated, SimulatedUnit):
+        if isinstance(simulated, FmuSimulation):
             fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
             raise ValidationError("this model cannot be the ghost of an FMU:", [fault])
         scene, ghost = scene_needed(simulated.derivation), simulated.motion
@@ -92,6 +92,6 @@ def _refuse_ghost(model: AnyModel | None) -> None:
         raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
 
 
-def _moved(simulated: Simulated | SimulatedUnit) -> tuple[Drawing, Signals]:
+def _moved(simulated: ModelSimulation | FmuSimulation) -> tuple[Drawing, PlotSignals]:
     """Return a model as its own equations move it, or its unit."""
     return simulated.drawing(), simulated.signals

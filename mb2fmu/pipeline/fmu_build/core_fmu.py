@@ -12,15 +12,17 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.derivation.event_support import needs_events, with_modes
 from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, compiler_of, major_version
-from mb2fmu.pipeline.derivation.pipeline_results import Build, Derivation, Observer
-from mb2fmu.pipeline.derivation.stopwatch import Compiling, Stopwatch
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
+from mb2fmu.pipeline.derivation.stopwatch import PlatformStopwatch, Stopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import appearance
 
 BACKEND: Backend = "native"
 """What units are built with if nothing else is said."""
 
 
-def build(derivation: Derivation, *, observer: Observer | None = None, **options: Unpack[BuildOptions]) -> Build:
+def build(
+    derivation: Derivation, *, observer: StageObserver | None = None, **options: Unpack[BuildOptions]
+) -> FmuBuild:
     """Build an FMU in memory: Program → FmuInterface → sources and description → binaries → core FMU.
 
     Args:
@@ -39,7 +41,9 @@ def build(derivation: Derivation, *, observer: Observer | None = None, **options
     return build_native(derivation, stage, options, observer)
 
 
-def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: Observer | None) -> Build:
+def build_native(
+    derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: StageObserver | None
+) -> FmuBuild:
     """Describe, emit and compile the FMU in C; compilers run while derivatives are formed and pictures drawn."""
     from mb2fmu import analysis
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
@@ -56,7 +60,7 @@ def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         described = interface.describe_interface(definition, derivation.equations, program, target)
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.BuildOrder(described.model_identifier, compiler, fast)
-    with toolchain.FmuCompilation(order, platforms, Compiling(observer) if observer else None) as compilation:
+    with toolchain.FmuCompilation(order, platforms, PlatformStopwatch(observer) if observer else None) as compilation:
         with stage("emit"):
             motion = emit_c.emit_motion_sources(program, described, adjoint=adjoint)
             compilation.begin(motion.sources)
@@ -78,7 +82,7 @@ def build_native(derivation: Derivation, stage: Stopwatch, options: BuildOptions
     with stage("build"):
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(looks.files)
-    return Build(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
+    return FmuBuild(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
 
 
 def _refuse_component(options: BuildOptions) -> None:
@@ -111,7 +115,7 @@ def _component(sources: FileTree, identifier: str) -> FileTree:
     return FileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 
-def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> Build:
+def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> FmuBuild:
     """Describe, emit and pack the FMU that runs in Python; refuse models with events."""
     from mb2fmu import analysis
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
@@ -130,7 +134,7 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
     with stage("build"):
         looks = appearance(derivation)
         core = package.build_python_fmu(sources, description, described).joined(looks.files)
-    return Build(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
+    return FmuBuild(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
 
 
 def _refuse_native_options(options: BuildOptions) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mb2fmu.visualization import Scene
 
 
-class Appearance(NamedTuple):
+class ModelScene(NamedTuple):
     """Appearance of a mechanism.
 
     Attributes:
@@ -38,16 +38,16 @@ class Appearance(NamedTuple):
     diagram: str
 
 
-def appearance(derivation: Derivation) -> Appearance:
+def appearance(derivation: Derivation) -> ModelScene:
     """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
     scene, diagram = scene_of(derivation.mechanism, derivation.equations), derivation.definition.diagram
     if scene is None:
-        return Appearance(None, FileTree({}), diagram)
+        return ModelScene(None, FileTree({}), diagram)
     if "<svg" not in diagram:
         diagram = visualization.still(
             visualization.draw_start(scene), background="#ffffff", faces=visualization.SMALL
         ).decode()
-    return Appearance(scene, FileTree({visualization.FILE: scene.to_json()}), diagram)
+    return ModelScene(scene, FileTree({visualization.FILE: scene.to_json()}), diagram)
 
 
 def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
@@ -82,10 +82,10 @@ MOST_TRIANGLES = 30_000
 """Of all meshes of a robot together: a page of it then stays below 5 MB."""
 
 
-def turned_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualization.Triangles], tuple[str, ...]]:
+def turned_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualization.TriangleMesh], tuple[str, ...]]:
     """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
-    found: dict[str, visualization.Triangles] = {}
-    read: dict[Path, visualization.Triangles | None] = {}
+    found: dict[str, visualization.TriangleMesh] = {}
+    read: dict[Path, visualization.TriangleMesh | None] = {}
     notes: list[str] = []
     for mesh in uses:
         if mesh.path not in read:
@@ -99,7 +99,7 @@ def turned_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualizatio
         if triangles is not None:
             matrix = np.array(mesh.matrix).reshape(3, 3)
             faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
-            found[mesh.key] = visualization.Triangles((triangles.vertices @ matrix.T).astype(np.float32), faces)
+            found[mesh.key] = visualization.TriangleMesh((triangles.vertices @ matrix.T).astype(np.float32), faces)
     drawn = visualization.thinned_together(found, MOST_TRIANGLES)
     kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
     if kept < given:

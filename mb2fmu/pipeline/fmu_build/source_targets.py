@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.interface.fmu_interface import VariableSource
     from mb2fmu.targets.matlab import NamedQuantity
     from mb2fmu.targets.modelica import SampledEventTimes
-    from mb2fmu.validation import Conditions
+    from mb2fmu.validation import ExperimentNumbers
 
 
 def described(derivation: Derivation) -> FmuInterface:
@@ -39,7 +39,7 @@ def described(derivation: Derivation) -> FmuInterface:
     return interface.describe_interface(definition, derivation.equations, derivation.program, target)
 
 
-def _held(run: Conditions) -> tuple[tuple[float, ...], ...]:
+def _held(run: ExperimentNumbers) -> tuple[tuple[float, ...], ...]:
     """Return inputs over each communication step; one row if they never change."""
     rows = run.inputs[:1] if run.steady else run.inputs
     return tuple(tuple(row) for row in rows.tolist())

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.model import Model
-from mb2fmu.pipeline.derivation.pipeline_results import Exported, Finished, Validated
+from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, RunResult, ValidationOutcome
 from mb2fmu.pipeline.run_and_report import report_pages
-from mb2fmu.pipeline.simulation.trajectories import MotionPage, Simulated, SimulatedUnit, Trajectories
+from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation, MotionPage, SimulationTrajectories
 
 if TYPE_CHECKING:
     from mb2fmu.model.quantity_declarations import Quantity
@@ -73,7 +73,7 @@ def _page_html(page: MotionPage) -> str:
 
 
 @notebook_display.render_html.register
-def _unit_html(simulated: SimulatedUnit) -> str:
+def _unit_html(simulated: FmuSimulation) -> str:
     """Return the motion of an FMU; its numbers where it carries no scene."""
     from mb2fmu.errors import PackageError
 
@@ -84,7 +84,7 @@ def _unit_html(simulated: SimulatedUnit) -> str:
 
 
 @notebook_display.render_html.register
-def _simulated_html(simulated: Simulated) -> str:
+def _simulated_html(simulated: ModelSimulation) -> str:
     """Return the motion and its plot, with controls."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.fmu_build.model_scene import scene_of
@@ -98,13 +98,13 @@ def _simulated_html(simulated: Simulated) -> str:
 
 
 @notebook_display.render_html.register
-def _validated_html(validated: Validated) -> str:
+def _validated_html(validated: ValidationOutcome) -> str:
     """Return the verdict, and the folded report."""
     return _verdict(validated) + _folded(report_pages.beside(None, validated, "", ()), validated.definition.name)
 
 
 @notebook_display.render_html.register
-def _finished_html(finished: Finished) -> str:
+def _finished_html(finished: RunResult) -> str:
     """Return the verdict, the motion with sliders that run the FMU where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
     motion = report_pages.playable(built, finished.validated)
@@ -113,7 +113,7 @@ def _finished_html(finished: Finished) -> str:
 
 
 @notebook_display.render_html.register
-def _exported_html(exported: Exported) -> str:
+def _exported_html(exported: ExportResult) -> str:
     """Return the FMU's path, and the page that describes it."""
     built = exported.build
     return f"<p><code>{escape(str(exported.path))}</code></p>" + _folded(
@@ -121,7 +121,7 @@ def _exported_html(exported: Exported) -> str:
     )
 
 
-def _table(simulated: Trajectories) -> str:
+def _table(simulated: SimulationTrajectories) -> str:
     """Return the final values of all signals, where nothing can be drawn."""
     signals, time = simulated.signals, simulated.time
     head = f"<tr><th></th><th>at {time[0]:g} s</th><th>at {time[-1]:g} s</th><th></th></tr>"
@@ -139,7 +139,7 @@ def _value(item: Quantity) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _verdict(validated: Validated) -> str:
+def _verdict(validated: ValidationOutcome) -> str:
     """Return the line that the terminal ends with."""
     from mb2fmu.report.terminal_verdict import verdict_line
 

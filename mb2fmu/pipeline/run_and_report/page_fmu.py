@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.derivation.pipeline_results import Build
-    from mb2fmu.visualization.interactive_fmu import Knob, LiveUnit
+    from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+    from mb2fmu.visualization.interactive_fmu import InteractiveFmu, ParameterSlider
 
 
-def living(built: Build) -> LiveUnit | None:
+def living(built: FmuBuild) -> InteractiveFmu | None:
     """Return the FMU as a page runs it.
 
     Args:
@@ -24,7 +24,7 @@ def living(built: Build) -> LiveUnit | None:
     """
     from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.pipeline.derivation.event_support import with_modes
-    from mb2fmu.visualization.interactive_fmu import LARGEST, LiveUnit, knob
+    from mb2fmu.visualization.interactive_fmu import LARGEST, InteractiveFmu, knob
 
     described = built.interface
     if described.target.backend != "native":
@@ -35,7 +35,7 @@ def living(built: Build) -> LiveUnit | None:
     if module is None or len(module) > LARGEST:
         return None
 
-    def knobs(source: str) -> tuple[Knob, ...]:
+    def knobs(source: str) -> tuple[ParameterSlider, ...]:
         found = sorted((v for v in described.variables if v.source == source), key=lambda v: v.index)
         return tuple(knob(v.name, v.unit, float(v.start or 0.0), (v.minimum, v.maximum), v.index) for v in found)
 
@@ -43,4 +43,4 @@ def living(built: Build) -> LiveUnit | None:
     outputs = (v for v in described.variables if v.causality == "output")
     levels = ("position", "velocity", "acceleration")
     names = (*(each.name for each in states), *(v.name for v in outputs if v.source in levels))
-    return LiveUnit(module, states, inputs, parameters, len(states), len(inputs), len(parameters), names)
+    return InteractiveFmu(module, states, inputs, parameters, len(states), len(inputs), len(parameters), names)

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from mb2fmu.errors import Fault, PackageError, PlatformError
 from mb2fmu.optional_packages import require_packages
-from mb2fmu.pipeline.derivation.pipeline_options import UnitOptions
+from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.file_tree import FileTree
-    from mb2fmu.report import Claim
+    from mb2fmu.report import ReportClaim
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class UnpublishedResults:
     """A unit and its report while they are made: in a private folder, until both are published together.
 
     Attributes:
@@ -67,17 +67,17 @@ class Results:
 
 
 @contextmanager
-def results(name: str, folder: Path | str) -> Iterator[Results]:
+def results(name: str, folder: Path | str) -> Iterator[UnpublishedResults]:
     """Return the results to publish in a folder as ``name.fmu`` and ``name.html``; on failure, nothing appears."""
     from mb2fmu.fmu import package
 
     path = Path(folder) / f"{name}.fmu"
     with package.make_private_folder(path.parent, path.stem) as private:
-        yield Results(path, private)
+        yield UnpublishedResults(path, private)
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
+class ReportMatch:
     """Relation between a report and a unit.
 
     Attributes:
@@ -89,7 +89,7 @@ class Belonging:
 
     report: Path
     unit: Path
-    claim: Claim
+    claim: ReportClaim
     together: bool
 
     @property
@@ -106,7 +106,7 @@ class Belonging:
         return f"{self.report} is about {self.unit}: {said}"
 
 
-def check_report(report: Path, unit: Path | None = None) -> Belonging:
+def check_report(report: Path, unit: Path | None = None) -> ReportMatch:
     """Return the relation between a report and a unit.
 
     Args:
@@ -125,7 +125,7 @@ def check_report(report: Path, unit: Path | None = None) -> Belonging:
         raise PackageError(f"{report} cannot be checked:", [Fault(what, str(report), remedy)])
     core = package.hash_file_tree(package.remove_validation_report(package.read_archive(path)))
     archive = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Belonging(report, path, claim, claim.is_about(archive, core))
+    return ReportMatch(report, path, claim, claim.is_about(archive, core))
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def is_report(page: Path) -> bool:
     return page.is_file() and _claim(page) is not None
 
 
-def _claim(page: Path) -> Claim | None:
+def _claim(page: Path) -> ReportClaim | None:
     """Return the claim of a page about itself.
 
     Raises:
@@ -168,7 +168,7 @@ def _claim(page: Path) -> Claim | None:
         raise PackageError("the report cannot be read:", [fault]) from error
 
 
-def refuse_what_cannot_run(options: UnitOptions) -> None:
+def refuse_what_cannot_run(options: ExportOptions) -> None:
     """Raise, before anything is derived, for an FMU that cannot run on this machine.
 
     Raises:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.pipeline.derivation.pipeline_options import UnitOptions, compiler_of, major_version
-from mb2fmu.pipeline.derivation.pipeline_results import Build, Timing, Validated
+from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions, compiler_of, major_version
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild, StageTime, ValidationOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations
-    from mb2fmu.report.pages.report_content import Theory
-    from mb2fmu.visualization import Drawing, Scene, Signals
+    from mb2fmu.report.pages.report_content import TheoryContent
+    from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
 LIMIT = 1_000_000
 """Bytes of the page in a unit."""
@@ -33,15 +33,15 @@ FEW = 30
 """Lines of each kind of quantity in the page in a unit."""
 
 
-def description(built: Build) -> bytes:
+def description(built: FmuBuild) -> bytes:
     """Return the content of the page of an FMU that was not run."""
     from mb2fmu import visualization
-    from mb2fmu.report import Provenance, describe
+    from mb2fmu.report import ReportProvenance, describe
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
     hashes = {"model file": _sha256(source)} if source else {}
-    provenance = Provenance(hashes=hashes, platforms=_platforms(built))
+    provenance = ReportProvenance(hashes=hashes, platforms=_platforms(built))
     licences = "licenses/license.txt" if native else ""
     start = visualization.draw_start(built.scene) if built.scene else None
     theory = theory_of(built.derivation.mechanism, limited=True)
@@ -56,7 +56,7 @@ def description(built: Build) -> bytes:
     )
 
 
-def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
+def theory_of(mechanism: Mechanism, *, limited: bool) -> TheoryContent:
     """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
     Args:
@@ -69,32 +69,32 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> Theory:
     from mb2fmu.report.equation_display.graph_picture import graph_picture
     from mb2fmu.report.equation_display.quantity_blocks import quantity_blocks
     from mb2fmu.report.figures.model_picture import picture
-    from mb2fmu.report.pages.report_content import Theory
+    from mb2fmu.report.pages.report_content import TheoryContent
 
     name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE)
     if mechanism.is_lagrangian_only:
-        return Theory()
+        return TheoryContent()
     drawn = picture(
         graph_picture(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
     )
     many = len(mechanism.bodies) > MOST_BODIES_DRAWN
     most = min(MOST_PARTIALS, MOST_PARTIALS_IN_UNIT) if limited else MOST_PARTIALS
     if len(mechanism.bodies) * len(mechanism.u) > most:
-        return Theory(drawn, many, (), f"They are too many to be read here; {command} writes them.")
+        return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = form_named_quantities(mechanism, KANE, contracted=False)
     blocks = quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
-    return Theory(drawn, many, tuple(blocks), text)
+    return TheoryContent(drawn, many, tuple(blocks), text)
 
 
-def described(built: Build) -> FileTree:
+def described(built: FmuBuild) -> FileTree:
     """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
     return package.add_documentation_page(built.core, description(built))
 
 
-def proved(built: Build, validated: Validated, command: str) -> FileTree:
+def proved(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
     The report has no times, the core FMU's hash, and at most ``LIMIT`` bytes.
@@ -117,7 +117,7 @@ def proved(built: Build, validated: Validated, command: str) -> FileTree:
     return package.add_validation_report(built.core, page, files)
 
 
-def command(definition: Declarations, arguments: Mapping[str, Any], options: UnitOptions) -> str:
+def command(definition: Declarations, arguments: Mapping[str, Any], options: ExportOptions) -> str:
     """Return the command that makes the same unit again; empty where the model came from no file.
 
     Args:
@@ -145,7 +145,7 @@ def command(definition: Declarations, arguments: Mapping[str, Any], options: Uni
     return " ".join([*words, *(["--fast"] if options.get("fast") else [])])
 
 
-def report(validated: Validated) -> bytes:
+def report(validated: ValidationOutcome) -> bytes:
     """Return the page of an FMU of which only the verdict is known."""
     source = validated.definition.source
     command = f"mb2fmu validate NAME.fmu --model {source.name} --report REPORT.html" if source else ""
@@ -153,7 +153,11 @@ def report(validated: Validated) -> bytes:
 
 
 def beside(
-    built: Build | None, validated: Validated, command: str, timings: tuple[Timing, ...], unit: bytes | None = None
+    built: FmuBuild | None,
+    validated: ValidationOutcome,
+    command: str,
+    timings: tuple[StageTime, ...],
+    unit: bytes | None = None,
 ) -> bytes:
     """Return the report for a folder, with times.
 
@@ -168,7 +172,7 @@ def beside(
     return _report(validated, built, command, timings, None, name)
 
 
-def _shown_equations(validated: Validated) -> EquationsOfMotion:
+def _shown_equations(validated: ValidationOutcome) -> EquationsOfMotion:
     """Return equations for the page of a foreign FMU: the reference's, or new ones where those have no dynamics."""
     from mb2fmu.mechanics import formulations
 
@@ -177,10 +181,10 @@ def _shown_equations(validated: Validated) -> EquationsOfMotion:
 
 
 def _report(
-    validated: Validated,
-    built: Build | None,
+    validated: ValidationOutcome,
+    built: FmuBuild | None,
     command: str,
-    timings: tuple[Timing, ...],
+    timings: tuple[StageTime, ...],
     limit: int | None,
     unit: str = "",
 ) -> bytes:
@@ -188,7 +192,7 @@ def _report(
     from mb2fmu.fmu import package
     from mb2fmu.pipeline.display import motion_drawings
     from mb2fmu.pipeline.fmu_build.model_scene import scene_of
-    from mb2fmu.report import Provenance, render
+    from mb2fmu.report import ReportProvenance, render
 
     spent: dict[str, float] = {}
     for timing in timings:
@@ -206,7 +210,7 @@ def _report(
         equations,
         built.interface if built else None,
         validated.result,
-        Provenance(
+        ReportProvenance(
             unit=unit,
             core=core,
             hashes=hashes,
@@ -221,7 +225,7 @@ def _report(
     )
 
 
-def _platforms(built: Build) -> tuple[str, ...]:
+def _platforms(built: FmuBuild) -> tuple[str, ...]:
     """Return the platforms that the FMU has a binary for, by FMI's names."""
     if built.interface.target.backend != "native":
         return ()
@@ -229,7 +233,7 @@ def _platforms(built: Build) -> tuple[str, ...]:
     return tuple(sorted({parts[1] for parts in paths if parts[0] == "binaries"}))
 
 
-def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signals] | None) -> str:
+def _live(built: FmuBuild | None, scene: Scene | None, motion: tuple[Drawing, PlotSignals] | None) -> str:
     """Return the FMU as a page runs it; empty where it cannot."""
     from mb2fmu.visualization.interactive_fmu import live_json, live_record
 
@@ -238,7 +242,7 @@ def _live(built: Build | None, scene: Scene | None, motion: tuple[Drawing, Signa
     return live_json(live_record(built.live, scene, motion[0]))
 
 
-def playable(built: Build, validated: Validated) -> bytes | None:
+def playable(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
     """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.display import motion_drawings

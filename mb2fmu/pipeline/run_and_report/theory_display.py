@@ -8,11 +8,11 @@ from typing import Any
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
 from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, read_model
-from mb2fmu.pipeline.derivation.pipeline_results import Observer
+from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 
 
-def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None) -> str:
+def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observer: StageObserver | None = None) -> str:
     """Return the picture of a model's graph as SVG: bodies, joints, loads, constraints, sensors.
 
     Args:
@@ -31,7 +31,7 @@ def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observ
 
 
 def quantities(
-    model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: Observer | None = None
+    model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: StageObserver | None = None
 ) -> NamedQuantities:
     """Return Kane's partial velocities and generalized forces, the parts of TMT, Lagrange's energies and terms.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, read_model
-from mb2fmu.pipeline.derivation.pipeline_results import Exported, Observer, Validated
+from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import publication_rules
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-    from mb2fmu.validation import Settings, TableResult
+    from mb2fmu.validation import DataRunSettings, TableResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquati
 
 
 def validate(
-    fmu: Path | str | Exported,
+    fmu: Path | str | ExportResult,
     model: AnyModel,
     *,
     arguments: Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
-) -> Validated:
+    observer: StageObserver | None = None,
+) -> ValidationOutcome:
     """Run any FMU through the model's experiment and judge it by the model's own equations.
 
     Args:
@@ -74,11 +74,13 @@ def validate(
     """
     stage = Stopwatch(observer)
     checked, read = read_model(model, arguments, stage)
-    with publication_rules.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+    with publication_rules.held_still(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
         return prove(path, checked, read, None, stage)
 
 
-def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch) -> Validated:
+def prove(
+    fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch
+) -> ValidationOutcome:
     """Judge an FMU by the mechanism of its model.
 
     Args:
@@ -105,15 +107,15 @@ def prove(fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | N
         )  # fmt: skip
         told = (found.solving.text,) if found.solving and found.solving.text else ()
         result = replace(result, independence=found, notes=(*result.notes, *told))
-    return Validated(definition, read, reference.equations, result, stage.timings)
+    return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 
 def measure(
-    fmu: Path | str | Exported,
+    fmu: Path | str | ExportResult,
     *,
     data: Collection[Path | str] = (),
     at: Collection[Path | str] = (),
-    settings: Settings | None = None,
+    settings: DataRunSettings | None = None,
 ) -> tuple[TableResult, ...]:
     """Compare any FMU with the user's own numbers, without a model.
 
@@ -131,5 +133,5 @@ def measure(
 
     read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
     read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
-    with publication_rules.held_still(fmu.path if isinstance(fmu, Exported) else Path(fmu)) as path:
+    with publication_rules.held_still(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
         return tuple(result for compare, table in read for result in compare(path, table, settings))

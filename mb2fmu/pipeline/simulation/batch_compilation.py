@@ -146,7 +146,7 @@ def _entries(program: Program) -> _Entries:
     return _Entries(rhs=entry("rhs"), outputs=entry("outputs"), project=there("project"), start=there("initialize"))
 
 
-class _Carrying(_Entries):
+class _EntriesWithDerivatives(_Entries):
     """Differences of a model that carries derivatives."""
 
     states: tuple[str, ...]
@@ -157,7 +157,7 @@ class _Carrying(_Entries):
     own: int
 
 
-def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Carrying:
+def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _EntriesWithDerivatives:
     """Return the same model with derivatives by parameters and start values behind its states."""
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import toolchain
@@ -166,7 +166,7 @@ def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Car
     group_of = {name: group for group in groups for name in groups[group]}
     leaves: list[VariableReference] = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
     carrying, own = derivatives.add_variational_states(program, leaves), len(ensemble.states)
-    return _Carrying(
+    return _EntriesWithDerivatives(
         states=carrying.layout.states,
         output_names=carrying.entries["outputs"].labels,
         scale=np.tile(ensemble.scale, len(to) + 1),

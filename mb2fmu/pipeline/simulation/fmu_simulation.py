@@ -16,10 +16,10 @@ from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
-from mb2fmu.pipeline.simulation.trajectories import SimulatedUnit
+from mb2fmu.pipeline.simulation.trajectories import FmuSimulation
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.description_records import Description, Variable
+    from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
     from mb2fmu.validation.runs.fmu_description import UnitKind
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ def simulate_unit(
     stop: float | None = None,
     step: float | None = None,
     kind: AskedKind | None = None,
-) -> SimulatedUnit:
+) -> FmuSimulation:
     """Run an FMU from its own start values; nothing is judged.
 
     Args:
@@ -80,7 +80,7 @@ def simulate_unit(
     starts, constants = _set(reals, at or {})
     signals = read_inputs({**constants, **(inputs or {})}, tables, entrances, float(time[-1]))
     held = _held(signals, time[:-1])
-    run = validation.Conditions(
+    run = validation.ExperimentNumbers(
         time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),
         tolerance=_number(described.experiment.get("tolerance"), _TOLERANCE), overridden=starts,
     )  # fmt: skip
@@ -91,9 +91,9 @@ def simulate_unit(
         )
     found = validation.simulate(path, run, shown, kind=used)
     _refuse_not_finite(found.values, shown, time, path.name)
-    return SimulatedUnit(
+    return FmuSimulation(
         name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
-        signals=visualization.Signals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
+        signals=visualization.PlotSignals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
         inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
         parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
                     if v.causality in {"parameter", "input"} or v.start},
@@ -118,7 +118,7 @@ def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where
         raise ToolError("the FMU returns a value that is no number:", [fault])
 
 
-def _times(described: Description, stop: float | None, step: float | None) -> Floats:
+def _times(described: DescribedModel, stop: float | None, step: float | None) -> Floats:
     """Return communication points from 0 on.
 
     Raises:
@@ -131,7 +131,7 @@ def _times(described: Description, stop: float | None, step: float | None) -> Fl
 
 
 def _set(
-    variables: Mapping[str, Variable], at: Mapping[str, OverrideValue]
+    variables: Mapping[str, DescribedVariable], at: Mapping[str, OverrideValue]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return values to set before the start, and inputs to keep.
 
@@ -163,7 +163,7 @@ def _set(
     return starts, constants
 
 
-def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
+def _unknown(name: str, variables: Mapping[str, DescribedVariable]) -> Fault:
     """Return the fault of an unknown name, with similar names."""
     names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SET_BEFORE]
     near = difflib.get_close_matches(name, names)
@@ -172,12 +172,12 @@ def _unknown(name: str, variables: Mapping[str, Variable]) -> Fault:
     return Fault(f"there is no variable {name}", remedy=f"did you mean {' or '.join(near)}?" if near else remedy)
 
 
-def _unit(variable: Variable) -> str:
+def _unit(variable: DescribedVariable) -> str:
     """Return a variable's unit: its own, else that of its declared type, else "1"."""
     return variable.written.get("unit") or variable.declared.get("unit") or "1"
 
 
-def _range(variable: Variable) -> tuple[float | None, float | None]:
+def _range(variable: DescribedVariable) -> tuple[float | None, float | None]:
     """Return a variable's ``min`` and ``max``: its own, else those of its declared type; None where there is none."""
     texts = (variable.written.get(key) or variable.declared.get(key) for key in ("min", "max"))
     found = (_number(text, math.nan) for text in texts)

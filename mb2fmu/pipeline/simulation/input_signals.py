@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.data.data_tables import Column
+    from mb2fmu.validation.data.data_tables import DataColumn
 
 Floats = npt.NDArray[np.float64]
 InputValue = float | str | Callable[[float], float]
@@ -180,7 +180,7 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
     return signals, faults
 
 
-def seconds(column: Column) -> Floats:
+def seconds(column: DataColumn) -> Floats:
     """Return times of a column in s; its head may give another unit.
 
     Raises:
@@ -189,7 +189,7 @@ def seconds(column: Column) -> Floats:
     return column.values / display_conversion("s", column.unit)[0] if column.unit else column.values
 
 
-def _interpolated(path: Path, time: Floats, column: Column, unit: str) -> InputSignal:
+def _interpolated(path: Path, time: Floats, column: DataColumn, unit: str) -> InputSignal:
     """Return a column as an input in the model's FMU, linear between rows and constant beyond the ends."""
     values = column.values
     if not np.all(np.isfinite(values)):

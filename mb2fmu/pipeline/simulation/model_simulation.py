@@ -19,11 +19,11 @@ from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
-from mb2fmu.pipeline.simulation.trajectories import Simulated, SimulatedUnit
+from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def simulate(
     stop: float | None = None,
     step: float | None = None,
     kind: AskedKind | None = None,
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
-) -> Simulated | SimulatedUnit:
+) -> ModelSimulation | FmuSimulation:
     """Simulate a model by its own equations, without any unit; or an FMU by fmpy.
 
     A model with events of its own, with contacts, or with friction that sticks is run as a unit too, which is made for
@@ -90,9 +90,9 @@ def simulate_model(
     arguments: Mapping[str, Any] | None = None,
     stop: float | None = None,
     step: float | None = None,
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
-) -> Simulated | SimulatedUnit:
+) -> ModelSimulation | FmuSimulation:
     """Simulate a model by its own equations, or by its unit if it has events; arguments as for :func:`simulate`."""
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     return simulate_derived(derivation, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
@@ -105,8 +105,8 @@ def simulate_derived(
     tables: tuple[Path, ...] = (),
     stop: float | None = None,
     step: float | None = None,
-    observer: Observer | None = None,
-) -> Simulated | SimulatedUnit:
+    observer: StageObserver | None = None,
+) -> ModelSimulation | FmuSimulation:
     """Simulate a model that is derived already; arguments as for :func:`simulate`."""
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
@@ -125,8 +125,8 @@ def _by_its_unit(
     *,
     stop: float | None,
     step: float | None,
-    observer: Observer | None,
-) -> SimulatedUnit:
+    observer: StageObserver | None,
+) -> FmuSimulation:
     """Make the FMU of a model in a temporary folder, and run it: it handles the events."""
     from mb2fmu.fmu.package import write_archive
     from mb2fmu.pipeline.fmu_build.core_fmu import build
@@ -157,7 +157,7 @@ def integrated(
     stop: float | None = None,
     step: float | None = None,
     signals: tuple[InputSignal, ...] = (),
-) -> Simulated:
+) -> ModelSimulation:
     """Integrate x' = f(t, x, r) through the model's experiment; inputs are lines between its communication points.
 
     Args:
@@ -201,9 +201,9 @@ def integrated(
     dependent = _dependent_variables(derivation)
     z = _dependent_over(derivation, time, x, inputs)
     known |= dependent | {item.name: item.unit for item in definition.inputs}
-    table = visualization.Signals(tuple(known), tuple(known.values()), np.concatenate([x, y, z, inputs], axis=1))
-    motion = visualization.Motion(time, x, inputs, np.array(given.parameters))
-    return Simulated(derivation=derivation, motion=motion, signals=table)
+    table = visualization.PlotSignals(tuple(known), tuple(known.values()), np.concatenate([x, y, z, inputs], axis=1))
+    motion = visualization.StateTrajectory(time, x, inputs, np.array(given.parameters))
+    return ModelSimulation(derivation=derivation, motion=motion, signals=table)
 
 
 def _dependent_variables(derivation: Derivation) -> dict[str, str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-    from mb2fmu.visualization import Drawing, Motion, Signals
+    from mb2fmu.visualization import Drawing, PlotSignals, StateTrajectory
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class MotionPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class RangeViolation:
     """A variable that leaves the range that was declared for it.
 
     Attributes:
@@ -82,7 +82,7 @@ class Departure:
         )
 
 
-class Trajectories(ABC):
+class SimulationTrajectories(ABC):
     """Common part of simulations of models and of units.
 
     Attributes:
@@ -93,7 +93,7 @@ class Trajectories(ABC):
 
     __slots__ = ()
     name: str
-    signals: Signals
+    signals: PlotSignals
     time: Floats
 
     @property
@@ -194,7 +194,7 @@ class Trajectories(ABC):
     def ranges(self) -> Mapping[str, tuple[float | None, float | None]]:
         """Variable → smallest and largest value that are declared for it; None: there is none."""
 
-    def departures(self) -> Iterator[Departure]:
+    def departures(self) -> Iterator[RangeViolation]:
         """Yield where variables leave the ranges that are declared for them, by more than a millionth of their own."""
         for name, bounds in self.ranges.items():
             if name not in self.names:
@@ -208,7 +208,7 @@ class Trajectories(ABC):
                 if np.any(far := beyond > margin):
                     row = int(np.argmax(beyond))
                     time = float(self.time[int(np.argmax(far))])
-                    yield Departure(name, self.units[name], bound, time, float(values[row]))
+                    yield RangeViolation(name, self.units[name], bound, time, float(values[row]))
 
     def interesting(self, most: int = 4) -> tuple[str, ...]:
         """Return the variables that deserve a first look: moving ones, outputs before states, at most two of a unit."""
@@ -253,7 +253,7 @@ class Trajectories(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Simulated(Trajectories):
+class ModelSimulation(SimulationTrajectories):
     """Motion of a model by its own equations, without any unit.
 
     Attributes:
@@ -263,8 +263,8 @@ class Simulated(Trajectories):
     """
 
     derivation: Derivation
-    motion: Motion
-    signals: Signals
+    motion: StateTrajectory
+    signals: PlotSignals
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -293,7 +293,7 @@ class Simulated(Trajectories):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SimulatedUnit(Trajectories):
+class FmuSimulation(SimulationTrajectories):
     """Motion of an FMU that fmpy has run.
 
     Attributes:
@@ -314,7 +314,7 @@ class SimulatedUnit(Trajectories):
     files: FileTree
     kind: str
     time: Floats
-    signals: Signals
+    signals: PlotSignals
     inputs: Floats
     input_names: tuple[str, ...]
     parameters: dict[str, float]
@@ -342,7 +342,7 @@ class SimulatedUnit(Trajectories):
         states = np.array([column(v.name, v.start) for v in scene.states]).reshape(len(scene.states), n).T
         inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
         parameters = np.array([self.parameters.get(v.name, v.start) for v in scene.parameters])
-        return visualization.draw(scene, visualization.Motion(self.time, states, inputs, parameters))
+        return visualization.draw(scene, visualization.StateTrajectory(self.time, states, inputs, parameters))
 
 
 def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:

@@ -17,13 +17,13 @@ from mb2fmu.analysis.fitted_curve import FittedCurve
 from mb2fmu.analysis.studies.model_fitting import FitResult, FitUnknown, fit_unknowns
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import seconds
 from mb2fmu.units import are_compatible_units, display_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.validation import Table
+    from mb2fmu.validation import DataTable
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ _WITH_INPUTS = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class _Experiment:
+class _MeasuredMotion:
     """One measured motion.
 
     Attributes:
@@ -66,7 +66,7 @@ def identify(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     arguments: Mapping[str, Any] | None = None,
     between: Between = "smooth",
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
 ) -> FitResult:
     """Find parameters, and start values of states, for which the model moves as measured.
 
@@ -91,7 +91,7 @@ def identify(
     except AnalysisError as error:
         raise _with_faults_of_tables(error, derivation, data) from None
     experiments = tuple(replace(each, between=between) for each in _read(derivation, data))
-    measured = _Measured(derivation, experiments, places)
+    measured = _FitResiduals(derivation, experiments, places)
     with Stopwatch(observer)("fit"):
         precision = _WITH_INPUTS if any(each.inputs for each in experiments) else _TOLERANCE
         found = fit_unknowns(unknowns, measured.predict, measured.values, measured.columns, precision=precision)
@@ -102,7 +102,7 @@ def identify(
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _FitResiduals:
     """All measured numbers of several experiments in one row, and the model's numbers in the same order.
 
     Attributes:
@@ -112,7 +112,7 @@ class _Measured:
     """
 
     derivation: Derivation
-    experiments: tuple[_Experiment, ...]
+    experiments: tuple[_MeasuredMotion, ...]
     places: Sequence[tuple[str, int, int]]
 
     @property
@@ -169,7 +169,7 @@ def _with_faults_of_tables(error: AnalysisError, derivation: Derivation, data: S
     return error
 
 
-def _curves(derivation: Derivation, file: str, experiment: _Experiment, found: Floats) -> list[FittedCurve]:
+def _curves(derivation: Derivation, file: str, experiment: _MeasuredMotion, found: Floats) -> list[FittedCurve]:
     """Return the columns of an experiment beside the fitted values."""
     units = _units(derivation)
     return [
@@ -185,7 +185,7 @@ def _units(derivation: Derivation) -> dict[str, str]:
     return {each.name: each.unit for each in declared} | {o.name: o.unit for o in derivation.equations.outputs}
 
 
-def _motion(derivation: Derivation, experiment: _Experiment, at: Mapping[str, float]) -> analysis.Sensitivities:
+def _motion(derivation: Derivation, experiment: _MeasuredMotion, at: Mapping[str, float]) -> analysis.Sensitivities:
     """Return the motion with these values, and its derivatives by them, at the instants of an experiment."""
     definition, equations = derivation.definition, derivation.equations
     start = analysis.set_operating_point_start(definition, equations, at)
@@ -243,7 +243,7 @@ def _course(time: Floats, values: Floats, between: Between) -> Callable[[float],
     return at
 
 
-def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
+def _read(derivation: Derivation, data: Sequence[Path]) -> list[_MeasuredMotion]:
     """Read the tables.
 
     Raises:
@@ -289,13 +289,13 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_Experiment]:
         if not names and not faults:
             faults.append(Fault("nothing in it can be compared with the motion", str(path), "add a state or an output"))
         grid = np.column_stack(values) if values else np.zeros((len(time), 0))
-        found.append(_Experiment(time, tuple(names), grid, {n: v for n, v in known if n in inputs}, left))
+        found.append(_MeasuredMotion(time, tuple(names), grid, {n: v for n, v in known if n in inputs}, left))
     if faults:
         raise AnalysisError("the measurements cannot be used:", faults)
     return found
 
 
-def _times(table: Table) -> tuple[Floats, list[Fault]]:
+def _times(table: DataTable) -> tuple[Floats, list[Fault]]:
     """Return the column of times, in s, and its fault if it has one."""
     clock = table.column("time")
     if clock is None:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from mb2fmu import analysis
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
-from mb2fmu.pipeline.derivation.pipeline_results import Observer
+from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 
 
@@ -19,7 +19,7 @@ def linearize(
     trim: Collection[str] = (),
     search: bool = True,
     arguments: Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
 ) -> analysis.Linearization:
     """Linearize about an equilibrium or steady motion near the start values, on the constraints.
@@ -50,7 +50,7 @@ def sweep(
     at: Mapping[str, float | str] | None = None,
     trim: Collection[str] = (),
     arguments: Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
 ) -> analysis.RootLocus:
     """Return eigenvalues over one quantity (a root locus), and the values at which stability changes.

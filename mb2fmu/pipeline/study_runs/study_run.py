@@ -22,14 +22,14 @@ from mb2fmu.analysis.studies.trajectory_files import import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package.fmu_archive import make_archive
 from mb2fmu.pipeline.derivation.model_derivation import derive
-from mb2fmu.pipeline.derivation.pipeline_results import Observer
+from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.description_records import Description
-    from mb2fmu.validation.data.data_tables import Table
-    from mb2fmu.validation.runs.fmu_description import UnitDescription
+    from mb2fmu.audit.description.description_records import DescribedModel
+    from mb2fmu.validation.data.data_tables import DataTable
+    from mb2fmu.validation.runs.fmu_description import FmuDescription
 
 Told = Callable[[int, int, int], None]
 """Is told how many cases are done, how many there are, how many failed."""
@@ -74,7 +74,7 @@ def run_study(
     resume: bool = False,
     client: Any = None,
     told: Told | None = None,
-    observer: Observer | None = None,
+    observer: StageObserver | None = None,
 ) -> StudyOutcome:
     """Run all cases of a plan; finished cases are kept, however this ends.
 
@@ -142,7 +142,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _prepared(
-    base: Path, plan: StudyPlan, observer: Observer | None, earlier: Sequence[Fault] = ()
+    base: Path, plan: StudyPlan, observer: StageObserver | None, earlier: Sequence[Fault] = ()
 ) -> tuple[ResolvedStudy, str, bytes]:
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
@@ -153,7 +153,7 @@ def _prepared(
     if lacks_source(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
     faults = list(earlier)
-    table: Table | None = None
+    table: DataTable | None = None
     if plan.table:
         try:
             table = validation.read_table(base / plan.table)
@@ -166,12 +166,12 @@ def _prepared(
             raise
         raise type(error)(error.headline, [*faults, *error.faults]) from error
     tree = unpack_archive_bytes(content, name)
-    described: Description = read_description(tree["modelDescription.xml"])
-    unit: UnitDescription = unit_description(tree)
+    described: DescribedModel = read_description(tree["modelDescription.xml"])
+    unit: FmuDescription = unit_description(tree)
     return resolve_study(plan, described, unit, table, defaults, _signals, faults), name, content
 
 
-def _unit(base: Path, plan: StudyPlan, observer: Observer | None) -> tuple[str, bytes, Mapping[str, InputSignal]]:
+def _unit(base: Path, plan: StudyPlan, observer: StageObserver | None) -> tuple[str, bytes, Mapping[str, InputSignal]]:
     """Return name and archive of the FMU, made from the model if one is given; and its inputs' signals."""
     path = base / plan.source
     if plan.source_is_fmu:

@@ -14,8 +14,16 @@ import numpy.typing as npt
 from mb2fmu.analysis.studies.sensitivity_indices import SobolIndices, estimate_sobol_indices
 from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.analysis.studies.study_store import INPUTS_FILE
-from mb2fmu.report.figures.study_figures import MOST_ACROSS, MOST_DOWN, MOST_LINES, Shares, parallels, responses, shares
-from mb2fmu.report.pages.study_page import CaseRow, StudyPage, study_page
+from mb2fmu.report.figures.study_figures import (
+    MOST_ACROSS,
+    MOST_DOWN,
+    MOST_LINES,
+    SobolIndexBars,
+    parallels,
+    responses,
+    shares,
+)
+from mb2fmu.report.pages.study_page import StudyCaseRow, StudyPage, study_page
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,9 +134,9 @@ def summary(
     results = [(name, unit_, values[:, k]) for k, (name, unit_) in enumerate(study.results.items())]
     failed = [k for k, message in enumerate(messages) if message]
 
-    def row(k: int) -> CaseRow:
+    def row(k: int) -> StudyCaseRow:
         cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
-        return CaseRow(int(cases[k]), cells, replay(study, unit, int(cases[k])), messages[k])
+        return StudyCaseRow(int(cases[k]), cells, replay(study, unit, int(cases[k])), messages[k])
 
     page = StudyPage(
         title=study.model,
@@ -190,7 +198,7 @@ def _pictures(
             + (f" The first {MOST_DOWN} results." if len(results) > MOST_DOWN else ""),
         ),
     }
-    shown = {name: Shares(i.first, i.total, i.first_interval, i.total_interval) for name, i in found.items()
+    shown = {name: SobolIndexBars(i.first, i.total, i.first_interval, i.total_interval) for name, i in found.items()
              if np.isfinite(i.first).all()}  # fmt: skip
     if shown:
         pictures["What the results depend on"] = (

@@ -13,20 +13,29 @@ from typing import Any
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, Observer
+from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.core_fmu import build
 from mb2fmu.pipeline.run_and_report import report_pages
-from mb2fmu.systems.splitting import Cut, Part, Settings, Way, cut, joints_among, parts, usual_way
+from mb2fmu.systems.splitting import (
+    MechanismCut,
+    MechanismPart,
+    SplittingSettings,
+    Way,
+    cut,
+    joints_among,
+    parts,
+    usual_way,
+)
 from mb2fmu.systems.splitting.exchanged_forces import identifier
 from mb2fmu.systems.splitting.splitting_settings import fitting
-from mb2fmu.systems.splitting.system_script import SystemRun, system_file
+from mb2fmu.systems.splitting.system_script import SystemRunSettings, system_file
 
 TIGHTEST = 1e-11
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitResult:
     """A model cut into units.
 
     Attributes:
@@ -37,9 +46,9 @@ class Split:
         system: The file that couples them.
     """
 
-    settings: Settings
-    cut: Cut
-    parts: tuple[Part, ...]
+    settings: SplittingSettings
+    cut: MechanismCut
+    parts: tuple[MechanismPart, ...]
     units: tuple[Path, ...]
     system: Path
 
@@ -51,17 +60,17 @@ def split(
     *,
     way: Way | None = None,
     arguments: Mapping[str, Any] | None = None,
-    settings: Settings | None = None,
+    settings: SplittingSettings | None = None,
     step: float = 0.001,
-    observer: Observer | None = None,
-) -> Split:
+    observer: StageObserver | None = None,
+) -> SplitResult:
     """Cut a model into units and write them with the file that couples them.
 
     Args:
         model: A model's file, if the whole is to be the truth.
         at: Names of joints or points, of loads, or of constraints.
         folder: Where to write ``<Model>_<part>.fmu`` and ``system.py``.
-        way: See :class:`~mb2fmu.systems.splitting.Cut`; None: the usual one.
+        way: See :class:`~mb2fmu.systems.splitting.MechanismCut`; None: the usual one.
         arguments: Of the model file's function.
         settings: Numbers of filters, bushings and lines.
         step: Communication step in s of the system file.
@@ -71,14 +80,14 @@ def split(
         CouplingError: If the model cannot be cut so.
     """
     whole = derive(model, arguments=arguments, observer=observer)
-    known = started(whole, at, way, settings or Settings(), step)
+    known = started(whole, at, way, settings or SplittingSettings(), step)
     made = cut(whole.mechanism, at, way, known)
     finished = parts(made, known)
     files = {f"{part.definition.name}.fmu": _unit(part, observer) for part in finished}
     experiment = whole.definition.experiment
     loop = made.kind == "joint" and made.way == "force"
     delay = known.delay if made.way == "line" else 0.0
-    run = SystemRun(experiment.stop, step, min(experiment.tolerance, TIGHTEST), loop, delay, _bonds(made))
+    run = SystemRunSettings(experiment.stop, step, min(experiment.tolerance, TIGHTEST), loop, delay, _bonds(made))
     files["system.py"] = system_file(
         f"{whole.definition.name}Cut",
         f"{whole.definition.name}, cut at {', '.join(at)}",
@@ -89,16 +98,18 @@ def split(
     ).encode()
     package.write_file_tree(FileTree(files), Path(folder))
     units = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
-    return Split(known, made, finished, units, Path(folder) / "system.py")
+    return SplitResult(known, made, finished, units, Path(folder) / "system.py")
 
 
-def _unit(part: Part, observer: Observer | None) -> bytes:
+def _unit(part: MechanismPart, observer: StageObserver | None) -> bytes:
     """Build the FMU of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
     return package.make_archive(report_pages.described(built))
 
 
-def started(whole: Derivation, at: Sequence[str], way: Way | None, settings: Settings, step: float = 0.001) -> Settings:
+def started(
+    whole: Derivation, at: Sequence[str], way: Way | None, settings: SplittingSettings, step: float = 0.001
+) -> SplittingSettings:
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _start(whole)
     known = replace(settings, accelerations=rates, starts=starts)
@@ -117,7 +128,7 @@ def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
     return [numbers.setdefault(sides, len(numbers)) for sides in zip(*cuts, strict=True)]
 
 
-def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
+def _bonds(made: MechanismCut) -> tuple[tuple[str, str, str], ...]:
     """Return powers over opened joints, by the names of parts and outputs."""
     part = {output: made.names[made.owners[state]] for output, state in made.told.items()}
     return tuple(
@@ -126,7 +137,7 @@ def _bonds(made: Cut) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _reactions(whole: Derivation, at: Sequence[str], known: Settings) -> dict[str, tuple[float, ...]]:
+def _reactions(whole: Derivation, at: Sequence[str], known: SplittingSettings) -> dict[str, tuple[float, ...]]:
     """Compute the force and torque that each joint transmits to its outer side at the start, by joint."""
     from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 

@@ -25,23 +25,23 @@ from mb2fmu.model.model_loading import load_annotated
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
-from mb2fmu.pipeline.derivation.pipeline_results import Observer, Timing
+from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derived
 from mb2fmu.pipeline.simulation.trajectories import parquet_file
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolved_path
 from mb2fmu.systems.exports.fmpy_script import fmpy_script
-from mb2fmu.systems.exports.foreign_masters import MASTERS, Answer, ask_others
+from mb2fmu.systems.exports.foreign_masters import MASTERS, ForeignMasterResult, ask_others
 from mb2fmu.systems.exports.osp_files import osp_files
-from mb2fmu.systems.fmu_component import Component, read_component
-from mb2fmu.systems.reference_comparison import Deviation, deviations
+from mb2fmu.systems.fmu_component import FmuComponent, read_component
+from mb2fmu.systems.reference_comparison import VariableDeviation, deviations
 from mb2fmu.systems.resolved_system import converted_inputs
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, ssp_files
-from mb2fmu.systems.ssp.ssp_import import ForeignRun, read_ssp
+from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_picture import system_picture
 from mb2fmu.systems.system_report import system_page
 from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
-from mb2fmu.systems.wired_system import CouplingError, Joined
+from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.systems.wiring import join, name_faults
 from mb2fmu.temporary_files import make_work_folder
 
@@ -58,7 +58,7 @@ _ON_THE_GRID = 1e-7
 
 
 @dataclass(frozen=True)
-class Coupled:
+class SystemRunResult:
     """A system that was run, and the files that were written.
 
     Attributes:
@@ -70,12 +70,12 @@ class Coupled:
         timings: Of the stages.
     """
 
-    joined: Joined
+    joined: WiredSystem
     motion: SystemMotion
-    deviations: tuple[Deviation, ...]
-    answers: tuple[Answer, ...]
+    deviations: tuple[VariableDeviation, ...]
+    answers: tuple[ForeignMasterResult, ...]
     files: tuple[Path, ...]
-    timings: tuple[Timing, ...]
+    timings: tuple[StageTime, ...]
 
     @property
     def passed(self) -> bool:
@@ -123,8 +123,8 @@ def joined_system(
     system: CoupledSystem | Path | str,
     *,
     arguments: Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
-) -> Joined:
+    observer: StageObserver | None = None,
+) -> WiredSystem:
     """Return a joined system: path → CoupledSystem → units; FMUs of models are exported to a temporary folder.
 
     Raises:
@@ -138,7 +138,7 @@ def joined_system(
         return join(given, _components(given, folder, observer))
 
 
-def _components(system: CoupledSystem, folder: Path, observer: Observer | None) -> list[Component]:
+def _components(system: CoupledSystem, folder: Path, observer: StageObserver | None) -> list[FmuComponent]:
     """Return all FMUs; faults of several are told together, with their lines.
 
     Raises:
@@ -164,7 +164,7 @@ def _components(system: CoupledSystem, folder: Path, observer: Observer | None) 
     return found
 
 
-def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
+def _foreign_run(arguments: Mapping[str, Any]) -> SspExperiment:
     """Return how an archive's system is run, from arguments that may be text; raise for unknown ones."""
     types: dict[str, Callable[[Any], Any]] = {"step": float, "stop": float, "order": int, "passes": int, "loops": str}
     faults = [
@@ -180,12 +180,12 @@ def _foreign_run(arguments: Mapping[str, Any]) -> ForeignRun:
         faults.append(Fault(f"loops = {values['loops']!r}", "--set", "take refuse or solve"))
     if faults:
         raise CouplingError("the system cannot be run so:", faults)
-    return ForeignRun(**values)
+    return SspExperiment(**values)
 
 
 def _component(
-    system: CoupledSystem, declared: DeclaredComponent, folder: Path, observer: Observer | None
-) -> Component:
+    system: CoupledSystem, declared: DeclaredComponent, folder: Path, observer: StageObserver | None
+) -> FmuComponent:
     """Read a component's unit; export it into `folder` first unless its source is an FMU."""
     from mb2fmu.pipeline import export
 
@@ -217,8 +217,8 @@ def couple(
     masters: Sequence[str] = (),
     parquet: bool = False,
     ssp: SspVersion = "1.0",
-    observer: Observer | None = None,
-) -> Coupled:
+    observer: StageObserver | None = None,
+) -> SystemRunResult:
     """Couple FMUs, run them, write files for other masters and a report.
 
     Args:
@@ -252,11 +252,11 @@ def couple(
         raise
     with stage("write the system"):  # kept, whatever the whole says
         written = list(package.write_file_tree(files.joined(_results(name, motion, parquet=parquet)), target))
-    truth: tuple[Deviation, ...] = ()
+    truth: tuple[VariableDeviation, ...] = ()
     if joined.system.whole is not None:
         with stage("run the whole"):
             truth = _held_against_whole(joined, motion, observer)
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ForeignMasterResult, ...] = ()
     if masters:
         run = joined.system.run
         with stage("ask other masters"):
@@ -267,16 +267,16 @@ def couple(
     with stage("report"):
         page = system_page(joined, motion, truth, answers)
     written += package.write_file_tree(FileTree({f"{name}.html": page}), target)
-    return Coupled(joined, motion, truth, answers, tuple(written), stage.timings)
+    return SystemRunResult(joined, motion, truth, answers, tuple(written), stage.timings)
 
 
-def _advanced(observer: Observer | None, stage: str) -> Callable[[float], None] | None:
+def _advanced(observer: StageObserver | None, stage: str) -> Callable[[float], None] | None:
     """Tell an observer with a method ``advanced`` which part of a stage is done."""
     told: Callable[[str, float], None] | None = getattr(observer, "advanced", None)
     return None if told is None else partial(told, stage)
 
 
-def _files(joined: Joined, ssp: SspVersion) -> FileTree:
+def _files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     """Return what a system is published with: SSP archive, OSP folder, picture, and script for fmpy."""
     name = joined.system.name
     return FileTree(
@@ -313,7 +313,9 @@ def table(motion: SystemMotion) -> bytes:
     return stream.getvalue().encode()
 
 
-def _held_against_whole(joined: Joined, motion: SystemMotion, observer: Observer | None) -> tuple[Deviation, ...]:
+def _held_against_whole(
+    joined: WiredSystem, motion: SystemMotion, observer: StageObserver | None
+) -> tuple[VariableDeviation, ...]:
     """Return the system's deviations from the whole model, at communication points.
 
     Where the whole has events only those that are multiples of the step count: others are where an FMU ended a step by

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
 from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkRecursion, RecursiveDynamics
-from mb2fmu.report.equation_display.mathml import MathML, identifier, width
+from mb2fmu.report.equation_display.mathml import MathMLPrinter, identifier, width
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
 # operations in a matrix that stands alone, stand below it. What has more than LISTED operations is folded; what is
@@ -50,7 +50,7 @@ class EquationBlock:
     folded: tuple[Markup, ...] = ()
 
 
-class Operations:
+class OperationCounter:
     """Counts operations of expressions as written out; each subexpression is visited once."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ def equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[Equ
         equations: Of the unit.
         room: Characters that folded lines may take in all; what goes beyond is counted in a note.
     """
-    writer = _Writer(equations, room)
+    writer = _EquationListWriter(equations, room)
     blocks = [
         writer.kinematics(),
         writer.constraints(),
@@ -106,8 +106,8 @@ class FormulaLines:
 
     def __init__(self, room: int, names: Mapping[Any, str]) -> None:
         self.room = room
-        self.count = Operations()
-        self.print = MathML(dict(names))
+        self.count = OperationCounter()
+        self.print = MathMLPrinter(dict(names))
 
     def line(self, left: str, right: Any) -> Markup:
         """Return ``left = right``; a long sum is split where narrow pages and screens may break the line."""
@@ -141,7 +141,7 @@ class FormulaLines:
         return pieces([*unknowns, size])
 
 
-class _Writer(FormulaLines):
+class _EquationListWriter(FormulaLines):
     def __init__(self, equations: EquationsOfMotion, room: int) -> None:
         self.equations = equations
         pairs = zip(equations.u, equations.u_dot, strict=True)

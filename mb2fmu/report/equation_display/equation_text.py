@@ -26,13 +26,13 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
 )
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
-from mb2fmu.report.equation_display.equation_lists import Operations
+from mb2fmu.report.equation_display.equation_lists import OperationCounter
 
 Format = Literal["text", "latex", "python"]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class EquationSection:
     """Rows (left-hand side, right-hand side) under a title.
 
     Attributes:
@@ -45,7 +45,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class StartValues:
     """Start values x of the states, r of the inputs, p of the free parameters, in the order of the equations."""
 
     x: tuple[float, ...]
@@ -53,7 +53,7 @@ class Values:
     p: tuple[float, ...]
 
 
-def listing(equations: EquationsOfMotion, name: str, form: Format = "text", values: Values | None = None) -> str:
+def listing(equations: EquationsOfMotion, name: str, form: Format = "text", values: StartValues | None = None) -> str:
     """Return the equations of ``name`` in one of the formats, ending in a line break.
 
     Args:
@@ -74,35 +74,46 @@ def listing(equations: EquationsOfMotion, name: str, form: Format = "text", valu
     return _text(equations, name) if form == "text" else _latex(equations, name)
 
 
-def sections(equations: EquationsOfMotion) -> Iterator[Section]:
+def sections(equations: EquationsOfMotion) -> Iterator[EquationSection]:
     """Yield all parts in the order in which they are evaluated; matrices by their entries that are not 0."""
     u = sm.Matrix(equations.u)
     k, d, c = equations.kinematics, equations.dynamics, equations.velocity_constraints
     recursion = equations.recursion
     q_dot = k.matrix * u + k.offset
-    yield Section("Kinematics", tuple((_Dot(q), rate) for q, rate in zip(equations.q, q_dot, strict=True)))
-    yield Section("Calculated parameters", tuple((a.symbol, a.expression) for a in equations.calculated_parameters))
+    yield EquationSection(
+        "Kinematics", tuple((_TimeDerivativeSymbol(q), rate) for q, rate in zip(equations.q, q_dot, strict=True))
+    )
+    yield EquationSection(
+        "Calculated parameters", tuple((a.symbol, a.expression) for a in equations.calculated_parameters)
+    )
     forms = [a for form in equations.closed_forms for a in form.assignments]
-    yield Section("Dependent coordinates", tuple((a.symbol, a.expression) for a in forms))
-    yield Section("Intermediates", tuple(row for item in equations.intermediates for row in _intermediate(item)))
+    yield EquationSection("Dependent coordinates", tuple((a.symbol, a.expression) for a in forms))
+    yield EquationSection(
+        "Intermediates", tuple(row for item in equations.intermediates for row in _intermediate(item))
+    )
     if recursion:
         numbers = range(1, len(recursion.links))
-        yield Section("Links", tuple(row for number in numbers for row in _link(recursion, number)))
+        yield EquationSection("Links", tuple(row for number in numbers for row in _link(recursion, number)))
     if isinstance(d, MassMatrixDynamics):
-        yield Section("Mass matrix", tuple(_entries("M", d.mass_matrix)))
-        yield Section("Forcing", tuple(_entries("f", d.forcing)))
-    yield Section("Holonomic constraints", tuple((f"0 ({name})", phi) for name, phi in equations.holonomic))
+        yield EquationSection("Mass matrix", tuple(_entries("M", d.mass_matrix)))
+        yield EquationSection("Forcing", tuple(_entries("f", d.forcing)))
+    yield EquationSection("Holonomic constraints", tuple((f"0 ({name})", phi) for name, phi in equations.holonomic))
     if c:
         rows = c.jacobian * u + c.offset
-        yield Section("Velocity constraints", tuple((f"0 ({n})", row) for n, row in zip(c.names, rows, strict=True)))
-    yield Section("Auxiliary states", tuple((_Dot(z), f) for z, f in zip(equations.z, equations.z_dot, strict=True)))
+        yield EquationSection(
+            "Velocity constraints", tuple((f"0 ({n})", row) for n, row in zip(c.names, rows, strict=True))
+        )
+    yield EquationSection(
+        "Auxiliary states",
+        tuple((_TimeDerivativeSymbol(z), f) for z, f in zip(equations.z, equations.z_dot, strict=True)),
+    )
     energies = (("T", equations.energy.kinetic), ("V", equations.energy.potential))
-    yield Section("Energy", tuple((letter, energy) for letter, energy in energies if energy is not None))
+    yield EquationSection("Energy", tuple((letter, energy) for letter, energy in energies if energy is not None))
 
 
 def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
     """Return the operations of the parts as written out: the work of an evaluation by hand."""
-    count = Operations()
+    count = OperationCounter()
     d, k = equations.dynamics, equations.kinematics
     solves = [item for item in equations.intermediates if isinstance(item, LinearSolve)]
     named = [item.expression for item in equations.intermediates if isinstance(item, Assignment)]
@@ -139,7 +150,7 @@ def _vector(frame: int, columns: Iterable[tuple[int, Any]], recursion: LinkRecur
 
 
 @dataclass(frozen=True, slots=True)
-class _Dot:
+class _TimeDerivativeSymbol:
     """The time derivative of a symbol, on a left-hand side."""
 
     symbol: sm.Symbol
@@ -174,7 +185,7 @@ def section_texts(equations: EquationsOfMotion) -> list[dict[str, Any]]:
 
     def side(value: Any) -> str:
         """Return one side of an equation as text: the rate of a speed, an expression, or a name."""
-        if isinstance(value, _Dot):
+        if isinstance(value, _TimeDerivativeSymbol):
             return f"{value.symbol}'"
         return str(printer.doprint(value.xreplace(dots)) if isinstance(value, sm.Basic) else value)
 
@@ -203,7 +214,7 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
 
     def side(value: Any) -> str:
         """Return an equation's side in LaTeX: an expression, an entry of a matrix, or a name."""
-        if isinstance(value, _Dot):
+        if isinstance(value, _TimeDerivativeSymbol):
             return rf"\dot{{{printer.doprint(value.symbol)}}}"
         if isinstance(value, sm.Basic):
             return str(printer.doprint(value))
@@ -228,7 +239,7 @@ def _escaped(text: str) -> str:
 class _PythonListing:
     """Writes a module with ``equations(t, q, u, z, r, p)`` and ``rhs(t, x, r, p)``."""
 
-    def __init__(self, equations: EquationsOfMotion, name: str, values: Values | None) -> None:
+    def __init__(self, equations: EquationsOfMotion, name: str, values: StartValues | None) -> None:
         self.equations = equations
         self.name = name
         self.values = values

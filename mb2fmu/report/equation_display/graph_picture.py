@@ -33,7 +33,7 @@ _NAME, _COORDINATES, _BOND, _TEXT = 22, 24, 44, 22
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
+class _BodyBox:
     """A body's place; wires run down at ``bus`` on its right side, joints begin to bend at ``bus_end``."""
 
     left: float
@@ -117,7 +117,7 @@ def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
 
 def _places(
     graph: MechanismGraph, parents: Mapping[int, int], joints: Sequence[GraphEdge], wires: Sequence[GraphEdge]
-) -> tuple[dict[int, _Box], dict[int, int]]:
+) -> tuple[dict[int, _BodyBox], dict[int, int]]:
     """Return boxes and columns by body: columns leave room for wires and names, children stand below."""
     columns = _ordered(parents)
     ends = Counter(number for bond in wires for number in (bond.parent, bond.child))
@@ -133,13 +133,13 @@ def _places(
         lefts[column] = left
         left += _WIDTH + _WIRE * (crowd[column] + 1) * bool(crowd[column])
     filled: dict[int, float] = {}
-    places: dict[int, _Box] = {}
+    places: dict[int, _BodyBox] = {}
     for number, column in columns.items():
         height = _HEAD + 4.0 + max(_ROW * len(_rows(graph, number)), _WIRE * ends[number])
         above = places[parents[number]].top if number != GROUND_NUMBER else _MARGIN
         top = max(above, filled.get(column, _MARGIN))
         bus = lefts[column] + _WIDTH + _WIRE * (crowd[column] + 1) * bool(crowd[column])
-        places[number] = _Box(lefts[column], top, height, bus)
+        places[number] = _BodyBox(lefts[column], top, height, bus)
         filled[column] = top + height + _SPACE
     return places, columns
 
@@ -156,7 +156,7 @@ def _told(bond: GraphEdge) -> tuple[str, str]:
     return _short(bond.name, _COORDINATES), _short(", ".join(bond.coordinates), _COORDINATES)
 
 
-def _joint(bond: GraphEdge, a: _Box, b: _Box) -> Iterator[str]:
+def _joint(bond: GraphEdge, a: _BodyBox, b: _BodyBox) -> Iterator[str]:
     """Draw a joint from box a to box b: it bends beside a, and leads straight to b, with name and coordinates there."""
     start, end = a.bus_end, a.bus_end + _BEND
     middle = (start + end) / 2
@@ -172,7 +172,7 @@ def _joint(bond: GraphEdge, a: _Box, b: _Box) -> Iterator[str]:
 
 
 def _wires(
-    wires: Sequence[GraphEdge], places: Mapping[int, _Box], columns: Mapping[int, int], low: float
+    wires: Sequence[GraphEdge], places: Mapping[int, _BodyBox], columns: Mapping[int, int], low: float
 ) -> tuple[list[str], list[tuple[float, str]]]:
     """Draw loads and constraints between bodies, each in its own lane below the boxes; return (right end, label)s."""
     lines, labels = [], []
@@ -196,7 +196,7 @@ def _wires(
     return lines, labels
 
 
-def _box(graph: MechanismGraph, number: int, box: _Box) -> Iterator[str]:
+def _box(graph: MechanismGraph, number: int, box: _BodyBox) -> Iterator[str]:
     """Draw a body, or the ground, as a box with its joints and sensors as rows."""
     kind, name = ("ground", "ground") if number == GROUND_NUMBER else ("body", graph.bodies[number])
     yield (

@@ -40,7 +40,7 @@ _TAG = re.compile("<[^>]*>")
 
 
 @dataclass(frozen=True, slots=True)
-class MathML:
+class MathMLPrinter:
     """Prints expressions.
 
     Attributes:
@@ -340,20 +340,20 @@ def _parenthesized(text: str) -> str:
     return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
 
 
-_PRINTERS: dict[type, Callable[[MathML, Any], _TEXT]] = {
-    sm.Number: MathML._number,  # noqa: SLF001 (the table belongs to the class)
-    sm.Symbol: MathML._symbol,  # noqa: SLF001
-    sm.Add: MathML._sum,  # noqa: SLF001
-    sm.Mul: MathML._product,  # noqa: SLF001
-    sm.Pow: MathML._power,  # noqa: SLF001
-    sm.Function: MathML._function,  # noqa: SLF001
-    sm.Max: MathML._extreme,  # noqa: SLF001
-    sm.Min: MathML._extreme,  # noqa: SLF001
-    sm.Abs: MathML._absolute,  # noqa: SLF001
-    sm.exp: MathML._exponential,  # noqa: SLF001
-    sm.Piecewise: MathML._cases,  # noqa: SLF001
-    Relational: MathML._relation,  # noqa: SLF001
-    BooleanFunction: MathML._logic,  # noqa: SLF001
-    sm.Derivative: MathML._derivative,  # noqa: SLF001
+_PRINTERS: dict[type, Callable[[MathMLPrinter, Any], _TEXT]] = {
+    sm.Number: MathMLPrinter._number,  # noqa: SLF001 (the table belongs to the class)
+    sm.Symbol: MathMLPrinter._symbol,  # noqa: SLF001
+    sm.Add: MathMLPrinter._sum,  # noqa: SLF001
+    sm.Mul: MathMLPrinter._product,  # noqa: SLF001
+    sm.Pow: MathMLPrinter._power,  # noqa: SLF001
+    sm.Function: MathMLPrinter._function,  # noqa: SLF001
+    sm.Max: MathMLPrinter._extreme,  # noqa: SLF001
+    sm.Min: MathMLPrinter._extreme,  # noqa: SLF001
+    sm.Abs: MathMLPrinter._absolute,  # noqa: SLF001
+    sm.exp: MathMLPrinter._exponential,  # noqa: SLF001
+    sm.Piecewise: MathMLPrinter._cases,  # noqa: SLF001
+    Relational: MathMLPrinter._relation,  # noqa: SLF001
+    BooleanFunction: MathMLPrinter._logic,  # noqa: SLF001
+    sm.Derivative: MathMLPrinter._derivative,  # noqa: SLF001
     type(sm.pi): lambda _printer, _constant: ("<mi>π</mi>", _ATOM),
 }

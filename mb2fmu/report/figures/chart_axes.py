@@ -25,7 +25,7 @@ _ROOM = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ChartAxis:
     """One axis: values from ``low`` to ``high``; on a logarithmic one both are > 0.
 
     Attributes:
@@ -57,7 +57,7 @@ class Axis:
         return (np.log10(cut) - math.log10(self.low)) / span
 
 
-def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis:
+def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> ChartAxis:
     """Return a linear axis that shows all finite ``values``.
 
     Args:
@@ -86,10 +86,10 @@ def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Axis
     factor = 0 if -3 <= power < 5 and plain <= _LETTERS else power
     decimals = max(0, factor + digits)
     ticks = tuple((k * step, _tick(k * step / 10.0**factor, decimals)) for k in range(first, last + 1))
-    return Axis("linear", low, high, ticks, factor)
+    return ChartAxis("linear", low, high, ticks, factor)
 
 
-def log_axis(*signals: Samples, about: int = 4) -> Axis:
+def log_axis(*signals: Samples, about: int = 4) -> ChartAxis:
     """Return a logarithmic axis over whole decades, at most fourteen, on whose edges no signal lies.
 
     Args:
@@ -105,7 +105,7 @@ def log_axis(*signals: Samples, about: int = 4) -> Axis:
     bottom = min(max(bottom, top - _DECADES, -307), top - 1)
     stride = max(1, math.ceil((top - bottom) / about))
     ticks = tuple((10.0**k, power_of_ten(k)) for k in range(top, bottom - 1, -1) if (top - k) % stride == 0)
-    return Axis("log", 10.0**bottom, 10.0**top, ticks)
+    return ChartAxis("log", 10.0**bottom, 10.0**top, ticks)
 
 
 def _nice(step: float) -> float:

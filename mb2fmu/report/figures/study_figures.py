@@ -24,7 +24,7 @@ _BINS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class SobolIndexBars:
     """Sobol' indices of one result, as shown: estimates and intervals, shapes (d,) and (d, 2)."""
 
     first: Floats
@@ -101,7 +101,7 @@ def responses(
     return drawn(figure, "svg")
 
 
-def shares(names: Sequence[str], indices: Mapping[str, Shares]) -> bytes:
+def shares(names: Sequence[str], indices: Mapping[str, SobolIndexBars]) -> bytes:
     """Draw Sobol' indices as bars with their intervals: a panel per result. SVG."""
     figure = _figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
     grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from markupsafe import Markup, escape
 
-from mb2fmu.report.figures.chart_axes import Axis, Scale, linear_axis, log_axis
+from mb2fmu.report.figures.chart_axes import ChartAxis, Scale, linear_axis, log_axis
 from mb2fmu.report.figures.signal_decimation import Samples, decimate, gaps
 from mb2fmu.report.number_format import power_of_ten
 
@@ -32,7 +32,7 @@ _COLUMNS = WIDTH - _LEFT - _RIGHT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class ChartLine:
     """One signal.
 
     Attributes:
@@ -53,7 +53,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Panel:
+class ChartPanel:
     """One pair of axes.
 
     Attributes:
@@ -65,12 +65,12 @@ class Panel:
 
     quantity: str
     unit: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     scale: Scale = "linear"
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class ModeStrip:
     """A row of spans over time, each with its meaning.
 
     Attributes:
@@ -97,10 +97,10 @@ class Chart:
 
     identity: str
     title: str
-    panels: tuple[Panel, ...]
+    panels: tuple[ChartPanel, ...]
     shaded_from: float | None = None
     ticks: tuple[float, ...] = ()
-    strips: tuple[Strip, ...] = ()
+    strips: tuple[ModeStrip, ...] = ()
 
     @property
     def legend(self) -> tuple[tuple[LineStyle, str], ...]:
@@ -124,7 +124,9 @@ def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
     top = 0
     for panel in chart.panels:
         upper, lower = top + _HEAD, top + _HEAD + _HEIGHTS[panel.scale]
-        parts += _panel(panel, _Frame(time_axis, _axis(panel), panel.scale, upper, lower), columns, chart.shaded_from)
+        parts += _panel(
+            panel, _PanelFrame(time_axis, _axis(panel), panel.scale, upper, lower), columns, chart.shaded_from
+        )
         parts += _ticks(time_axis, chart.ticks, lower)
         top = lower
     for strip in chart.strips:
@@ -151,11 +153,11 @@ def axis_label(quantity: str, unit: str, factor: int = 0) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _PanelFrame:
     """Where a panel's axes stand in the drawing: the vertical one from ``lower`` up to ``upper``."""
 
-    time: Axis
-    axis: Axis
+    time: ChartAxis
+    axis: ChartAxis
     scale: Scale
     upper: int
     lower: int
@@ -167,14 +169,14 @@ class _Frame:
         return self.lower - (self.lower - self.upper) * float(self.axis.place(np.array([value]))[0])
 
 
-def _axis(panel: Panel) -> Axis:
+def _axis(panel: ChartPanel) -> ChartAxis:
     """Return the axis of a panel's values; a logarithmic one is of their sizes."""
     if panel.scale == "log":
         return log_axis(*(np.abs(line.y) for line in panel.lines))
     return linear_axis(np.concatenate([line.y for line in panel.lines]))
 
 
-def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None) -> Iterator[str]:
+def _panel(panel: ChartPanel, frame: _PanelFrame, columns: int, shaded_from: float | None) -> Iterator[str]:
     """Draw one panel as SVG: its label, the shaded time, the grid, and the lines."""
     upper, lower, right = frame.upper, frame.lower, WIDTH - _RIGHT
     data = {"upper": upper, "lower": lower, "low": repr(frame.axis.low), "high": repr(frame.axis.high)}
@@ -199,14 +201,14 @@ def _panel(panel: Panel, frame: _Frame, columns: int, shaded_from: float | None)
     yield f'<path class="frame" d="M{_LEFT} {upper}V{lower}H{right}"/></g>'
 
 
-def _ticks(time_axis: Axis, instants: tuple[float, ...], lower: int) -> Iterator[str]:
+def _ticks(time_axis: ChartAxis, instants: tuple[float, ...], lower: int) -> Iterator[str]:
     """Draw the marks on a time axis."""
     marks = [f"M{_across(time_axis, t):.1f} {lower}v-6" for t in instants if time_axis.low <= t <= time_axis.high]
     if marks:
         yield f'<path class="event" d="{"".join(dict.fromkeys(marks))}"/>'
 
 
-def _strip(time_axis: Axis, strip: Strip, top: int) -> Iterator[str]:
+def _strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterator[str]:
     """Yield a label and, below it, a row of spans, each with its meaning as a tooltip."""
     shown = strip.label if len(strip.label) <= _LETTERS else f"{strip.label[: _LETTERS - 1].rstrip()}…"
     whole = "" if shown == strip.label else f"<title>{escape(strip.label)}</title>"
@@ -220,7 +222,7 @@ def _strip(time_axis: Axis, strip: Strip, top: int) -> Iterator[str]:
             yield f'<text class="tick middle" x="{(x + to) / 2:.1f}" y="{top + 26.5}">{escape(text)}</text>'
 
 
-def _path(line: Line, frame: _Frame, columns: int) -> str:
+def _path(line: ChartLine, frame: _PanelFrame, columns: int) -> str:
     """Return the line as a path of relative steps in tenths of a unit, which take the fewest characters."""
     y = np.abs(line.y) if frame.scale == "log" else line.y
     chosen = decimate(line.t, y, columns)
@@ -257,12 +259,12 @@ def _pair(dx: int, dy: int, *, first: bool) -> str:
     return f"{separator}{dx}{'' if dy < 0 else ' '}{dy}"
 
 
-def _across(time_axis: Axis, time: float) -> float:
+def _across(time_axis: ChartAxis, time: float) -> float:
     """Return the horizontal place of a time, in units of the drawing."""
     return _LEFT + _COLUMNS * float(time_axis.place(np.array([time]))[0])
 
 
-def _time_labels(time_axis: Axis, top: int) -> Iterator[str]:
+def _time_labels(time_axis: ChartAxis, top: int) -> Iterator[str]:
     """Label the ticks of the time axis below the lowest panel; ``top`` is its lower edge in pixels."""
     for value, label in time_axis.ticks:
         x = _across(time_axis, value)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from rich.console import RenderableType
 from rich.text import Text
 
-from mb2fmu.audit import SEVERITIES, AuditResult, Finding, Rule, rules
+from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
@@ -109,7 +109,7 @@ def audit_page(result: AuditResult) -> bytes:
     for each in result.findings:
         found[each.severity].append(each)
     broken = {each.rule for each in result.findings}
-    groups: dict[str, list[tuple[Rule, bool]]] = {}
+    groups: dict[str, list[tuple[AuditRule, bool]]] = {}
     for name in result.judged:
         groups.setdefault(name.partition(".")[0], []).append((rules()[name], name in broken))
     unjudged = [(name, why) for why, names in _unjudged(result).items() for name in names]

@@ -10,7 +10,7 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.report.equation_display.equation_lists import equation_blocks
 from mb2fmu.report.figures.model_picture import picture
 from mb2fmu.report.pages.page_template import print_page
-from mb2fmu.report.pages.report_content import FigureGroup, Page, Provenance, Theory
+from mb2fmu.report.pages.report_content import FigureGroup, ReportPage, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.visualization import SMALL, Drawing, still
 
@@ -19,11 +19,11 @@ def describe(
     definition: Declarations,
     equations: EquationsOfMotion,
     interface: FmuInterface,
-    provenance: Provenance | None = None,
+    provenance: ReportProvenance | None = None,
     *,
     licences: str = "",
     start: Drawing | None = None,
-    theory: Theory | None = None,
+    theory: TheoryContent | None = None,
 ) -> bytes:
     """Render the page of an FMU that was not run: model, equations and variables, no verdict.
 
@@ -40,12 +40,12 @@ def describe(
         UTF-8. Equal arguments give equal bytes.
     """
     drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
-    page = Page(
+    page = ReportPage(
         title=definition.name,
         description=definition.description,
         verdict=None,
         facts=(
-            *description.unit_facts(interface, (provenance or Provenance()).platforms),
+            *description.unit_facts(interface, (provenance or ReportProvenance()).platforms),
             *description.model_facts(definition, equations, interface),
         ),
         picture=drawing,
@@ -63,9 +63,9 @@ def describe(
         variables=description.variable_rows(interface, definition),
         facts_of_proof={"Token of the unit": interface.token},
         timings={},
-        provenance=provenance or Provenance(),
+        provenance=provenance or ReportProvenance(),
         licences=licences,
-        theory=theory or Theory(),
+        theory=theory or TheoryContent(),
         still=Markup() if drawing or start is None else Markup(still(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
     )
     return print_page(page)

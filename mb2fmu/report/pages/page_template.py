@@ -9,12 +9,12 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from mb2fmu.report.pages.report_content import Page
+from mb2fmu.report.pages.report_content import ReportPage
 from mb2fmu.report.sections.tooltips import WORDS, explained
 from mb2fmu.visualization.three_js import LICENCE
 
 
-def print_page(page: Page) -> bytes:
+def print_page(page: ReportPage) -> bytes:
     """Return one self-contained HTML document in UTF-8: style and pictures inside, nothing to load.
 
     By the page's own policy one script may run, which makes tables and charts answer, and the two of an animation.

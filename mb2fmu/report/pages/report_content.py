@@ -12,13 +12,13 @@ from markupsafe import Markup
 from mb2fmu.report.equation_display.equation_lists import EquationBlock
 from mb2fmu.report.figures.svg_chart import LineStyle
 from mb2fmu.report.pages.report_identity import claims
-from mb2fmu.visualization import Element
+from mb2fmu.visualization import AnimationElement
 
 State = Literal["good", "bad", "neutral"]
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class ReportProvenance:
     """Origin of the report; empty fields are not printed.
 
     Attributes:
@@ -54,7 +54,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerdictText:
     """The judgement, in one headline and a few sentences."""
 
     passed: bool
@@ -64,7 +64,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class DisplayedNumber:
     """A number for people (``text``) and for machines (``value``, reads back to the same bits)."""
 
     text: str
@@ -93,12 +93,12 @@ class ErrorRow:
     name: str
     anchor: str
     unit: str
-    largest: Number
-    error: Number
-    bound: Number
-    ratio: Number
+    largest: DisplayedNumber
+    error: DisplayedNumber
+    bound: DisplayedNumber
+    ratio: DisplayedNumber
     bar: float
-    when: Number
+    when: DisplayedNumber
     verdict: str
     state: State
     remark: str = ""
@@ -136,13 +136,13 @@ class CheckRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CallRow:
+class ApiCheckRow:
     """One family of calls in the middle of a run, run as one interface type."""
 
     name: str
     kind: str
     formula: str
-    ratio: Number
+    ratio: DisplayedNumber
     count: str
     where: str
     verdict: str
@@ -151,7 +151,7 @@ class CallRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CoverageRow:
+class ExercisedRow:
     """Whether a parameter, start value or input influenced a judged variable.
 
     Attributes:
@@ -170,9 +170,9 @@ class CoverageRow:
     name: str
     role: str
     unit: str
-    default: Number
-    moved: Number
-    ratio: Number
+    default: DisplayedNumber
+    moved: DisplayedNumber
+    ratio: DisplayedNumber
     most: str
     verdict: str
     state: State
@@ -180,14 +180,14 @@ class CoverageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Exercise:
+class ExercisedContent:
     """Checks beside the default experiment; ``moved``: interface type → its worst quantities."""
 
     text: str
     moved: Mapping[str, tuple[ErrorRow, ...]]
     signals: tuple[tuple[str, str], ...]
-    calls: tuple[CallRow, ...]
-    coverage: tuple[CoverageRow, ...]
+    calls: tuple[ApiCheckRow, ...]
+    coverage: tuple[ExercisedRow, ...]
     coverage_text: str
 
 
@@ -211,11 +211,11 @@ class EventRow:
 
     number: int
     name: str
-    expected: Number | None
-    found: Number | None
-    difference: Number | None
-    allowed: Number | None
-    ratio: Number | None
+    expected: DisplayedNumber | None
+    found: DisplayedNumber | None
+    difference: DisplayedNumber | None
+    allowed: DisplayedNumber | None
+    ratio: DisplayedNumber | None
     jumps: tuple[str, ...]
     verdict: str
     state: State
@@ -232,7 +232,7 @@ class EventTable:
 
 
 @dataclass(frozen=True, slots=True)
-class LadderRow:
+class IndependentCheckRow:
     """One independent check of the ladder that shows how independent the validation was.
 
     Attributes:
@@ -249,7 +249,7 @@ class LadderRow:
     name: str
     how: str
     points: str
-    ratio: Number | None
+    ratio: DisplayedNumber | None
     worst: str
     verdict: str
     state: State
@@ -270,7 +270,7 @@ class VariableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Theory:
+class TheoryContent:
     """Theory of the mechanism itself.
 
     Attributes:
@@ -287,7 +287,7 @@ class Theory:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReportPage:
     """Everything that the page shows, in order; without a verdict all parts of a validation are left out.
 
     ``licences`` is where they stand, seen from the page; may be empty. ``still`` is the mechanism where nothing moves.
@@ -295,7 +295,7 @@ class Page:
 
     title: str
     description: str
-    verdict: Verdict | None
+    verdict: VerdictText | None
     facts: tuple[Fact, ...]
     picture: Markup
     drawing: str
@@ -312,14 +312,14 @@ class Page:
     variables: tuple[VariableRow, ...]
     facts_of_proof: Mapping[str, str]
     timings: Mapping[str, str]
-    provenance: Provenance
+    provenance: ReportProvenance
     licences: str = ""
-    animation: Element | None = None
+    animation: AnimationElement | None = None
     still: Markup = field(default_factory=Markup)
-    exercise: Exercise | None = None
-    ladder: tuple[LadderRow, ...] = ()
+    exercise: ExercisedContent | None = None
+    ladder: tuple[IndependentCheckRow, ...] = ()
     events: tuple[EventTable, ...] = ()
-    theory: Theory = field(default_factory=Theory)
+    theory: TheoryContent = field(default_factory=TheoryContent)
 
     @property
     def kind(self) -> str:

@@ -15,7 +15,7 @@ _NAMES = ("model", "verdict", "unit", "core")
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ReportClaim:
     """What a report states about itself.
 
     Attributes:
@@ -38,20 +38,20 @@ class Claim:
 
 
 def claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
-    """Return names and contents of the ``meta`` elements that :func:`claim_of` reads; arguments as of ``Claim``."""
+    """Return names and contents of the ``meta`` elements that :func:`claim_of` reads; arguments as of ``ReportClaim``."""
     return {f"{_PREFIX}{name}": text for name, text in zip(_NAMES, (model, verdict, unit, core), strict=True) if text}
 
 
-def claim_of(page: bytes) -> Claim | None:
+def claim_of(page: bytes) -> ReportClaim | None:
     """Read the verdict and the FMU's hash from a page; None if the page is no report of mb2fmu."""
-    reader = _Reader()
+    reader = _MetaElementReader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
     found = {name: reader.found.get(f"{_PREFIX}{name}", "") for name in _NAMES}
-    claim = Claim(**found)
+    claim = ReportClaim(**found)
     return claim if claim.model and (claim.unit or claim.core) else None
 
 
-class _Reader(HTMLParser):
+class _MetaElementReader(HTMLParser):
     """Collects the ``meta`` elements of a page."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from mb2fmu.report.pages.page_template import environment, source
 
 
 @dataclass(frozen=True, slots=True)
-class CaseRow:
+class StudyCaseRow:
     """A case shown in the page.
 
     Attributes:
@@ -57,8 +57,8 @@ class StudyPage:
     ranges: Sequence[tuple[str, ...]]
     indices: Sequence[tuple[str, ...]]
     heads: Sequence[str]
-    worst: Mapping[str, Sequence[CaseRow]]
-    failures: Sequence[CaseRow]
+    worst: Mapping[str, Sequence[StudyCaseRow]]
+    failures: Sequence[StudyCaseRow]
     notes: Sequence[str]
     facts: Mapping[str, str]
 

@@ -11,13 +11,13 @@ from mb2fmu.report.equation_display.equation_lists import ROOM, equation_blocks
 from mb2fmu.report.figures.model_picture import picture
 from mb2fmu.report.number_format import short
 from mb2fmu.report.pages.page_template import print_page
-from mb2fmu.report.pages.report_content import Page, Provenance, Theory
+from mb2fmu.report.pages.report_content import ReportPage, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_checks
 from mb2fmu.report.sections.measurement_comparison import table_failures, table_rows
 from mb2fmu.validation.result import ValidationResult
-from mb2fmu.visualization import Drawing, Signals, element
+from mb2fmu.visualization import Drawing, PlotSignals, element
 from mb2fmu.visualization.default_plots import interesting
 
 _AROUND = 9_000  # bytes of the style, heading and licence that come with an animation
@@ -33,12 +33,12 @@ def render(
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
     result: ValidationResult,
-    provenance: Provenance | None = None,
+    provenance: ReportProvenance | None = None,
     *,
-    motion: tuple[Drawing, Signals] | None = None,
+    motion: tuple[Drawing, PlotSignals] | None = None,
     live: str = "",
     limit: int | None = None,
-    theory: Theory | None = None,
+    theory: TheoryContent | None = None,
 ) -> bytes:
     """Return one self-contained HTML page: verdict, model, motion, errors, balances, checkers, equations.
 
@@ -57,8 +57,8 @@ def render(
         UTF-8. Equal arguments give equal bytes.
     """
     room = SMALLEST_MOTION + len(live) if motion else 0
-    given = provenance or Provenance()
-    theory = theory or Theory()
+    given = provenance or ReportProvenance()
+    theory = theory or TheoryContent()
     page = replace(_page(definition, equations, interface, result, given, folded=limit is None), theory=theory)
     content = print_page(page)
     for columns, most in _THINNER[1:]:
@@ -80,15 +80,15 @@ def _page(
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
     result: ValidationResult,
-    given: Provenance,
+    given: ReportProvenance,
     *,
     folded: bool,
-) -> Page:
+) -> ReportPage:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
     drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
     units = {record.name: record.unit for record in definition.inputs}
     texts = description.texts(definition, equations)
-    return Page(
+    return ReportPage(
         title=definition.name,
         description=definition.description,
         verdict=validation_sections.verdict(
@@ -126,13 +126,13 @@ def _page(
 
 
 def _thinned(
-    page: Page,
+    page: ReportPage,
     definition: Declarations,
     equations: EquationsOfMotion,
     result: ValidationResult,
     columns: int | None,
     most: int | None,
-) -> Page:
+) -> ReportPage:
     """Return the page with charts of fewer columns, and fewer of them; nothing else is made anew."""
     units = {record.name: record.unit for record in definition.inputs}
     texts = description.texts(definition, equations)

@@ -6,13 +6,21 @@ import math
 from collections.abc import Iterable
 
 from mb2fmu.report.number_format import exact, plain, short
-from mb2fmu.report.pages.report_content import CallRow, CoverageRow, ErrorRow, Exercise, Fact, Number, State
+from mb2fmu.report.pages.report_content import (
+    ApiCheckRow,
+    DisplayedNumber,
+    ErrorRow,
+    ExercisedContent,
+    ExercisedRow,
+    Fact,
+    State,
+)
 from mb2fmu.report.sections.validation_sections import judged_row
 from mb2fmu.validation.result import (
     KIND_NAMES,
-    CallResult,
+    ApiCheckResult,
     InvariantResult,
-    MovedResult,
+    PerturbedExperimentResult,
     ValidationResult,
     VariableResult,
 )
@@ -21,12 +29,12 @@ _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neu
 _SHOWN = 12  # of the perturbed experiment's quantities, the worst; the rest is in the JSON
 
 
-def exercise(result: ValidationResult) -> Exercise | None:
+def exercise(result: ValidationResult) -> ExercisedContent | None:
     """Return all such checks; None where only the default experiment was requested."""
     moved = result.moved
     if moved is None:
         return None
-    return Exercise(
+    return ExercisedContent(
         text=moved.text + ".",
         moved=_worst(moved),
         signals=tuple(moved.reference.conditions.signals.items()) if moved.reference else (),
@@ -64,7 +72,7 @@ def coverage_text(result: ValidationResult) -> str:
     return f"{total - len(lacking)} of {total} parameters, start values and inputs validated; not validated: {names}"
 
 
-def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
+def coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
     """Return one row per parameter, start value and input: the not validated first, then the weakest."""
     if result.moved is None:
         return ()
@@ -75,13 +83,13 @@ def coverage_rows(result: ValidationResult) -> tuple[CoverageRow, ...]:
     for item, move in ordered:
         verdict = "proven" if item.proven else "not validated"
         rows.append(
-            CoverageRow(
+            ExercisedRow(
                 name=item.name,
                 role=item.role,
                 unit=move.unit,
-                default=Number(short(move.default), exact(move.default)),
-                moved=Number(short(move.moved), exact(move.moved)),
-                ratio=Number(short(item.ratio), exact(item.ratio)),
+                default=DisplayedNumber(short(move.default), exact(move.default)),
+                moved=DisplayedNumber(short(move.moved), exact(move.moved)),
+                ratio=DisplayedNumber(short(item.ratio), exact(item.ratio)),
                 most=item.most,
                 verdict=verdict,
                 state="good" if item.proven else "bad",
@@ -103,7 +111,7 @@ def failures(result: ValidationResult) -> Iterable[str]:
             yield f"{call.name}, {KIND_NAMES[call.kind]}: wrong"
 
 
-def _worst(moved: MovedResult) -> dict[str, tuple[ErrorRow, ...]]:
+def _worst(moved: PerturbedExperimentResult) -> dict[str, tuple[ErrorRow, ...]]:
     """Return interface type → the worst quantities."""
     kinds = {}
     for kind in moved.kinds:
@@ -113,13 +121,13 @@ def _worst(moved: MovedResult) -> dict[str, tuple[ErrorRow, ...]]:
     return kinds
 
 
-def _call(call: CallResult) -> CallRow:
+def _call(call: ApiCheckResult) -> ApiCheckRow:
     """Return the row of one family of calls."""
-    return CallRow(
+    return ApiCheckRow(
         name=call.name,
         kind=KIND_NAMES[call.kind],
         formula=call.formula,
-        ratio=Number(short(call.ratio), exact(call.ratio)),
+        ratio=DisplayedNumber(short(call.ratio), exact(call.ratio)),
         count=plain(float(call.count)),
         where=call.where,
         verdict="not judged" if call.verdict == "unjudged" else call.verdict,

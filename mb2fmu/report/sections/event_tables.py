@@ -10,15 +10,15 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.latch_records import Latch
-from mb2fmu.report.figures.svg_chart import Chart, Strip, draw
+from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw
 from mb2fmu.report.number_format import exact, short
-from mb2fmu.report.pages.report_content import EventRow, EventTable, Figure, Number, State
+from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, State
 from mb2fmu.validation.bounds.untested_switches import mode_word
 from mb2fmu.validation.modes.event_names import switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.reference_switches import FrozenEquations, OwnSwitch
+from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.reference.event_sides import of_the_motion
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult
 
 _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
@@ -89,12 +89,12 @@ def _row(number: int, event: EventResult) -> EventRow:
     )
 
 
-def _number(value: float, digits: int = 3) -> Number | None:
+def _number(value: float, digits: int = 3) -> DisplayedNumber | None:
     """Return a number as shown and exact; None for NaN."""
-    return None if math.isnan(value) else Number(short(value, digits), exact(value))
+    return None if math.isnan(value) else DisplayedNumber(short(value, digits), exact(value))
 
 
-def ticks(reference: Reference) -> tuple[float, ...]:
+def ticks(reference: ReferenceRun) -> tuple[float, ...]:
     """Return the instants of the reference's events, s; none where they would form a black bar."""
     times = tuple(event.time for event in of_the_motion(reference.events))
     return times if len(times) <= _MOST_TICKS else ()
@@ -107,7 +107,7 @@ SymbolValue = Callable[[sm.Symbol], float]
 Word = tuple[str, str]  # class of a span in the style sheet, and what it means
 
 
-def modes(reference: Reference) -> Figure | None:
+def modes(reference: ReferenceRun) -> Figure | None:
     """Return modes over time, each as a strip: contacts and latches, then switches; None if none changes."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations) or not reference.modes or not of_the_motion(reference.events):
@@ -120,7 +120,7 @@ def modes(reference: Reference) -> Figure | None:
     return Figure("modes", "Modes", text, draw(chart), ())
 
 
-def _strips(reference: Reference, frozen: FrozenEquations) -> Iterator[Strip]:
+def _strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:
     """Yield the spans of time that each contact, latch or switch with several lasting modes stays in one."""
     events = of_the_motion(reference.events)
 
@@ -141,7 +141,7 @@ def _strips(reference: Reference, frozen: FrozenEquations) -> Iterator[Strip]:
     for name, words in found:
         spans = [span for span in _spans(words, times, end) if span[1] - span[0] > _BRIEF * end]
         if len({word for *_, word in spans}) > 1:
-            yield Strip(name, tuple(spans))
+            yield ModeStrip(name, tuple(spans))
 
 
 def _spans(words: Sequence[Word], times: Sequence[float], end: float) -> Iterator[tuple[float, float, str, str]]:
@@ -169,7 +169,7 @@ def _of_latch(latch: Latch, state: SymbolValue) -> Word:
     return ("up", "closed") if state(latch.engaged) > 0.5 else ("none", "open")
 
 
-def _of_switch(switch: OwnSwitch, mode: float) -> Word:
+def _of_switch(switch: ReferenceSwitch, mode: float) -> Word:
     """Return the style and the word of a switch's mode."""
     word = mode_word(switch, mode)
     if switch.kind == "truth":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mb2fmu.report.number_format import exact, short
-from mb2fmu.report.pages.report_content import LadderRow, Number, State
+from mb2fmu.report.pages.report_content import DisplayedNumber, IndependentCheckRow, State
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.result import ValidationResult
 
@@ -11,19 +11,19 @@ _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neu
 _WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}
 
 
-def list_independent_checks(result: ValidationResult) -> tuple[LadderRow, ...]:
+def list_independent_checks(result: ValidationResult) -> tuple[IndependentCheckRow, ...]:
     """Return one row per independent check, the most independent first."""
     return tuple(map(_row, result.independent_checks))
 
 
-def _row(check: IndependentCheck) -> LadderRow:
+def _row(check: IndependentCheck) -> IndependentCheckRow:
     """Format one independent check: points, the worst ratio and its verdict."""
     done = check.verdict != "unjudged"
-    return LadderRow(
+    return IndependentCheckRow(
         name=check.name,
         how=check.how,
         points=str(check.points) if done else "",
-        ratio=Number(short(check.ratio), exact(check.ratio)) if done else None,
+        ratio=DisplayedNumber(short(check.ratio), exact(check.ratio)) if done else None,
         worst=check.worst,
         verdict=_WORDS[check.verdict],
         state=_STATES[check.verdict],

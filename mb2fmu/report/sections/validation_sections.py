@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.report.figures.svg_chart import Chart, Line, Panel, draw
+from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw
 from mb2fmu.report.number_format import exact, plain, short
-from mb2fmu.report.pages.report_content import CheckRow, ErrorRow, Fact, Figure, FigureGroup, Number, State, Verdict
+from mb2fmu.report.pages.report_content import (
+    CheckRow,
+    DisplayedNumber,
+    ErrorRow,
+    Fact,
+    Figure,
+    FigureGroup,
+    State,
+    VerdictText,
+)
 from mb2fmu.report.sections.event_tables import modes, ticks
 from mb2fmu.validation.reference.variable_scales import FACTOR
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
@@ -22,7 +31,7 @@ _MANY = 24
 _DEFECT = "one-step error of "
 
 
-def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> Verdict:
+def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> VerdictText:
     """Return the judgement in words, as it stands in the result.
 
     Args:
@@ -50,7 +59,7 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
     headline = "; ".join(part for part in (*parts, *exercised) if part)
     quantities = f"{len(result.judged)} quantities within their bounds, {_count(total, 'variable')} among them"
     headline = headline or quantities
-    return Verdict(
+    return VerdictText(
         passed=result.passed,
         headline="; ".join(part for part in (headline, coverage) if part),
         sentences=(*_kinds(result), *_horizons(result), *result.notes),
@@ -244,21 +253,21 @@ def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: 
         identity=anchor,
         title=f"{v.name}: the FMU over its reference, and the error under its bound, over time",
         panels=(
-            Panel(
+            ChartPanel(
                 v.name,
                 v.unit,
                 (
-                    Line("reference", "reference", time, reference[v.name]),
-                    Line("FMU", "fmu", result.simulation.time, result.simulation[v.name]),
+                    ChartLine("reference", "reference", time, reference[v.name]),
+                    ChartLine("FMU", "fmu", result.simulation.time, result.simulation[v.name]),
                 ),
             ),
-            Panel(
+            ChartPanel(
                 "error",
                 v.unit,
                 (
-                    Line("reference's uncertainty", "uncertainty", time, reference.uncertainty[:, column]),
-                    Line("error", "error", time, v.errors),
-                    Line("bound", "bound", time, v.bounds),
+                    ChartLine("reference's uncertainty", "uncertainty", time, reference.uncertainty[:, column]),
+                    ChartLine("error", "error", time, v.errors),
+                    ChartLine("bound", "bound", time, v.bounds),
                 ),
                 "log",
             ),
@@ -275,16 +284,16 @@ def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[s
     time = np.repeat(run.time, 2)[1:-1]
     figures = []
     for k, name in enumerate(run.input_names):
-        line = Line("input", "first", time, np.repeat(run.inputs[:, k], 2))
-        chart = Chart(f"input-{k}", f"{name} over time", (Panel(name, units[name], (line,)),))
+        line = ChartLine("input", "first", time, np.repeat(run.inputs[:, k], 2))
+        chart = Chart(f"input-{k}", f"{name} over time", (ChartPanel(name, units[name], (line,)),))
         figures.append(Figure(f"input-{k}", name, texts.get(name, ""), draw(chart), ()))
     return FigureGroup("Inputs", "", tuple(figures))
 
 
 def _invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
     """Return the figure of an invariant over time, with its bound."""
-    lines = (Line(i.formula, "error", time, i.values), Line("bound", "bound", time, i.bounds))
-    chart = Chart(anchor, f"{i.name} over time, under its bound", (Panel(i.name, i.unit, lines, "log"),))
+    lines = (ChartLine(i.formula, "error", time, i.values), ChartLine("bound", "bound", time, i.bounds))
+    chart = Chart(anchor, f"{i.name} over time, under its bound", (ChartPanel(i.name, i.unit, lines, "log"),))
     return Figure(anchor, i.name, "", draw(chart), chart.legend, _STATES[i.verdict])
 
 
@@ -294,11 +303,11 @@ def _defects(defects: list[InvariantResult], time: Any) -> Figure:
     ratios = np.max(parts, axis=0)
     at = time[-len(ratios) :]
     lines = (
-        Line("largest one-step error / bound", "error", at, ratios),
-        Line("bound", "bound", at, np.ones_like(ratios)),
+        ChartLine("largest one-step error / bound", "error", at, ratios),
+        ChartLine("bound", "bound", at, np.ones_like(ratios)),
     )
     chart = Chart(
-        "step-defects", "Largest one-step error over time", (Panel("one-step error / bound", "1", lines, "log"),)
+        "step-defects", "Largest one-step error over time", (ChartPanel("one-step error / bound", "1", lines, "log"),)
     )
     state: State = "good" if all(i.verdict == "passed" for i in defects) else "bad"
     return Figure("step-defects", "one-step errors", "", draw(chart), chart.legend, state)
@@ -397,9 +406,9 @@ def bar(ratio: float) -> float:
     return round(min(max(75 + 12.5 * math.log10(ratio), 0.0), 100.0), 1) if ratio > 0 else 0.0
 
 
-def number(value: float) -> Number:
+def number(value: float) -> DisplayedNumber:
     """Return a number for people and for machines."""
-    return Number(short(value), exact(value))
+    return DisplayedNumber(short(value), exact(value))
 
 
 def _at(name: str, time: float) -> str:

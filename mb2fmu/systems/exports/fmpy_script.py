@@ -5,10 +5,10 @@ from __future__ import annotations
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mb2fmu.systems.master.evaluation_order import levels, sequence
-from mb2fmu.systems.wired_system import Joined
+from mb2fmu.systems.wired_system import WiredSystem
 
 
-def fmpy_script(joined: Joined, folder: str) -> str:
+def fmpy_script(joined: WiredSystem, folder: str) -> str:
     """Return a script that runs the system by fmpy.
 
     Args:

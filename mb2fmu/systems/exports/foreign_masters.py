@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from mb2fmu.systems.reference_comparison import Deviation
+from mb2fmu.systems.reference_comparison import VariableDeviation
 
 TIME_LIMIT = 120.0
 _LAST = 300
@@ -20,7 +20,7 @@ _NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class OtherMaster:
+class ForeignMaster:
     """One other master.
 
     Attributes:
@@ -38,17 +38,17 @@ class OtherMaster:
     converts: bool = True
 
 
-MASTERS: Mapping[str, OtherMaster] = MappingProxyType(
+MASTERS: Mapping[str, ForeignMaster] = MappingProxyType(
     {
-        "fmpy": OtherMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp", converts=False),
-        "libcosim": OtherMaster("libcosim", "libcosimpy", "libcosim_master.py", "osp"),
-        "ecos": OtherMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
+        "fmpy": ForeignMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp", converts=False),
+        "libcosim": ForeignMaster("libcosim", "libcosimpy", "libcosim_master.py", "osp"),
+        "ecos": ForeignMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ForeignMasterResult:
     """Results of another master.
 
     Attributes:
@@ -67,7 +67,7 @@ class Answer:
 def ask_others(
     wanted: Sequence[str], ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str],
     converted: Sequence[str] = (),
-) -> tuple[Answer, ...]:  # fmt: skip
+) -> tuple[ForeignMasterResult, ...]:  # fmt: skip
     """Run a system in other masters, each in a process of its own.
 
     Args:
@@ -90,7 +90,7 @@ def ask_others(
     return tuple(answers)
 
 
-def farthest(answer: Answer, deviations: Sequence[Deviation]) -> tuple[float, str] | None:
+def farthest(answer: ForeignMasterResult, deviations: Sequence[VariableDeviation]) -> tuple[float, str] | None:
     """Return the largest relative error of an answer at the end, and its variable; None: none known."""
     found = [
         (abs(answer.values[each.name] - float(each.truth[-1])) / (each.scale or 1.0), each.name)
@@ -100,10 +100,12 @@ def farthest(answer: Answer, deviations: Sequence[Deviation]) -> tuple[float, st
     return max(found, default=None)
 
 
-def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]) -> Answer:
+def _asked(
+    master: ForeignMaster, ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str]
+) -> ForeignMasterResult:
     """Run the system in another master, in a process of its own; the answer has values or the reason."""
     if importlib.util.find_spec(master.module) is None:
-        return Answer(master.name, {}, f"not asked: the package {master.module} is not installed")
+        return ForeignMasterResult(master.name, {}, f"not asked: the package {master.module} is not installed")
     script = Path(__file__).with_name(master.script)
     source = ssp if master.takes == "ssp" else osp
     command = [sys.executable, "-P", str(script), str(source.resolve()), repr(step), repr(stop), *names]
@@ -118,15 +120,15 @@ def _asked(master: OtherMaster, ssp: Path, osp: Path, step: float, stop: float, 
             env=_environment(),
         )
     except subprocess.TimeoutExpired:
-        return Answer(master.name, {}, f"did not finish within {TIME_LIMIT:g} s")
+        return ForeignMasterResult(master.name, {}, f"did not finish within {TIME_LIMIT:g} s")
     # libcosim's own messages go to stdout too.
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines:
-        return Answer(master.name, {}, f"failed: {_reason(done.stderr or done.stdout)}")
+        return ForeignMasterResult(master.name, {}, f"failed: {_reason(done.stderr or done.stdout)}")
     try:
-        return Answer(master.name, json.loads(lines[-1]))
+        return ForeignMasterResult(master.name, json.loads(lines[-1]))
     except ValueError:
-        return Answer(master.name, {}, f"printed no values: {lines[-1][-_LAST:]}")
+        return ForeignMasterResult(master.name, {}, f"printed no values: {lines[-1][-_LAST:]}")
 
 
 def _reason(said: str) -> str:

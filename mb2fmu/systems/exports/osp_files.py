@@ -5,8 +5,8 @@ from __future__ import annotations
 from lxml import etree
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.systems.resolved_system import Port, stale_reads
-from mb2fmu.systems.wired_system import Joined
+from mb2fmu.systems.resolved_system import ComponentPort, stale_reads
+from mb2fmu.systems.wired_system import WiredSystem
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
 FILE = "OspSystemStructure.xml"
@@ -14,14 +14,14 @@ FILE = "OspSystemStructure.xml"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def osp_files(joined: Joined) -> FileTree:
+def osp_files(joined: WiredSystem) -> FileTree:
     """Return the configuration and the FMUs, for one folder."""
     files = {f"{component.name}.fmu": component.content for component in joined.components}
     files[FILE] = etree.tostring(_structure(joined), xml_declaration=True, encoding="UTF-8", pretty_print=True)
     return FileTree(files)
 
 
-def _structure(joined: Joined) -> Element:
+def _structure(joined: WiredSystem) -> Element:
     """Return the XML of a system; comments tell where libcosim deviates from the declared coupling."""
     run, wiring = joined.system.run, joined.wiring
     root = etree.Element(f"{{{NAMESPACE}}}OspSystemStructure", nsmap={None: NAMESPACE}, version="0.1")
@@ -62,7 +62,7 @@ def _structure(joined: Joined) -> Element:
     return root
 
 
-def _variable(parent: Element, joined: Joined, port: Port) -> None:
+def _variable(parent: Element, joined: WiredSystem, port: ComponentPort) -> None:
     """Add a reference to an FMU's variable."""
     _child(parent, "Variable", simulator=joined.wiring.components[port.component], name=port.name)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mb2fmu.systems.master.evaluation_order import levels, loop_text
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError
-from mb2fmu.systems.resolved_system import Wiring
+from mb2fmu.systems.resolved_system import SystemWiring
 
 Floats = npt.NDArray[np.float64]
 KeptValues = tuple[Floats, Floats, dict[tuple[int, ...], Floats]]
@@ -28,7 +28,7 @@ _SHIFT = 1e-6
 _SLOW = 0.2
 
 
-class Closing:
+class AlgebraicLoopSolver:
     """Passes values over the links of a system at one instant.
 
     Args:
@@ -40,7 +40,7 @@ class Closing:
         y: Outputs, shape (n_outputs,).
     """
 
-    def __init__(self, wiring: Wiring, slaves: Sequence[Slave]) -> None:
+    def __init__(self, wiring: SystemWiring, slaves: Sequence[Slave]) -> None:
         self._wiring, self._slaves = wiring, slaves
         self._levels = levels(wiring)
         self._ins = [np.array(wiring.inputs_of(k), dtype=int) for k in range(len(slaves))]

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.systems.master import input_extrapolation
-from mb2fmu.systems.master.communication_steps import Stepped
-from mb2fmu.systems.resolved_system import BondSide, Signal, Wiring
+from mb2fmu.systems.master.communication_steps import AcceptedStep
+from mb2fmu.systems.resolved_system import BondSide, BondVariable, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
 _POINTS, _WEIGHTS = (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])) / 2.0
 
 
-class BondAccount:
+class BondEnergyAccount:
     """Energies of all bonds of a system during its run.
 
     Args:
@@ -40,7 +40,7 @@ class BondAccount:
     """
 
     def __init__(
-        self, wiring: Wiring, order: int, time: float, inputs: Floats, outputs: Floats, *, iterated: bool = False
+        self, wiring: SystemWiring, order: int, time: float, inputs: Floats, outputs: Floats, *, iterated: bool = False
     ) -> None:
         self._bonds = wiring.bonds
         self._known = order + 1 + iterated
@@ -51,7 +51,7 @@ class BondAccount:
         self.pairs = sorted((i, j) for i, j in wiring.feedthrough if j in seen) if order else []
         self.energy = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
 
-    def add(self, done: Stepped, inputs: Floats, outputs: Floats, slopes: Floats) -> None:
+    def add(self, done: AcceptedStep, inputs: Floats, outputs: Floats, slopes: Floats) -> None:
         """Add an accepted step.
 
         Args:
@@ -75,7 +75,7 @@ class BondAccount:
         self._past = past[-1:] if done.event else past[-self._known :]
         self._inputs = inputs.copy()
 
-    def _fitted(self, done: Stepped, begun: Floats, ended: Floats, slopes: Floats) -> Floats:
+    def _fitted(self, done: AcceptedStep, begun: Floats, ended: Floats, slopes: Floats) -> Floats:
         """Return the outputs over a step: through their points, and by feedthrough with the inputs' courses.
 
         Between the points a course differs from the smooth signal that it stands for; an output that depends on the
@@ -100,7 +100,7 @@ class BondAccount:
         return np.array([energy[0] for energy in self.energy])
 
 
-def _work(side: BondSide, done: Stepped, fitted: Floats) -> float:
+def _work(side: BondSide, done: AcceptedStep, fitted: Floats) -> float:
     """Return the integral of effort × flow of one side over a step, in J, by Gauss's quadrature."""
     points = _POINTS * done.size
     effort, flow = (_values(each, done.courses, fitted, points) for each in (side.effort, side.flow))
@@ -117,7 +117,7 @@ def _jump(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, 
     return float(mean * flow.factor * (inputs[1][flow.index] - inputs[0][flow.index]))
 
 
-def _values(signal: Signal, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
+def _values(signal: BondVariable, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
     """Return a signal, or its rate, at points of a step (s from its start), in base units."""
     course = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
     take = input_extrapolation.rate if signal.rate else input_extrapolation.at

@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.systems.master import input_extrapolation as courses
-from mb2fmu.systems.master.algebraic_loops import Closing, KeptValues
-from mb2fmu.systems.master.connection_delays import Delays
+from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, KeptValues
+from mb2fmu.systems.master.connection_delays import DelayedConnections
 from mb2fmu.systems.master.evaluation_order import sequence
-from mb2fmu.systems.master.fmu_slaves import Advance, Slave, SlaveError
-from mb2fmu.systems.resolved_system import Stepping, Wiring
+from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError, SlaveStepResult
+from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ MOST_MEETINGS = 50
 """Shorter and shorter steps to an instant at which all components can meet: other inputs move another's event."""
 
 
-class MarchError(Exception):
+class CommunicationStepError(Exception):
     """A system could not be stepped further.
 
     Args:
@@ -57,7 +57,7 @@ class MarchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Stepped:
+class AcceptedStep:
     """One accepted communication step.
 
     Attributes:
@@ -86,14 +86,14 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedSystemState:
     """All that a system is at a communication point, to go back to.
 
     Attributes:
         states: Of the components.
         time: Of the point, in s.
         past: Points and inputs that courses are fitted to.
-        values: Of :class:`Closing`.
+        values: Of :class:`AlgebraicLoopSolver`.
         scale: Largest inputs so far.
         jacobian: Of the interface, with what it belongs to.
         next: Instant of the next event that is known beforehand, in s.
@@ -108,7 +108,7 @@ class Kept:
     next: float
 
 
-class March:
+class SystemStepper:
     """A system during its run.
 
     Args:
@@ -121,13 +121,15 @@ class March:
         closing: Inputs and outputs there.
     """
 
-    def __init__(self, wiring: Wiring, slaves: Sequence[Slave], stepping: Stepping, time: float = 0.0) -> None:
+    def __init__(
+        self, wiring: SystemWiring, slaves: Sequence[Slave], stepping: SteppingSettings, time: float = 0.0
+    ) -> None:
         self._wiring, self._slaves, self._stepping = wiring, slaves, stepping
-        self.closing = Closing(wiring, slaves)
+        self.closing = AlgebraicLoopSolver(wiring, slaves)
         self._sequence = sequence(wiring, stepping.sequence)
         self._fed = [self.closing.fed_by(k) for k in range(len(slaves))]
         self._past: list[tuple[float, Floats]] = []
-        self._delays = Delays(wiring)
+        self._delays = DelayedConnections(wiring)
         self._scale = np.zeros(len(wiring.inputs))
         self._jacobian: tuple[tuple[float, int], Floats] | None = None
         self._next: float = np.inf
@@ -151,7 +153,7 @@ class March:
         """Inputs at the communication points that courses are fitted to, the newest last."""
         return tuple(u for _, u in self._past[-(self._stepping.order + 1) :])
 
-    def step(self, size: float) -> Stepped:
+    def step(self, size: float) -> AcceptedStep:
         """Do one communication step; a shorter one if a component returned early.
 
         Raises:
@@ -171,14 +173,14 @@ class March:
             self._events()
             self._remember(anew=True)
         else:
-            raise MarchError("", self.time, f"{MOST_MEETINGS} events follow one another at this instant")
+            raise CommunicationStepError("", self.time, f"{MOST_MEETINGS} events follow one another at this instant")
         self.time = done.begin + done.size
         if done.event or self.time >= self._next - _SLACK * size:
             self._events()
         self._remember(anew=done.event)
         return done
 
-    def _met(self, size: float, states: list[Any] | None) -> Stepped | None:
+    def _met(self, size: float, states: list[Any] | None) -> AcceptedStep | None:
         """Step to where all components can meet; None if one has an event at once, before it has moved.
 
         Then it stays where it is, since its inputs' courses may have begun a little beside the values of the inputs
@@ -199,11 +201,15 @@ class March:
             if at_once and done.event:
                 return None
             if at_once:
-                raise MarchError(self._wiring.components[self._stopped], self.time, "it stops without an event")
+                raise CommunicationStepError(
+                    self._wiring.components[self._stopped], self.time, "it stops without an event"
+                )
             done = self._passes(size, states)  # all go again, to where the first of them stopped
-        raise MarchError("", self.time, f"events recede from pass to pass, {MOST_MEETINGS} times in one step")
+        raise CommunicationStepError(
+            "", self.time, f"events recede from pass to pass, {MOST_MEETINGS} times in one step"
+        )
 
-    def undo(self, kept: Kept) -> None:
+    def undo(self, kept: SavedSystemState) -> None:
         """Go back to an earlier communication point: all that follows has the bits of a run that never went on."""
         self._back(kept.states)
         self.time, self._past = kept.time, list(kept.past)
@@ -211,9 +217,9 @@ class March:
         self.closing.restore(kept.values)
         self._delays.forget_after(kept.time)
 
-    def kept(self) -> Kept:
+    def kept(self) -> SavedSystemState:
         """Return the argument for :meth:`undo`."""
-        return Kept(
+        return SavedSystemState(
             self._saved(), self.time, list(self._past), self.closing.kept(), self._scale.copy(), self._jacobian,
             self._next,
         )  # fmt: skip
@@ -224,7 +230,7 @@ class March:
 
     # --- one step
 
-    def _passes(self, size: float, states: list[Any] | None) -> Stepped:
+    def _passes(self, size: float, states: list[Any] | None) -> AcceptedStep:
         """Step all components, and repeat until the inputs at the end agree; stop early where a component did."""
         predicted = courses.at(self._courses(size, None, None), size)
         end: Floats | None = None
@@ -236,7 +242,9 @@ class March:
                 self._back(states)
             used, shortest, event = self._pass(size, end)
             if self._fell_short(shortest, size):
-                return Stepped(self.time, shortest, used, made, 0.0, 0.0, event, self._starts, self.closing.y.copy())
+                return AcceptedStep(
+                    self.time, shortest, used, made, 0.0, 0.0, event, self._starts, self.closing.y.copy()
+                )
             found = self.closing.linked(np.arange(len(self._scale))) if newton else None
             ends = self.closing.y.copy()
             self._guarded(self.closing.close)
@@ -249,7 +257,7 @@ class March:
             if found is not None:
                 end = given + self._newton(size, given, found, states)
         error = self._relative(self.closing.u - predicted)
-        return Stepped(self.time, size, used, made, change, error, event, self._starts, ends)
+        return AcceptedStep(self.time, size, used, made, change, error, event, self._starts, ends)
 
     def _pass(self, size: float, end: Floats | None) -> tuple[Floats, float, bool]:
         """Step all components once; return their courses, the shortest step, and any event."""
@@ -264,7 +272,7 @@ class March:
             if self._wiring.bonds and not self._stepping.order:  # a held input may jump at the beginning
                 self._guarded(self._slaves[k].write, used[ins, 0], component=k)
                 self._starts[self.closing.outs(k)] = self._guarded(self._slaves[k].read, component=k)
-            done: Advance = self._guarded(self._slaves[k].advance, self.time, size, used[ins], component=k)
+            done: SlaveStepResult = self._guarded(self._slaves[k].advance, self.time, size, used[ins], component=k)
             shortest = min(shortest, done.reached - self.time)
             event = event or done.event
             if self._fell_short(shortest, size):
@@ -345,7 +353,9 @@ class March:
     def _back(self, states: list[Any] | None, but: int | None = None) -> None:
         """Restore every component, ``but`` one, to saved states; raise if they could not be saved."""
         if states is None:
-            raise MarchError("", self.time, "a component returned early, and others cannot go back to meet it there")
+            raise CommunicationStepError(
+                "", self.time, "a component returned early, and others cannot go back to meet it there"
+            )
         for k, slave in enumerate(self._slaves):
             if k != but:
                 self._guarded(slave.restore, states[k], component=k)
@@ -376,4 +386,4 @@ class March:
             return function(*arguments)
         except SlaveError as error:
             name = "" if component is None else self._wiring.components[component]
-            raise MarchError(name, self.time, str(error)) from error
+            raise CommunicationStepError(name, self.time, str(error)) from error

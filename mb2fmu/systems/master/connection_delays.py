@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.systems.master import input_extrapolation
-from mb2fmu.systems.resolved_system import Wiring
+from mb2fmu.systems.resolved_system import SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
 
-class Delays:
+class DelayedConnections:
     """Values under way on the delayed links of a system.
 
     Args:
@@ -32,7 +32,7 @@ class Delays:
         shortest: Delay in s; infinite if there is none.
     """
 
-    def __init__(self, wiring: Wiring) -> None:
+    def __init__(self, wiring: SystemWiring) -> None:
         links = [link for link in wiring.links if link.delay]
         self.targets = np.array([link.target for link in links], dtype=int)
         self._sources = np.array([link.source for link in links], dtype=int)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.systems.resolved_system import Wiring
+from mb2fmu.systems.resolved_system import SystemWiring
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
+class EvaluationLevels:
     """Inputs in the order in which they become known at one instant.
 
     Attributes:
@@ -22,7 +22,7 @@ class Levels:
     loops: tuple[bool, ...]
 
 
-def levels(wiring: Wiring) -> Levels:
+def levels(wiring: SystemWiring) -> EvaluationLevels:
     """Return the order in which inputs become known."""
     needs = needed_inputs(wiring)
     parts = components_of(range(len(wiring.inputs)), needs)
@@ -44,10 +44,10 @@ def levels(wiring: Wiring) -> Levels:
             if group:
                 groups.append(group)
                 loops.append(ring)
-    return Levels(tuple(groups), tuple(loops))
+    return EvaluationLevels(tuple(groups), tuple(loops))
 
 
-def needed_inputs(wiring: Wiring) -> Mapping[int, frozenset[int]]:
+def needed_inputs(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
     """Return input → inputs (of the component that feeds it) on which it depends at the same instant."""
     source = {link.target: link.source for link in wiring.links if not link.delay}
     return {
@@ -90,7 +90,7 @@ def components_of(nodes: Iterable[int], needs: Mapping[int, Iterable[int]]) -> l
     return found
 
 
-def loop_text(wiring: Wiring, group: Sequence[int]) -> str:
+def loop_text(wiring: SystemWiring, group: Sequence[int]) -> str:
     """Return an algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
     needs = needed_inputs(wiring)
     source = {link.target: link.source for link in wiring.links}
@@ -118,7 +118,7 @@ def _way_round(needs: Mapping[int, frozenset[int]], group: Sequence[int]) -> lis
     return [start]
 
 
-def sequence(wiring: Wiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
+def sequence(wiring: SystemWiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
     """Return the order of components for Gauss–Seidel passes.
 
     Args:

@@ -43,7 +43,7 @@ class SlaveError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class SlaveStepResult:
     """Result of a step: how far it went.
 
     Attributes:
@@ -56,7 +56,7 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
-class Abilities:
+class SlaveCapabilities:
     """Abilities of a slave that the master uses.
 
     Attributes:
@@ -81,7 +81,7 @@ class Abilities:
 class Slave(Protocol):
     """Protocol of a component that the master steps."""
 
-    abilities: Abilities
+    abilities: SlaveCapabilities
 
     def write(self, values: Floats) -> None:
         """Set its inputs, shape (n_inputs,)."""
@@ -89,7 +89,7 @@ class Slave(Protocol):
     def read(self) -> Floats:
         """Return its outputs, shape (n_outputs,)."""
 
-    def advance(self, time: float, size: float, course: Floats) -> Advance:
+    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
 
     def save(self) -> Any:
@@ -105,11 +105,11 @@ class Slave(Protocol):
         """Handle an event; return the time of the next one in s, if known."""
 
 
-class _Unit:
+class _FmuSlave:
     """Common part of slaves of both versions; ``unit`` is an instance of ``driving``."""
 
     def __init__(
-        self, unit: Any, inputs: Sequence[int], outputs: Sequence[int], abilities: Abilities, substeps: int
+        self, unit: Any, inputs: Sequence[int], outputs: Sequence[int], abilities: SlaveCapabilities, substeps: int
     ) -> None:
         self.unit, self.abilities = unit, abilities
         self._inputs, self._outputs = list(inputs), list(outputs)
@@ -161,7 +161,7 @@ class _Unit:
         self._call(self.unit.close)
 
 
-class Slave2(_Unit):
+class Fmi2Slave(_FmuSlave):
     """An FMI 2.0 unit."""
 
     def begin(self, start: float, stop: float, tolerance: float | None) -> None:
@@ -174,7 +174,7 @@ class Slave2(_Unit):
         """Enter Step Mode."""
         self._call(self.unit._fmu.exitInitializationMode)  # noqa: SLF001
 
-    def advance(self, time: float, size: float, course: Floats) -> Advance:
+    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
         part = size / self._substeps
         for k in range(self._substeps):
@@ -189,18 +189,23 @@ class Slave2(_Unit):
                 self.write(input_extrapolation.mean(ahead, part))
             self._call(self.unit.step, time + k * part, part)
         self.write(input_extrapolation.at(course, size))
-        return Advance(time + size)
+        return SlaveStepResult(time + size)
 
     def settle(self) -> float | None:
         """Do nothing: FMI 2 has no events in Co-Simulation."""
         return None
 
 
-class Slave3(_Unit):
+class Fmi3Slave(_FmuSlave):
     """An FMI 3.0 unit."""
 
     def __init__(
-        self, unit: Intermediate, inputs: Sequence[int], outputs: Sequence[int], abilities: Abilities, substeps: int
+        self,
+        unit: IntermediateUpdateInstance,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        abilities: SlaveCapabilities,
+        substeps: int,
     ) -> None:
         super().__init__(unit, inputs, outputs, abilities, substeps)
         unit.provide = self._provided
@@ -221,7 +226,7 @@ class Slave3(_Unit):
         """Return inputs at an intermediate update."""
         return self._inputs, input_extrapolation.at(self._course, time - self._begin).tolist()
 
-    def advance(self, time: float, size: float, course: Floats) -> Advance:
+    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
         if not self.abilities.updates or not self._inputs or not course[:, 1:].any():
             return self._held(time, size, course)
@@ -235,9 +240,9 @@ class Slave3(_Unit):
                 if done.event or done.reached < self._begin + end:
                     return done
         self.write(input_extrapolation.at(course, size))
-        return Advance(time + size)
+        return SlaveStepResult(time + size)
 
-    def _held(self, time: float, size: float, course: Floats) -> Advance:
+    def _held(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Step in substeps, each with the mean of the inputs' course held; stop at the first event."""
         part = size / self._substeps
         for k in range(self._substeps):
@@ -248,16 +253,16 @@ class Slave3(_Unit):
             if done.event or done.reached < time + (k + 1) * part:
                 return done
         self.write(input_extrapolation.at(course, size))
-        return Advance(time + size)
+        return SlaveStepResult(time + size)
 
-    def _step(self, time: float, size: float) -> Advance:
+    def _step(self, time: float, size: float) -> SlaveStepResult:
         """Do one communication step; return where it ended and whether there is an event."""
         events, terminate, early, last = self._call(self.unit._fmu.doStep, time, size)  # noqa: SLF001
         if terminate:
             raise SlaveError(f"it asked to end the simulation at t = {last:.9g} s")
         if early and not self.abilities.early:
             raise SlaveError(f"it returned early at t = {last:.9g} s without being allowed to")
-        return Advance(last if early else time + size, bool(events))
+        return SlaveStepResult(last if early else time + size, bool(events))
 
     def settle(self) -> float | None:
         """Handle an event; return the time of the next one in s, if known."""
@@ -279,7 +284,7 @@ class Slave3(_Unit):
         raise SlaveError(f"its discrete states do not settle in {MOST_UPDATES} iterations")
 
 
-class Intermediate(Fmi3CoSimulation):
+class IntermediateUpdateInstance(Fmi3CoSimulation):
     """An FMI 3.0 Co-Simulation instance whose inputs can be given at internal steps.
 
     Args:
@@ -290,7 +295,9 @@ class Intermediate(Fmi3CoSimulation):
 
     provide: Callable[[float], tuple[list[int], list[float]]]
 
-    def __init__(self, request: dict[str, Any], log: MessageLog, abilities: Abilities, required: Sequence[int]) -> None:
+    def __init__(
+        self, request: dict[str, Any], log: MessageLog, abilities: SlaveCapabilities, required: Sequence[int]
+    ) -> None:
         self._request = request
         self._fmu = FMU3Slave(
             guid=request["token"],

@@ -20,17 +20,17 @@ import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
 from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
-from mb2fmu.systems.master.fmu_slaves import Abilities, Advance, Slave2, Slave3, SlaveError
-from mb2fmu.systems.master.fmu_slaves import Intermediate as Unit3
+from mb2fmu.systems.master.fmu_slaves import Fmi2Slave, Fmi3Slave, SlaveCapabilities, SlaveError, SlaveStepResult
+from mb2fmu.systems.master.fmu_slaves import IntermediateUpdateInstance as Unit3
 from mb2fmu.systems.master.simulation_run import run
 from mb2fmu.systems.master.stability_forecast import LinearModel
-from mb2fmu.systems.resolved_system import Stepping, Wiring
+from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class UnitRequest:
+class ComponentRequest:
     """Data of one component.
 
     Attributes:
@@ -43,7 +43,7 @@ class UnitRequest:
 
     version: int
     request: Mapping[str, Any]
-    abilities: Abilities
+    abilities: SlaveCapabilities
     values: tuple[tuple[int, ...], tuple[float, ...]]
     states: tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -53,14 +53,14 @@ class SystemRequest:
     """Data of a system."""
 
     folder: str
-    wiring: Wiring
-    stepping: Stepping
+    wiring: SystemWiring
+    stepping: SteppingSettings
     stop: float
     tolerance: float
-    units: tuple[UnitRequest, ...]
+    units: tuple[ComponentRequest, ...]
 
 
-class _Named(MessageLog):
+class _ComponentMessageLog(MessageLog):
     """A log that names the component of each message.
 
     Args:
@@ -89,7 +89,7 @@ class _Named(MessageLog):
         self._stream.flush()
 
 
-class _Unit2(Fmi2CoSimulation):
+class _NamedFmi2Instance(Fmi2CoSimulation):
     """An FMI 2.0 FMU with the name of its component."""
 
     def _made(self, request: dict[str, Any]) -> FMU2Slave:
@@ -99,16 +99,16 @@ class _Unit2(Fmi2CoSimulation):
         )  # fmt: skip
 
 
-class _Watched:
+class _CallRecordingSlave:
     """A slave whose calls are noted, so that a crash can be attributed."""
 
-    def __init__(self, slave: Slave2 | Slave3, number: int, at: npt.NDArray[np.int64]) -> None:
+    def __init__(self, slave: Fmi2Slave | Fmi3Slave, number: int, at: npt.NDArray[np.int64]) -> None:
         self._slave, self._number, self._at = slave, number, at
         self.abilities = slave.abilities
         self.read, self.write = slave.read, slave.write
         self.save, self.restore, self.forget, self.settle = slave.save, slave.restore, slave.forget, slave.settle
 
-    def advance(self, time: float, size: float, course: Floats) -> Advance:
+    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Do one communication step, and note it."""
         self._at[0] = self._number + 1
         done = self._slave.advance(time, size, course)
@@ -116,27 +116,29 @@ class _Watched:
         return done
 
 
-def made(request: SystemRequest, log: IO[str]) -> list[Slave2 | Slave3]:
+def made(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
     """Return all components, in Initialization Mode with their start values."""
-    slaves: list[Slave2 | Slave3] = []
+    slaves: list[Fmi2Slave | Fmi3Slave] = []
     wiring = request.wiring
     for k, unit in enumerate(request.units):
-        said = _Named(log, wiring.components[k], wiring.components)
+        said = _ComponentMessageLog(log, wiring.components[k], wiring.components)
         inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
         outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
-        slave: Slave2 | Slave3
+        slave: Fmi2Slave | Fmi3Slave
         if unit.version == 2:
-            slave = Slave2(_Unit2(dict(unit.request), said), inputs, outputs, unit.abilities, request.stepping.substeps)
+            slave = Fmi2Slave(
+                _NamedFmi2Instance(dict(unit.request), said), inputs, outputs, unit.abilities, request.stepping.substeps
+            )
         else:
             instance = Unit3(dict(unit.request), said, unit.abilities, inputs)
-            slave = Slave3(instance, inputs, outputs, unit.abilities, request.stepping.substeps)
+            slave = Fmi3Slave(instance, inputs, outputs, unit.abilities, request.stepping.substeps)
         slave.start(*unit.values)
         slave.begin(0.0, request.stop, request.tolerance)
         slaves.append(slave)
     return slaves
 
 
-def linearized(request: SystemRequest, slaves: Sequence[Slave2 | Slave3]) -> list[LinearModel] | None:
+def linearized(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fmi3Slave]) -> list[LinearModel] | None:
     """Return linear models of the components at their states; None if one has none."""
     found = []
     wiring = request.wiring
@@ -172,7 +174,7 @@ def main() -> None:
             failure = {"component": "", "time": 0.0, "what": f"instantiating failed: {error}"}
             (folder / "outcome.json").write_text(json.dumps({"failure": failure, "notes": []}), encoding="utf-8")
             return
-        watched = [_Watched(slave, k, at) for k, slave in enumerate(slaves)]
+        watched = [_CallRecordingSlave(slave, k, at) for k, slave in enumerate(slaves)]
 
         def record(time: float, outputs: Floats, defects: Floats, energies: Floats) -> None:
             rows.write(np.concatenate([[time], outputs, defects, energies]).tobytes())

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master.bond_energy import BondAccount
-from mb2fmu.systems.master.communication_steps import March, MarchError, Stepped
+from mb2fmu.systems.master.bond_energy import BondEnergyAccount
+from mb2fmu.systems.master.communication_steps import AcceptedStep, CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Slave
-from mb2fmu.systems.master.stability_forecast import Forecast, LinearModel, forecast
-from mb2fmu.systems.resolved_system import Stepping, Wiring
+from mb2fmu.systems.master.stability_forecast import LinearModel, StabilityForecast, forecast
+from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 Record = Callable[[float, Floats, Floats, Floats], None]
@@ -25,7 +25,7 @@ _SMALLEST = 1e-6
 
 
 @dataclass
-class Tally:
+class RunStatistics:
     """Statistics of a run.
 
     Attributes:
@@ -54,23 +54,23 @@ class Tally:
     notes: list[str] = field(default_factory=list)
 
 
-class UnstableError(Exception):
+class UnstableCouplingError(Exception):
     """The coupling is forecast to be unstable."""
 
-    def __init__(self, foretold: Forecast) -> None:
+    def __init__(self, foretold: StabilityForecast) -> None:
         self.foretold = foretold
         super().__init__(f"errors grow by {foretold.radius:.6g} per step")
 
 
 def run(
-    wiring: Wiring,
+    wiring: SystemWiring,
     slaves: Sequence[Slave],
-    stepping: Stepping,
+    stepping: SteppingSettings,
     stop: float,
     record: Record,
     models: Callable[[], Sequence[LinearModel] | None] = lambda: None,
     ready: Callable[[], None] = lambda: None,
-) -> Tally:
+) -> RunStatistics:
     """Run a system whose components are in Initialization Mode.
 
     Args:
@@ -85,28 +85,32 @@ def run(
     Returns:
         How it went; ``failure`` is set if it ended early.
     """
-    tally = Tally()
-    march = March(wiring, slaves, stepping)
+    tally = RunStatistics()
+    march = SystemStepper(wiring, slaves, stepping)
     try:
         march.begin()  # inputs and outputs agree while start values may still follow from them
         ready()
-        march = March(wiring, slaves, stepping)
+        march = SystemStepper(wiring, slaves, stepping)
         march.begin()
         _foretell(tally, wiring, models(), stepping, stop)
-        account = BondAccount(
+        account = BondEnergyAccount(
             wiring, stepping.order, 0.0, march.closing.u, march.closing.y, iterated=stepping.passes > 1
         )
         record(0.0, march.closing.y, account.defects(), account.exchanged())
         _march(tally, march, stepping, stop, account, record)
-    except MarchError as error:
+    except CommunicationStepError as error:
         tally.failure = {"component": error.component, "time": error.time, "what": error.what}
-    except UnstableError as error:
+    except UnstableCouplingError as error:
         tally.failure = {"component": "", "time": 0.0, "what": str(error), "unstable": True}
     return tally
 
 
 def _foretell(
-    tally: Tally, wiring: Wiring, models: Sequence[LinearModel] | None, stepping: Stepping, stop: float
+    tally: RunStatistics,
+    wiring: SystemWiring,
+    models: Sequence[LinearModel] | None,
+    stepping: SteppingSettings,
+    stop: float,
 ) -> None:
     """Note the forecast of stability, or why there is none; raise if it is unstable and the user wants that refused."""
     if any(link.delay for link in wiring.links):
@@ -118,10 +122,17 @@ def _foretell(
     foretold = forecast(wiring, models, stepping, stop)
     tally.forecast = asdict(foretold)
     if foretold.unstable and stepping.unstable == "refuse":
-        raise UnstableError(foretold)
+        raise UnstableCouplingError(foretold)
 
 
-def _march(tally: Tally, march: March, stepping: Stepping, stop: float, account: BondAccount, record: Record) -> None:
+def _march(
+    tally: RunStatistics,
+    march: SystemStepper,
+    stepping: SteppingSettings,
+    stop: float,
+    account: BondEnergyAccount,
+    record: Record,
+) -> None:
     """Step the system to the end, with steps as given or adapted to the accuracy, and record every point."""
     count, size = round(stop / stepping.step), stepping.step
     steady = stepping.accuracy is None
@@ -150,10 +161,12 @@ def _march(tally: Tally, march: March, stepping: Stepping, stop: float, account:
         account.add(done, march.closing.u, march.closing.y, march.slopes(account.pairs))
         record(march.time, march.closing.y, account.defects(), account.exchanged())
         if not np.all(np.isfinite(march.closing.y)):
-            raise MarchError("", march.time, "an output is no finite number")
+            raise CommunicationStepError("", march.time, "an output is no finite number")
 
 
-def _adapted(tally: Tally, march: March, stepping: Stepping, size: float) -> tuple[Stepped, float] | None:
+def _adapted(
+    tally: RunStatistics, march: SystemStepper, stepping: SteppingSettings, size: float
+) -> tuple[AcceptedStep, float] | None:
     """Do one step and return it with the next size; None if its error was too large and the step was undone."""
     assert stepping.accuracy is not None
     kept = march.kept()

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import expm
 
-from mb2fmu.systems.master.communication_steps import March, MarchError
-from mb2fmu.systems.master.fmu_slaves import Abilities, Advance
-from mb2fmu.systems.resolved_system import Stepping, Wiring
+from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
+from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities, SlaveStepResult
+from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,20 +30,20 @@ _LONGEST = 700.0
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """x' = A x + B u, y = C x + D u of one component; shapes as in :class:`LinearSlave`."""
+    """x' = A x + B u, y = C x + D u of one component; shapes as in :class:`LinearComponent`."""
 
     A: Floats
     B: Floats
     C: Floats
     D: Floats
 
-    def slave(self) -> LinearSlave:
+    def slave(self) -> LinearComponent:
         """Return a slave that steps the model, at rest."""
-        return LinearSlave(self.A, self.B, self.C, self.D)
+        return LinearComponent(self.A, self.B, self.C, self.D)
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class StabilityForecast:
     """Result of a forecast.
 
     Attributes:
@@ -68,8 +68,8 @@ class Forecast:
 
 
 def forecast(
-    wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, stop: float, *, deeper: int = 12
-) -> Forecast:
+    wiring: SystemWiring, models: Sequence[LinearModel], stepping: SteppingSettings, stop: float, *, deeper: int = 12
+) -> StabilityForecast:
     """Forecast the growth of errors.
 
     Args:
@@ -82,7 +82,7 @@ def forecast(
     own = replace(stepping, accuracy=None)
     size = stepping.step
     radius, exact = _radius(wiring, models, own, size), _exact(wiring, models, size)
-    found = Forecast(size, radius, exact, _growth(radius, exact, stop / size))
+    found = StabilityForecast(size, radius, exact, _growth(radius, exact, stop / size))
     if not found.unstable:
         return found
     for halved in range(1, deeper + 1):
@@ -100,7 +100,7 @@ def _growth(radius: float, exact: float, steps: float) -> float:
     return float(steps * (np.log(max(radius, 1e-300)) - np.log(max(exact, 1.0))))
 
 
-def _radius(wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, size: float) -> float:
+def _radius(wiring: SystemWiring, models: Sequence[LinearModel], stepping: SteppingSettings, size: float) -> float:
     """Return the spectral radius of one step of the master, over states and past inputs."""
     counts = [len(model.A) for model in models]
     inputs, order = len(wiring.inputs), stepping.order
@@ -114,12 +114,12 @@ def _radius(wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, s
         states, past = start[: sum(counts)], start[sum(counts) :].reshape(order + 1, inputs)
         for slave, x in zip(slaves, np.split(states, np.cumsum(counts)[:-1]), strict=True):
             slave.restore(x)
-        march = March(plain, slaves, replace(stepping, step=size))
+        march = SystemStepper(plain, slaves, replace(stepping, step=size))
         march.place(list(past), size)
         march.closing.u = past[-1].copy()
         try:
             march.step(size)
-        except (MarchError, np.linalg.LinAlgError):
+        except (CommunicationStepError, np.linalg.LinAlgError):
             return float("inf")
         kept = [*past[1:], march.newest[-1]]
         columns.append(np.concatenate([*(slave.x for slave in slaves), *kept]))
@@ -129,7 +129,7 @@ def _radius(wiring: Wiring, models: Sequence[LinearModel], stepping: Stepping, s
     return float(np.max(np.abs(np.linalg.eigvals(matrix)), initial=0.0))
 
 
-def _exact(wiring: Wiring, models: Sequence[LinearModel], size: float) -> float:
+def _exact(wiring: SystemWiring, models: Sequence[LinearModel], size: float) -> float:
     """Return the spectral radius of the exactly coupled system over the same time."""
     A, B, C, D = (_diagonal([getattr(model, name) for model in models]) for name in "ABCD")
     L = np.zeros((len(wiring.inputs), len(wiring.outputs)))
@@ -152,7 +152,7 @@ def _diagonal(blocks: Sequence[Floats]) -> Floats:
     return np.asarray(block_diag(*blocks))
 
 
-class LinearSlave:
+class LinearComponent:
     """A linear component; its inputs follow parabolas exactly.
 
     Args:
@@ -163,7 +163,7 @@ class LinearSlave:
         x: State at the beginning, shape (n_x,); zero if left out.
     """
 
-    abilities = Abilities(lines=True, back=True)
+    abilities = SlaveCapabilities(lines=True, back=True)
 
     def __init__(self, A: Floats, B: Floats, C: Floats, D: Floats, x: Floats | None = None) -> None:
         self.A, self.B, self.C, self.D = A, B, C, D
@@ -179,7 +179,7 @@ class LinearSlave:
         """Return its outputs, shape (n_y,)."""
         return np.asarray(self.C @ self.x + self.D @ self.u)
 
-    def advance(self, time: float, size: float, course: Floats) -> Advance:
+    def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Do one communication step with inputs along ``course``, shape (n_u, 3)."""
         n, m = self.B.shape
         if size not in self._maps:
@@ -191,7 +191,7 @@ class LinearSlave:
             self._maps[size] = expm(chain * size)[:n]
         self.x = self._maps[size] @ np.concatenate([self.x, course.T.ravel()])
         self.u = course[:, 0] + size * (course[:, 1] + size * course[:, 2])
-        return Advance(time + size)
+        return SlaveStepResult(time + size)
 
     def save(self) -> Floats:
         """Return the state."""

@@ -9,8 +9,8 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.systems.splitting.joint_cut_records import Wave
-from mb2fmu.systems.splitting.moving_states import Movement, Symbols
+from mb2fmu.systems.splitting.joint_cut_records import LineWave
+from mb2fmu.systems.splitting.moving_states import MovingStates, Symbols
 
 Way = Literal["force", "motion", "filter", "bushing", "line"]
 
@@ -19,7 +19,7 @@ Kind = Literal["joint", "load", "constraint"]
 
 
 @dataclass(frozen=True)
-class Cut:
+class MechanismCut:
     """A mechanism and its cuts.
 
     Attributes:
@@ -42,7 +42,7 @@ class Cut:
     """
 
     mechanism: Mechanism
-    movement: Movement
+    movement: MovingStates
     kind: Kind
     way: Way
     name: str
@@ -51,7 +51,7 @@ class Cut:
     bodies: tuple[int, ...]
     frame: int = -1
     added: Symbols = frozenset()
-    waves: tuple[Wave, ...] = ()
+    waves: tuple[LineWave, ...] = ()
     told: Mapping[str, sm.Symbol] = field(default_factory=dict)
     powers: tuple[tuple[str, ...], ...] = ()
 

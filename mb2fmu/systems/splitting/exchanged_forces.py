@@ -24,14 +24,14 @@ from mb2fmu.model.declarations.declared_terminals import ConnectionKind
 from mb2fmu.systems.splitting.moving_states import points_of, turned_frames
 
 if TYPE_CHECKING:
-    from mb2fmu.systems.splitting.cut_records import Cut
+    from mb2fmu.systems.splitting.cut_records import MechanismCut
 
 AXES = "xyz"
 _SAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExchangedForce:
     """One scalar force or torque between two parts.
 
     Attributes:
@@ -64,14 +64,14 @@ def identifier(text: str) -> str:
     return re.sub(r"\W+", "_", text).strip("_") or "cut"
 
 
-def exchanged(cut: Cut) -> tuple[Exchange, ...]:
+def exchanged(cut: MechanismCut) -> tuple[ExchangedForce, ...]:
     """Return the exchanged forces of all cuts, in order."""
     if cut.kind == "joint":
         return tuple(_wrench(cut))
     if cut.way == "line":
         owners = cut.owners
         return tuple(
-            Exchange(w.name, w.symbol, w.unit, owners[w.taker], owners[w.giver], w.name, w.given,
+            ExchangedForce(w.name, w.symbol, w.unit, owners[w.taker], owners[w.giver], w.name, w.given,
                      kinds=("signal", "signal"), start=w.start)
             for w in cut.waves
         )  # fmt: skip
@@ -80,7 +80,7 @@ def exchanged(cut: Cut) -> tuple[Exchange, ...]:
     return tuple(each for number in cut.numbers for each in _magnitudes(cut, number))
 
 
-def acted_on(cut: Cut, load: Load) -> frozenset[int]:
+def acted_on(cut: MechanismCut, load: Load) -> frozenset[int]:
     """Return the numbers of the parts whose bodies a load acts on."""
     movement = cut.movement
     if cut.kind == "joint":
@@ -91,13 +91,13 @@ def acted_on(cut: Cut, load: Load) -> frozenset[int]:
     return frozenset(part for some in states for part in cut.parts_of(some))
 
 
-def _beyond(cut: Cut, place: int, point: int) -> bool:
+def _beyond(cut: MechanismCut, place: int, point: int) -> bool:
     """Return whether a point is located from the cut's point, or moves with the outer states."""
     above = list(cut.movement.above(point))[1:]
     return place in above or 1 in cut.parts_of(cut.movement.points[point])
 
 
-def _magnitudes(cut: Cut, number: int) -> Iterator[Exchange]:
+def _magnitudes(cut: MechanismCut, number: int) -> Iterator[ExchangedForce]:
     """Yield the scalars of one load that the first of its parts takes from the last."""
     load = cut.mechanism.loads[number]
     involved = acted_on(cut, load) | cut.parts_of(cut.movement.of_magnitude(load))
@@ -106,8 +106,8 @@ def _magnitudes(cut: Cut, number: int) -> Iterator[Exchange]:
         return
     stem = identifier(load.name)
 
-    def made(name: str, unit: str, expression: sm.Expr | None) -> Exchange:
-        return Exchange(name, sm.Symbol(name), unit, taker, giver, name, expression, number)
+    def made(name: str, unit: str, expression: sm.Expr | None) -> ExchangedForce:
+        return ExchangedForce(name, sm.Symbol(name), unit, taker, giver, name, expression, number)
 
     match load:
         case PathwayLoad():
@@ -128,7 +128,7 @@ def _components(terms: VectorTerms) -> Iterator[tuple[str, sm.Expr]]:
                 yield f"{axis}{k or ''}", component
 
 
-def _wrench(cut: Cut) -> Iterator[Exchange]:
+def _wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
     """Yield the force of the outer part on the inner one at the joint, along axes in which the inner one can move."""
     stem, free = identifier(cut.name), free_axes(cut.mechanism, cut.numbers[0], cut.frame)
     for kind, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free, strict=True):
@@ -136,7 +136,7 @@ def _wrench(cut: Cut) -> Iterator[Exchange]:
             if moves:
                 name = f"{stem}_{letter}{axis}"
                 symbol, output = sm.Symbol(name), f"{stem}_{kind}.{axis}"
-                yield Exchange(name, symbol, unit, 0, 1, output, kinds=("inflow", "inflow"))
+                yield ExchangedForce(name, symbol, unit, 0, 1, output, kinds=("inflow", "inflow"))
 
 
 def free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:

@@ -44,9 +44,9 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOu
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.systems.splitting.exchanged_forces import AXES, free_axes, identifier
-from mb2fmu.systems.splitting.joint_cut_records import Opened, Renumbered, Wave, turn, turn_about
-from mb2fmu.systems.splitting.moving_states import Movement, frames_of, points_of, turned_frames
-from mb2fmu.systems.splitting.splitting_settings import Settings
+from mb2fmu.systems.splitting.joint_cut_records import CutJointMechanism, LineWave, RenumberedRecords, turn, turn_about
+from mb2fmu.systems.splitting.moving_states import MovingStates, frames_of, points_of, turned_frames
+from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,9 @@ Compliance = Literal["bushing", "line"]
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
-def opened(m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Compliance, settings: Settings) -> Opened:
+def opened(
+    m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Compliance, settings: SplittingSettings
+) -> CutJointMechanism:
     """Open a joint.
 
     Args:
@@ -68,11 +70,11 @@ def opened(m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Comp
     Raises:
         CouplingError: If what hangs on the joint is not counted from one point and one frame.
     """
-    return _Opening(m, name, bodies, point, way, settings).opened()
+    return _JointCutBuilder(m, name, bodies, point, way, settings).opened()
 
 
 @dataclass
-class _Side:
+class _CutSide:
     """Velocity and axes of one side along the free axes, in N."""
 
     position: Components
@@ -82,7 +84,7 @@ class _Side:
 
 
 @dataclass
-class _Flange:
+class _CutFlange:
     """Variables of the flange and its records."""
 
     q: list[tuple[sm.Symbol, Coordinate, sm.Expr]] = field(default_factory=list)  # with q'
@@ -90,14 +92,14 @@ class _Flange:
     quaternion: bool = False
 
 
-class _Opening:
+class _JointCutBuilder:
     def __init__(
-        self, m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Compliance, settings: Settings
+        self, m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Compliance, settings: SplittingSettings
     ) -> None:
         self.m, self.name, self.point, self.way, self.settings = m, name, point, way, settings
         self.stem = identifier(name)
         self.bodies = bodies
-        self.movement = Movement(m)
+        self.movement = MovingStates(m)
         far = [self.movement.of_body(b) for b, k in zip(m.bodies, bodies, strict=True) if k]
         near = [self.movement.of_body(b) for b, k in zip(m.bodies, bodies, strict=True) if not k]
         self.inner = frozenset().union(*near)
@@ -114,7 +116,7 @@ class _Opening:
         self.turns = [k for k in range(3) if rotation[k]] if self.frame > 0 else []
         self.values = settings.start_of(m)
         self.before = self._inner_side()
-        self.flange = _Flange()
+        self.flange = _CutFlange()
         self.after = self._flange_side()
         self.inner_state = min(self.inner, key=str)
         self.flange_state = self.flange.q[0][0] if self.flange.q else min(self.outer, key=str)
@@ -164,7 +166,7 @@ class _Opening:
 
     # --- both sides
 
-    def _inner_side(self) -> _Side:
+    def _inner_side(self) -> _CutSide:
         """Return position, velocity, angular velocity and rotation of the joint's inner side, in N, as expressions."""
         kinematics = NamedKinematics(self.m)
         frame = max(self.frame, 0)
@@ -178,7 +180,7 @@ class _Opening:
         for assignment in kinematics.assignments:
             flat[assignment.symbol] = assignment.expression.xreplace(flat)
         position, velocity, omega = (tuple(sm.sympify(c).xreplace(flat) for c in each) for each in found[:3])
-        return _Side(position, velocity, omega, sm.ImmutableMatrix(found[3]).xreplace(flat))
+        return _CutSide(position, velocity, omega, sm.ImmutableMatrix(found[3]).xreplace(flat))
 
     def _number(self, expression: sm.Expr) -> float:
         """Return the value of an expression at the start."""
@@ -197,7 +199,7 @@ class _Opening:
             self.flange.q.append((symbol, Coordinate(**known), rate))
         return symbol
 
-    def _flange_side(self) -> _Side:
+    def _flange_side(self) -> _CutSide:
         """Return the flange's coordinates, at the start displaced by the reaction."""
         s, before = self.settings, self.before
         reaction = s.reactions.get(self.name, (0.0,) * 6)
@@ -208,7 +210,7 @@ class _Opening:
             start = self._number(before.position[k]) - reaction[k] / s.stiffness
             place[k], velocity[k] = self._variable(f"flange_{axis}", u, "m", start), u
         rotation, omega = self._turned(reaction[3:])
-        return _Side(tuple(place), tuple(velocity), omega, rotation)
+        return _CutSide(tuple(place), tuple(velocity), omega, rotation)
 
     def _turned(self, torque: Sequence[float]) -> tuple[sm.ImmutableMatrix, Components]:
         """Return the flange's start rotation and angular velocity: turned so that the bushing bears the torque."""
@@ -292,7 +294,7 @@ class _Opening:
             ]
         return [-f for f in force], [-t for t in torque], force, torque
 
-    def _line(self, waves: list[Wave]) -> tuple[list[sm.Expr], list[sm.Expr], list[sm.Expr], list[sm.Expr]]:
+    def _line(self, waves: list[LineWave]) -> tuple[list[sm.Expr], list[sm.Expr], list[sm.Expr], list[sm.Expr]]:
         """Hold the joint by a transmission line in place of a bushing."""
         s, a, b = self.settings, self.before, self.after
         reaction = s.reactions.get(self.name, (0.0,) * 6)
@@ -310,21 +312,21 @@ class _Opening:
                 found[place // 3][i] = -(Z * v[i] + near)
                 found[2 + place // 3][i] = far - Z * w[i]
                 begin = self._number(v[i])
-                waves.append(Wave(near.name, near, unit, load - number * begin, far - 2 * Z * w[i],
+                waves.append(LineWave(near.name, near, unit, load - number * begin, far - 2 * Z * w[i],
                                   self.inner_state, self.flange_state))  # fmt: skip
-                waves.append(Wave(far.name, far, unit, load + number * begin, near + 2 * Z * v[i],
+                waves.append(LineWave(far.name, far, unit, load + number * begin, near + 2 * Z * v[i],
                                   self.flange_state, self.inner_state))  # fmt: skip
         return found[0], found[1], found[2], found[3]
 
     # --- the opened mechanism
 
-    def opened(self) -> Opened:
+    def opened(self) -> CutJointMechanism:
         """Return the records with the flange, renumbered: new ones come right after the ground's."""
         m = self.m
-        waves: list[Wave] = []
+        waves: list[LineWave] = []
         acting = self._bushing() if self.way == "bushing" else self._line(waves)
-        inner = Renumbered(m, {}, {})
-        outer = Renumbered(m, {self.frame: 1} if self.turns else {}, {self.point: 1})
+        inner = RenumberedRecords(m, {}, {})
+        outer = RenumberedRecords(m, {self.frame: 1} if self.turns else {}, {self.point: 1})
         held = list(self._loads(inner, acting))
         loads = [(outer if self._is_outer(load) else inner).load(load) for load in m.loads] + held
         bodies = [(outer if k else inner).body(b) for b, k in zip(m.bodies, self.bodies, strict=True)]
@@ -332,16 +334,16 @@ class _Opening:
         outputs, told, powers = self._outputs(acting)
         written = tuple(o for o in m.outputs if isinstance(o, ExpressionOutput))
         made = replace(made, outputs=(*written, *outputs))
-        after = Movement(made)
+        after = MovingStates(made)
         spans = [after.of_place(load) | after.of_magnitude(load) for load in loads]
         ours = {*(s for s, _, _ in self.flange.q), *(s for s, _ in self.flange.u), *self.outer}
         between = [
             load.name for load, states in zip(loads, spans, strict=True) if states & self.inner and states & ours
         ]
         holding = [load.name for load in held] if self.way == "bushing" else []
-        return Opened(made, frozenset(holding), frozenset(between), tuple(waves), told, powers)
+        return CutJointMechanism(made, frozenset(holding), frozenset(between), tuple(waves), told, powers)
 
-    def _loads(self, inner: Renumbered, acting: tuple[list[sm.Expr], ...]) -> Iterator[Load]:
+    def _loads(self, inner: RenumberedRecords, acting: tuple[list[sm.Expr], ...]) -> Iterator[Load]:
         """Yield forces and torques of the bushing or line, in N."""
         at = ((self.name, inner.point(self.point), inner.frame(max(self.frame, 0))), (f"{self.name} flange", 1, 1))
         for (name, point, frame), force, torque in zip(at, acting[::2], acting[1::2], strict=True):
@@ -363,7 +365,9 @@ class _Opening:
         about = [J if len(self.turns) > 1 or k == self.turns[0] else sm.S.Zero for k in range(3)]
         yield Body(f"{self.name} flange", 1, 1, mass, sm.ImmutableMatrix(sm.diag(*about)))
 
-    def _replaced(self, inner: Renumbered, outer: Renumbered, loads: list[Load], bodies: list[Body]) -> Mechanism:
+    def _replaced(
+        self, inner: RenumberedRecords, outer: RenumberedRecords, loads: list[Load], bodies: list[Body]
+    ) -> Mechanism:
         """Return the mechanism with the flange as frame 1 and point 1, its states last, and the outer side on it."""
         m, f = self.m, self.flange
         a = self.after

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Frame, KinematicPoint, Mechanism, VectorTerms
-from mb2fmu.systems.splitting.record_selection import Selection
+from mb2fmu.systems.splitting.record_selection import RecordSelection
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Wave:
+class LineWave:
     """Wave variable that one end of a line receives from the other.
 
     Attributes:
@@ -38,7 +38,7 @@ class Wave:
 
 
 @dataclass(frozen=True)
-class Opened:
+class CutJointMechanism:
     """A mechanism with an opened joint.
 
     Attributes:
@@ -53,12 +53,12 @@ class Opened:
     mechanism: Mechanism
     loads: frozenset[str]
     between: frozenset[str]
-    waves: tuple[Wave, ...]
+    waves: tuple[LineWave, ...]
     told: dict[str, sm.Symbol]
     powers: tuple[tuple[str, ...], ...]
 
 
-class Renumbered(Selection):
+class RenumberedRecords(RecordSelection):
     """Frames and points of a mechanism, numbers raised by one except the ground's; some replaced by the flange's."""
 
     def __init__(self, mechanism: Mechanism, frames: dict[int, int], points: dict[int, int]) -> None:

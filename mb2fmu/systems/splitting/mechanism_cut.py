@@ -10,11 +10,11 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.systems.splitting.cut_records import Cut, Kind, Way
+from mb2fmu.systems.splitting.cut_records import Kind, MechanismCut, Way
 from mb2fmu.systems.splitting.joint_cut import Compliance, opened
-from mb2fmu.systems.splitting.joint_cut_records import Wave
-from mb2fmu.systems.splitting.moving_states import Movement, Symbols
-from mb2fmu.systems.splitting.splitting_settings import Settings
+from mb2fmu.systems.splitting.joint_cut_records import LineWave
+from mb2fmu.systems.splitting.moving_states import MovingStates, Symbols
+from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 
 WAYS: dict[Kind, tuple[Way, ...]] = {
@@ -31,13 +31,15 @@ _APART = (
 )
 
 
-def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None, settings: Settings | None = None) -> Cut:
+def cut(
+    mechanism: Mechanism, at: Sequence[str], way: Way | None = None, settings: SplittingSettings | None = None
+) -> MechanismCut:
     """Find the parts of a mechanism.
 
     Args:
         mechanism: With bodies, without events.
         at: Names: one joint or point (several by ``bushing`` or ``line``), or loads, or constraints.
-        way: See :class:`Cut`; None: the usual one of what is cut.
+        way: See :class:`MechanismCut`; None: the usual one of what is cut.
         settings: Of bushings and lines at joints.
 
     Raises:
@@ -61,7 +63,7 @@ def cut(mechanism: Mechanism, at: Sequence[str], way: Way | None = None, setting
         fault = Fault(f"a {kind} is not cut by {chosen}", "--by", f"take {' or '.join(WAYS[kind])}")
         raise CouplingError(headline, [fault])
     if opens:
-        return _opened(mechanism, at, "line" if way == "line" else "bushing", settings or Settings(), headline)
+        return _opened(mechanism, at, "line" if way == "line" else "bushing", settings or SplittingSettings(), headline)
     numbers = tuple(number for _, number in found)
     if kind == "joint":
         return _at_joint(mechanism, numbers[0], at[0], chosen, headline)
@@ -80,9 +82,11 @@ def usual_way(mechanism: Mechanism, at: Sequence[str]) -> Way | None:
     return WAYS[known[at[0]][0]][0] if at and at[0] in known else None
 
 
-def _opened(m: Mechanism, at: Sequence[str], way: Compliance, settings: Settings, headline: str) -> Cut:
+def _opened(
+    m: Mechanism, at: Sequence[str], way: Compliance, settings: SplittingSettings, headline: str
+) -> MechanismCut:
     """Return the mechanism with joints opened, and the loads that hold them cut."""
-    waves: list[Wave] = []
+    waves: list[LineWave] = []
     powers: list[tuple[str, ...]] = []
     told: dict[str, sm.Symbol] = {}
     holding: set[str] = set()
@@ -147,9 +151,9 @@ def _resolved(m: Mechanism, name: str) -> tuple[Kind, int]:
     return _names(m)[name]
 
 
-def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> Cut:
+def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> MechanismCut:
     """Assign to the outer part all that is located from the joint's point."""
-    movement = Movement(m)
+    movement = MovingStates(m)
     beyond = _beyond(m, movement, point)
     inner = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if not far))
     outer = frozenset().union(*(movement.of_body(b) for b, far in zip(m.bodies, beyond, strict=True) if far)) - inner
@@ -163,7 +167,9 @@ def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> C
     while movement.points[point] & outer:
         point = m.points[point].parent
     owners = dict.fromkeys(movement.states, 0) | _grown(m, movement, outer)
-    made = Cut(m, movement, "joint", way, name, (point,), owners, tuple(map(int, beyond)), _frame(m, movement, point))
+    made = MechanismCut(
+        m, movement, "joint", way, name, (point,), owners, tuple(map(int, beyond)), _frame(m, movement, point)
+    )
     if rows := [row for row, states in _rows(m, movement) if len(made.parts_of(states)) > 1]:
         what = f"{', '.join(rows)} {'hold' if len(rows) > 1 else 'holds'} both sides"
         chain = len(_pieces(m, movement, [])) < 2
@@ -172,19 +178,19 @@ def _at_joint(m: Mechanism, point: int, name: str, way: Way, headline: str) -> C
     return made
 
 
-def _beyond(m: Mechanism, movement: Movement, point: int) -> list[bool]:
+def _beyond(m: Mechanism, movement: MovingStates, point: int) -> list[bool]:
     """Return of each body whether it is located from a point."""
     return [point in list(movement.above(body.masscenter))[1:] for body in m.bodies]
 
 
 def _between(m: Mechanism) -> list[str]:
     """Return the names of joints and points that have bodies on both sides."""
-    movement = Movement(m)
+    movement = MovingStates(m)
     joints = [(name, number) for name, (kind, number) in _names(m).items() if kind == "joint"]
     return [name for name, point in joints if len(set(_beyond(m, movement, point))) > 1]
 
 
-def _grown(m: Mechanism, movement: Movement, outer: Symbols) -> dict[sm.Symbol, int]:
+def _grown(m: Mechanism, movement: MovingStates, outer: Symbols) -> dict[sm.Symbol, int]:
     """Return the outer states, with those tied to them by q' = K u, and auxiliary states that move only with them."""
     grown = set(outer)
     for linked in movement.linked:
@@ -197,7 +203,7 @@ def _grown(m: Mechanism, movement: Movement, outer: Symbols) -> dict[sm.Symbol, 
     return dict.fromkeys(grown, 1)
 
 
-def _frame(m: Mechanism, movement: Movement, point: int) -> int:
+def _frame(m: Mechanism, movement: MovingStates, point: int) -> int:
     """Return the frame in which a point's place is written nearest to it; N if there is none."""
     for each in movement.above(point):
         for frame, components in m.points[each].position or ():
@@ -206,7 +212,7 @@ def _frame(m: Mechanism, movement: Movement, point: int) -> int:
     return 0
 
 
-def _rows(m: Mechanism, movement: Movement) -> Iterator[tuple[str, Symbols]]:
+def _rows(m: Mechanism, movement: MovingStates) -> Iterator[tuple[str, Symbols]]:
     """Yield (name, states) of each constraint."""
     constraints = m.velocity_constraints
     if constraints is None:
@@ -217,9 +223,11 @@ def _rows(m: Mechanism, movement: Movement) -> Iterator[tuple[str, Symbols]]:
         yield name, movement.of(position, constraints.offset[k, 0], *constraints.jacobian[k, :]) | frozenset(speeds)
 
 
-def _at_ties(m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str], way: Way, headline: str) -> Cut:
+def _at_ties(
+    m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str], way: Way, headline: str
+) -> MechanismCut:
     """Return the parts that are still connected when some loads or constraints are left out."""
-    movement = Movement(m)
+    movement = MovingStates(m)
     ties = list(_ties(m, movement))
     bound = [states for what, number, states in ties if (what, number) not in {(kind, n) for n in numbers}]
     groups = _pieces(m, movement, bound)
@@ -228,16 +236,16 @@ def _at_ties(m: Mechanism, kind: Kind, numbers: Sequence[int], at: Sequence[str]
     owners = {state: k for k, group in enumerate(groups) for state in group}
     owners |= dict.fromkeys(movement.states - set(owners), 0)
     bodies = tuple(min((owners[s] for s in movement.of_body(body)), default=0) for body in m.bodies)
-    return Cut(m, movement, kind, way, "_".join(at), tuple(numbers), owners, bodies)
+    return MechanismCut(m, movement, kind, way, "_".join(at), tuple(numbers), owners, bodies)
 
 
-def _pieces(m: Mechanism, movement: Movement, bound: Sequence[Symbols]) -> list[Symbols]:
+def _pieces(m: Mechanism, movement: MovingStates, bound: Sequence[Symbols]) -> list[Symbols]:
     """Return the states of each piece that has bodies, if only some ties hold pieces together."""
     groups = _groups((*m.q, *m.u, *m.z), [*_firm(m, movement), *bound])
     return [group for group in groups if any(movement.of_body(body) & group for body in m.bodies)]
 
 
-def _one_piece(m: Mechanism, movement: Movement, at: Sequence[str]) -> Fault:
+def _one_piece(m: Mechanism, movement: MovingStates, at: Sequence[str]) -> Fault:
     """Return the fault of a cut that separates nothing, with the ties that do, or joints where there are none."""
     free = _pieces(m, movement, [])
     what = f"without {', '.join(at)} it is still one piece"
@@ -254,14 +262,14 @@ def _one_piece(m: Mechanism, movement: Movement, at: Sequence[str]) -> Fault:
     return Fault(what, "--at", f"ties between bodies are {', '.join(holding)}; name all between two sides")
 
 
-def _firm(m: Mechanism, movement: Movement) -> Iterator[Symbols]:
+def _firm(m: Mechanism, movement: MovingStates) -> Iterator[Symbols]:
     """Yield states that always stay together: those of a body, of q' = K u, of z'."""
     yield from (movement.of_body(body) for body in m.bodies)
     yield from movement.linked
     yield from (movement.of(rate) | {z} for z, rate in zip(m.z, m.z_dot, strict=True))
 
 
-def _ties(m: Mechanism, movement: Movement) -> Iterator[tuple[Kind, int, Symbols]]:
+def _ties(m: Mechanism, movement: MovingStates) -> Iterator[tuple[Kind, int, Symbols]]:
     """Yield (kind, number, states) of the cuttable connections between bodies."""
     for number, load in enumerate(m.loads):
         yield "load", number, movement.of_place(load) | movement.of_magnitude(load)

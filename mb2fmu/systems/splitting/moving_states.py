@@ -1,4 +1,4 @@
-"""``Movement``: the states that move each frame, point, body and load of a mechanism."""
+"""``MovingStates``: the states that move each frame, point, body and load of a mechanism."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Symbols = frozenset[sm.Symbol]
 NONE: Symbols = frozenset()
 
 
-class Movement:
+class MovingStates:
     """The states (q, u, z) in each record of a mechanism, directly or through what it refers to.
 
     Args:

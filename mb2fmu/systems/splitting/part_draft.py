@@ -17,15 +17,15 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
 )
 from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
-from mb2fmu.systems.splitting.cut_records import Cut
-from mb2fmu.systems.splitting.exchanged_forces import Exchange, acted_on, taken
-from mb2fmu.systems.splitting.splitting_settings import Settings
+from mb2fmu.systems.splitting.cut_records import MechanismCut
+from mb2fmu.systems.splitting.exchanged_forces import ExchangedForce, acted_on, taken
+from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 VALUE, RATE, ACCELERATION = range(3)
 """Levels of a state that another part needs."""
 
 
-class Draft:
+class PartDraft:
     """One part: its loads, and the states of others that it needs.
 
     Args:
@@ -35,7 +35,9 @@ class Draft:
         forces: All that are exchanged.
     """
 
-    def __init__(self, cut: Cut, number: int, settings: Settings, forces: Sequence[Exchange]) -> None:
+    def __init__(
+        self, cut: MechanismCut, number: int, settings: SplittingSettings, forces: Sequence[ExchangedForce]
+    ) -> None:
         self.cut, self.number, self.settings = cut, number, settings
         self.m: Mechanism = cut.mechanism
         self.own = frozenset(s for s, k in cut.owners.items() if k == number)

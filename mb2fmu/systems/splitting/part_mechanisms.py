@@ -1,4 +1,4 @@
-"""``parts``: make one mechanism of each part of a ``Cut``; motions and forces of other parts are inputs."""
+"""``parts``: make one mechanism of each part of a ``MechanismCut``; motions and forces of other parts are inputs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.systems.splitting.cut_records import Cut
+from mb2fmu.systems.splitting.cut_records import MechanismCut
 from mb2fmu.systems.splitting.exchanged_forces import exchanged
-from mb2fmu.systems.splitting.part_draft import Draft
+from mb2fmu.systems.splitting.part_draft import PartDraft
 from mb2fmu.systems.splitting.part_variables import PartVariables
-from mb2fmu.systems.splitting.splitting_settings import Settings
+from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 
 
 @dataclass(frozen=True)
-class Part:
+class MechanismPart:
     """One part of a cut.
 
     Attributes:
@@ -34,20 +34,20 @@ class Part:
     left_out: tuple[str, ...]
 
 
-def parts(cut: Cut, settings: Settings) -> tuple[Part, ...]:
+def parts(cut: MechanismCut, settings: SplittingSettings) -> tuple[MechanismPart, ...]:
     """Return all parts of a cut mechanism.
 
     Raises:
         CouplingError: If a part would have to take what no input can give it.
     """
     forces = exchanged(cut)
-    drafts = [Draft(cut, k, settings, forces) for k in range(len(cut.names))]
+    drafts = [PartDraft(cut, k, settings, forces) for k in range(len(cut.names))]
     if faults := [fault for draft in drafts for fault in draft.faults()]:
         raise CouplingError(f"{cut.mechanism.declared.name} cannot be cut there:", faults)
     return tuple(_finish(draft, drafts) for draft in drafts)
 
 
-def _finish(draft: Draft, drafts: Sequence[Draft]) -> Part:
+def _finish(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
     """Return the finished part."""
     variables = PartVariables(draft, drafts)
     mechanism = variables.mechanism()
@@ -64,4 +64,4 @@ def _finish(draft: Draft, drafts: Sequence[Draft]) -> Part:
     definition = ModelDefinition(**plain, mechanics=handed, constraint_forces=(), outputs=(), potential_energy=None)
     same = {draft.record[s].name: s.name for s in (*draft.m.q, *draft.m.u)
             if s in draft.own - draft.cut.added}  # fmt: skip
-    return Part(draft.name, definition, same, variables.terminal_names(), variables.left_out)
+    return MechanismPart(draft.name, definition, same, variables.terminal_names(), variables.left_out)

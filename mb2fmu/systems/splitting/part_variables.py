@@ -14,8 +14,8 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOu
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.systems.splitting.exchanged_forces import identifier
-from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, Draft
-from mb2fmu.systems.splitting.record_selection import Selection
+from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, PartDraft
+from mb2fmu.systems.splitting.record_selection import RecordSelection
 
 Pair = tuple[sm.Symbol, sm.Symbol]
 
@@ -38,7 +38,7 @@ class PartVariables:
         drafts: All parts.
     """
 
-    def __init__(self, draft: Draft, drafts: Sequence[Draft]) -> None:
+    def __init__(self, draft: PartDraft, drafts: Sequence[PartDraft]) -> None:
         self._draft, self._drafts = draft, drafts
         self._m = draft.m
         self.left_out: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ class PartVariables:
 
     # --- given
 
-    def _outputs(self, selection: Selection, bodies: int) -> Iterator[OutputRecord]:
+    def _outputs(self, selection: RecordSelection, bodies: int) -> Iterator[OutputRecord]:
         """Yield outputs that other parts need, and those outputs of the whole that this part alone can compute."""
         draft = self._draft
         taken = {name for name, _ in self._wanted_accelerations()}
@@ -188,7 +188,7 @@ class PartVariables:
                 place = self._draft.loads.index(self._m.loads[force.load])
                 yield RequestedOutput(name=force.output, unit=force.unit, kind="force", subject=(place,))
 
-    def _reactions(self, selection: Selection, bodies: int) -> Iterator[OutputRecord]:
+    def _reactions(self, selection: RecordSelection, bodies: int) -> Iterator[OutputRecord]:
         """Yield the force of the inner part on this one: on all its bodies together, about the joint's point."""
         point = selection.point(self._draft.cut.numbers[0])
         for kind, unit in (("reaction_force", "N"), ("reaction_torque", "N.m")):
@@ -232,7 +232,7 @@ class PartVariables:
         acts = [act for k in draft.rows for act in m.acts[k]]
         points = [act.at for act in acts if not act.torque] + ([draft.cut.numbers[0]] if at_joint else [])
         frames = [act.at for act in acts if act.torque] + [k for act in acts for k, _ in act.vector]
-        selection = Selection(m, bodies, draft.loads, points, frames + ([draft.cut.frame] if at_joint else []))
+        selection = RecordSelection(m, bodies, draft.loads, points, frames + ([draft.cut.frame] if at_joint else []))
         outputs = tuple(self._outputs(selection, len(bodies)))
         loads = tuple(selection.load(load) for load in draft.loads)
         body_records = tuple(selection.body(body) for body in bodies)
@@ -259,7 +259,7 @@ class PartVariables:
             **self._constraints(selection),
         )  # fmt: skip
 
-    def _used(self, selection: Selection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:
+    def _used(self, selection: RecordSelection, loads: Any, bodies: Any, outputs: Any) -> set[sm.Symbol]:
         """Return all symbols of the part, with those that calculated parameters depend on."""
         m, draft = self._m, self._draft
         parts: list[Any] = [self._kinematics(), selection.frames(), selection.points(), loads, bodies, outputs]
@@ -317,7 +317,7 @@ class PartVariables:
         own = [group for group in m.quaternions if m.q[group[0]] in draft.own]
         return tuple((place[m.q[a]], place[m.q[b]], place[m.q[c]], place[m.q[d]]) for a, b, c, d in own)
 
-    def _constraints(self, selection: Selection) -> dict[str, Any]:
+    def _constraints(self, selection: RecordSelection) -> dict[str, Any]:
         """Return the fields of the constraints that the part keeps."""
         m, rows = self._m, self._draft.rows
         whole = m.velocity_constraints
@@ -343,7 +343,7 @@ class PartVariables:
         }
 
 
-def _motion(giver: Draft, taker: Draft) -> Iterator[str]:
+def _motion(giver: PartDraft, taker: PartDraft) -> Iterator[str]:
     """Yield the names of the giver's variables that the taker takes."""
     for state, level in taker.wanted.items():
         if state not in giver.own:

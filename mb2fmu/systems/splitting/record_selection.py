@@ -1,4 +1,4 @@
-"""``Selection``: frames and points of a mechanism that some of its records need, with new numbers."""
+"""``RecordSelection``: frames and points of a mechanism that some of its records need, with new numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.systems.splitting.moving_states import frames_of, points_of
 
 
-class Selection:
+class RecordSelection:
     """Needed frames and points, with those they refer to; inertial frame and origin are always included.
 
     Args:

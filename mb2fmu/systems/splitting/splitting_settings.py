@@ -1,4 +1,4 @@
-"""``Settings``: numbers of a cut, and known start values of the whole."""
+"""``SplittingSettings``: numbers of a cut, and known start values of the whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mb2fmu.systems.wired_system import CouplingError
 
 
 @dataclass(frozen=True)
-class Settings:
+class SplittingSettings:
     """Numbers of a cut.
 
     Attributes:
@@ -69,7 +69,7 @@ DAMPED = 0.1
 """Damping ratio of the same."""
 
 
-def fitting(settings: Settings, m: Mechanism, parts: Sequence[int], period: float) -> Settings:
+def fitting(settings: SplittingSettings, m: Mechanism, parts: Sequence[int], period: float) -> SplittingSettings:
     """Choose stiffness for elements without one, such that the steps resolve it.
 
     The lightest part has then 0.1 rad of its motion on the element within a step; a line has a hundredth of that part's

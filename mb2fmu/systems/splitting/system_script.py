@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mb2fmu.systems.splitting.part_mechanisms import Part
+from mb2fmu.systems.splitting.part_mechanisms import MechanismPart
 
 
 @dataclass(frozen=True, slots=True)
-class SystemRun:
+class SystemRunSettings:
     """Settings of the system's run.
 
     Attributes:
@@ -32,7 +32,12 @@ class SystemRun:
 
 
 def system_file(
-    name: str, title: str, made: Sequence[Part], whole: str, arguments: Mapping[str, Any], run: SystemRun
+    name: str,
+    title: str,
+    made: Sequence[MechanismPart],
+    whole: str,
+    arguments: Mapping[str, Any],
+    run: SystemRunSettings,
 ) -> str:
     """Return the text of the file.
 

@@ -22,10 +22,10 @@ from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.systems.fmu_component import Component, UnitOfMeasure
+from mb2fmu.systems.fmu_component import FmuComponent, UnitOfMeasure
 from mb2fmu.systems.resolved_system import stale_reads
-from mb2fmu.systems.system_layout import Box, boxes
-from mb2fmu.systems.wired_system import Joined, TerminalLink
+from mb2fmu.systems.system_layout import ComponentBox, boxes
+from mb2fmu.systems.wired_system import TerminalLink, WiredSystem
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 STRUCTURE = "SystemStructure.ssd"
@@ -49,7 +49,7 @@ OWN = "https://mb2fmu/SSP/Annotations"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def ssp_files(joined: Joined, version: SspVersion = "1.0") -> FileTree:
+def ssp_files(joined: WiredSystem, version: SspVersion = "1.0") -> FileTree:
     """Return a system as the files of an ``.ssp``.
 
     Args:
@@ -95,7 +95,7 @@ def _schema(kind: str, version: str) -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(folder / f"SystemStructure{kind}.xsd"))
 
 
-def _structure(joined: Joined, version: SspVersion) -> Element:
+def _structure(joined: WiredSystem, version: SspVersion) -> Element:
     """Return the SystemStructureDescription of a joined system, with geometry and annotations for other tools."""
     system = joined.system
     root = etree.Element(f"{{{SSD}}}SystemStructureDescription", nsmap={"ssd": SSD, "ssc": SSC, "oms": OMS, "osp": OSP})
@@ -138,7 +138,7 @@ def _terminal_types(parent: Element, types: Sequence[TerminalType]) -> None:
             _child(member, SSC, "Real", **({"unit": unit} if unit else {}))
 
 
-def _connections(parent: Element, joined: Joined, terminals: Sequence[TerminalLink]) -> None:
+def _connections(parent: Element, joined: WiredSystem, terminals: Sequence[TerminalLink]) -> None:
     """Add links one by one; those of terminals as one connection each where terminals are written."""
     wiring, stale = joined.wiring, stale_reads(joined.wiring)
     of = {target: k for k, each in enumerate(terminals) for target in each.targets}
@@ -174,7 +174,7 @@ def _connections(parent: Element, joined: Joined, terminals: Sequence[TerminalLi
             made.insert(0, line)
 
 
-def _component(parent: Element, joined: Joined, k: int, component: Component, box: Box) -> Element:
+def _component(parent: Element, joined: WiredSystem, k: int, component: FmuComponent, box: ComponentBox) -> Element:
     """Add a component, and return the element of its connectors."""
     made = _child(
         parent, SSD, "Component", name=component.name, type="application/x-fmu-sharedlibrary",
@@ -197,7 +197,7 @@ def _component(parent: Element, joined: Joined, k: int, component: Component, bo
     return connectors
 
 
-def _connector(parent: Element, component: Component, name: str, kind: str) -> Element:
+def _connector(parent: Element, component: FmuComponent, name: str, kind: str) -> Element:
     """Add a connector of a component, with the variable's unit."""
     made = _child(parent, SSD, "Connector", name=name, kind=kind)
     unit = component.unit(name)
@@ -205,12 +205,12 @@ def _connector(parent: Element, component: Component, name: str, kind: str) -> E
     return made
 
 
-def _values(component: Component, values: Mapping[str, float], version: SspVersion) -> Element:
+def _values(component: FmuComponent, values: Mapping[str, float], version: SspVersion) -> Element:
     """Return the set of a component's own values."""
     return _parameter_set(VALUES, [(name, value, component.unit(name)) for name, value in values.items()], version)
 
 
-def _parameters(joined: Joined, version: SspVersion) -> Element:
+def _parameters(joined: WiredSystem, version: SspVersion) -> Element:
     """Return the set of the system's parameters, as declared."""
     found = []
     for each in joined.system.parameters:
@@ -242,7 +242,7 @@ def _parameter_set(
     return root
 
 
-def _mapping(joined: Joined, version: SspVersion) -> Element:
+def _mapping(joined: WiredSystem, version: SspVersion) -> Element:
     """Return which variables follow which parameter, with conversions of FMUs spelled out for every importer."""
     root = etree.Element(f"{{{SSM}}}ParameterMapping", nsmap={"ssm": SSM, "ssc": SSC})
     root.set("version", "1.0" if version == "1.0" else "2.0")
@@ -256,7 +256,7 @@ def _mapping(joined: Joined, version: SspVersion) -> Element:
     return root
 
 
-def _units(root: Element, joined: Joined) -> None:
+def _units(root: Element, joined: WiredSystem) -> None:
     """Add all FMUs that connectors and values use, sorted by name."""
     used: dict[str, UnitOfMeasure] = {}
     for k, component in enumerate(joined.components):
@@ -281,7 +281,7 @@ def _unit(parent: Element, unit: UnitOfMeasure) -> None:
     _child(made, SSC, "BaseUnit", **powers)
 
 
-def _open_modelica(joined: Joined) -> Element:
+def _open_modelica(joined: WiredSystem) -> Element:
     """Return the annotation of OMSimulator: its fixed-step master and the step."""
     run = joined.system.run
     root = etree.Element(f"{{{OMS}}}Annotations", nsmap={"oms": OMS})
@@ -293,7 +293,7 @@ def _open_modelica(joined: Joined) -> Element:
     return root
 
 
-def _simulation_platform(joined: Joined) -> Element:
+def _simulation_platform(joined: WiredSystem) -> Element:
     """Return the annotation of libcosim: its fixed-step algorithm and the step."""
     root = etree.Element(f"{{{OSP}}}Algorithm", nsmap={"osp": OSP})
     _child(root, OSP, "FixedStepAlgorithm", baseStepSize=repr(joined.system.run.stepping.step))
@@ -337,7 +337,7 @@ class TerminalType:
     used: tuple[tuple[int, str], ...]
 
 
-def terminal_types(joined: Joined) -> tuple[TerminalType, ...]:
+def terminal_types(joined: WiredSystem) -> tuple[TerminalType, ...]:
     """Return the types of all connected terminals, in the order of connections; named after their first one."""
     found: dict[tuple[tuple[str, str], ...], dict[tuple[int, str], None]] = {}
     for link in joined.terminals:

@@ -34,7 +34,7 @@ Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
 @dataclass(frozen=True)
-class ForeignRun:
+class SspExperiment:
     """Settings of an archive's run; None: as the archive says, or the default."""
 
     step: float | None = None
@@ -44,7 +44,7 @@ class ForeignRun:
     loops: Any = "refuse"
 
 
-def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
+def read_ssp(path: Path, folder: Path, run: SspExperiment) -> CoupledSystem:
     """Read a system, and write its units into a folder.
 
     Args:
@@ -57,7 +57,7 @@ def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
         CouplingError: With everything that does not follow SSP, or is not read.
     """
     tree = read_archive(path, needed=STRUCTURE, what="SSP archive")
-    reader = _Reader(tree, path.name)
+    reader = _SspReader(tree, path.name)
     system = reader.system(run)
     if reader.faults:
         raise CouplingError(f"{path.name} cannot be read as a system:", reader.faults)
@@ -66,7 +66,7 @@ def read_ssp(path: Path, folder: Path, run: ForeignRun) -> CoupledSystem:
     return system
 
 
-class _Reader:
+class _SspReader:
     """Reads one archive and collects faults.
 
     Args:
@@ -78,7 +78,7 @@ class _Reader:
         self._tree, self._where = tree, where
         self.faults: list[Fault] = []
 
-    def system(self, run: ForeignRun) -> CoupledSystem:
+    def system(self, run: SspExperiment) -> CoupledSystem:
         """Return the declared system, not joined yet."""
         root = self._parsed(STRUCTURE)
         top = None if root is None else root.find("{*}System")
@@ -240,7 +240,7 @@ class _Reader:
                      delay=0.0 if late is None else float(late.get("seconds", "0")))  # fmt: skip
         made.connections[-1] = replace(made.connections[-1], where=self._line_of(connection))
 
-    def _experiment(self, made: CoupledSystem, root: Element, run: ForeignRun) -> None:
+    def _experiment(self, made: CoupledSystem, root: Element, run: SspExperiment) -> None:
         """Set stop time and step as given, else as in the archive."""
         said = root.find("{*}DefaultExperiment")
         stop = run.stop or float((said.get("stopTime") if said is not None else None) or 1.0)

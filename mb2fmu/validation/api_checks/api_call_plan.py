@@ -18,17 +18,17 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.api_checks.derivative_consistency import single_seed_calls
 from mb2fmu.validation.bounds.perturbation_sizes import rounded
-from mb2fmu.validation.comparison.motion_comparison import Bounds
+from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import row_sizes
-from mb2fmu.validation.reference.experiment_numbers import Conditions
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.reference.finite_differences import (
-    Directions,
-    Point,
+    DifferencePoint,
+    DirectionalDifferences,
     parameter_directions,
     state_and_input_directions,
 )
-from mb2fmu.validation.reference.reference_run import Reference
-from mb2fmu.validation.runs.fmu_description import Offers, UnitDescription, UnitKind
+from mb2fmu.validation.reference.reference_run import ReferenceRun
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceCapabilities, UnitKind
 from mb2fmu.validation.runs.fmu_run import Operations
 
 Floats = npt.NDArray[np.float64]
@@ -60,35 +60,35 @@ class CallScenario:
         by_parameters: Derivatives by ``tuned``, one by one; in the last direction with states and inputs.
     """
 
-    reference: Reference
-    told: Conditions
+    reference: ReferenceRun
+    told: ExperimentNumbers
     row: int
     steps_after: int
     tuned: tuple[int, ...]
     changed: tuple[float, ...]
-    before_change: Directions | None
-    after_change: Directions | None
-    after_event: Directions | None
-    by_parameters: Directions | None
+    before_change: DirectionalDifferences | None
+    after_change: DirectionalDifferences | None
+    after_event: DirectionalDifferences | None
+    by_parameters: DirectionalDifferences | None
 
     @property
-    def point(self) -> Point:
+    def point(self) -> DifferencePoint:
         """The point before the change."""
         run = self.reference.conditions
-        return Point(self.row, run.held(self.row), run.parameters)
+        return DifferencePoint(self.row, run.held(self.row), run.parameters)
 
-    def behind(self, kind: UnitKind) -> Directions | None:
+    def behind(self, kind: UnitKind) -> DirectionalDifferences | None:
         """Return the derivatives after the change, in the form of an interface type."""
         return self.after_event if kind == "ModelExchange" else self.after_change
 
 
 def choose_call_scenario(
     definition: Declarations,
-    default: Reference,
-    reference: Reference,
-    told: Conditions,
-    description: UnitDescription,
-    limits: Bounds,
+    default: ReferenceRun,
+    reference: ReferenceRun,
+    told: ExperimentNumbers,
+    description: FmuDescription,
+    limits: ErrorBounds,
 ) -> CallScenario:
     """Choose the point, half-way through the perturbed experiment, and the parameters to change there.
 
@@ -112,7 +112,7 @@ def choose_call_scenario(
             values[k] = target
             tuned.append(k)
     held = run.held(row)
-    before, changed = Point(row, held, run.parameters), Point(row, held, tuple(values))
+    before, changed = DifferencePoint(row, held, run.parameters), DifferencePoint(row, held, tuple(values))
     return CallScenario(
         reference=reference,
         told=told,
@@ -127,7 +127,7 @@ def choose_call_scenario(
     )
 
 
-def _latest_predictable_point(reference: Reference, limits: Bounds, latest: int) -> int:
+def _latest_predictable_point(reference: ReferenceRun, limits: ErrorBounds, latest: int) -> int:
     """Return the latest point of predictable states whose bounds have grown by at most :data:`MAX_BOUND_GROWTH`."""
     columns = list(reference.state_columns)
     if not columns:
@@ -139,12 +139,12 @@ def _latest_predictable_point(reference: Reference, limits: Bounds, latest: int)
     return max(min(latest, known, int(far[0]) - 1 if far.size else latest), min(1, latest))
 
 
-def _apart_from_events(limits: Bounds, latest: int) -> int:
+def _apart_from_events(limits: ErrorBounds, latest: int) -> int:
     """Return the latest point not near an event; if every point is near one (samples), the latest of all."""
     return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
 
 
-def _result_or_none(measure: Callable[[], Directions]) -> Directions | None:
+def _result_or_none(measure: Callable[[], DirectionalDifferences]) -> DirectionalDifferences | None:
     """Return the result; None where the reference leaves the domain of an expression."""
     try:
         return measure()
@@ -152,7 +152,7 @@ def _result_or_none(measure: Callable[[], Directions]) -> Directions | None:
         return None
 
 
-def _stays_closed(reference: Reference, rows: Floats, row: int, index: int, value: float) -> bool:
+def _stays_closed(reference: ReferenceRun, rows: Floats, row: int, index: int, value: float) -> bool:
     """Return whether the state at a row obeys the constraints with another parameter value; ``rows``: their scales."""
     numeric, run = reference.numeric, reference.conditions
     parameters = list(run.parameters)
@@ -228,7 +228,7 @@ class CallPlan:
 
 
 def plan_api_calls(
-    scenario: CallScenario, definition: Declarations, description: UnitDescription, kind: UnitKind
+    scenario: CallScenario, definition: Declarations, description: FmuDescription, kind: UnitKind
 ) -> CallPlan:
     """Return the calls for one interface type of an FMU."""
     variables, reference = description.variables, scenario.reference
@@ -290,7 +290,7 @@ def _value_calls(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, i
 
 
 def _derivative_calls(
-    scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int], offers: Offers
+    scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int], offers: InterfaceCapabilities
 ) -> dict[str, CallSequence]:
     """Return the calls for derivatives: by states and inputs before and after a change of parameters, by parameters."""
     after_change = scenario.behind(plan.kind)
@@ -334,7 +334,9 @@ def typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float
     return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 
 
-def variable_changes(directions: Directions, reference: Reference, states: Sequence[str]) -> list[list[float]]:
+def variable_changes(
+    directions: DirectionalDifferences, reference: ReferenceRun, states: Sequence[str]
+) -> list[list[float]]:
     """Return changes of the FMU's states and of the inputs, one row per direction."""
     columns = [reference.trajectory.column(name) for name in states if name in reference.trajectory.names]
     if len(columns) < len(states):
@@ -342,7 +344,7 @@ def variable_changes(directions: Directions, reference: Reference, states: Seque
     return np.hstack([directions.variables[:, columns], directions.inputs]).tolist()  # type: ignore[no-any-return]
 
 
-def _settable_discrete_parameters(description: UnitDescription) -> dict[str, tuple[str, ...]]:
+def _settable_discrete_parameters(description: FmuDescription) -> dict[str, tuple[str, ...]]:
     """Return integer and Boolean parameters that can be set before a run."""
     found: dict[str, list[str]] = {}
     for name, variable in description.variables.items():
@@ -352,7 +354,7 @@ def _settable_discrete_parameters(description: UnitDescription) -> dict[str, tup
     return {kind: tuple(names) for kind, names in found.items()}
 
 
-def _start_values(description: UnitDescription, names: Sequence[str]) -> list[int]:
+def _start_values(description: FmuDescription, names: Sequence[str]) -> list[int]:
     """Return start values as the description has them."""
     written = [description.variables[name].start for name in names]
     return [int(text == "true") if text in {"true", "false"} else int(text) for text in written]

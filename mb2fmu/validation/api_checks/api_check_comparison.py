@@ -27,18 +27,18 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     variable_changes,
 )
 from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives
-from mb2fmu.validation.bounds.error_table import Tally
-from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow, beginning
+from mb2fmu.validation.bounds.error_table import ErrorTable
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, beginning
 from mb2fmu.validation.bounds.stabilization_allowance import led_off
-from mb2fmu.validation.comparison.motion_comparison import Bounds, modes_taken
+from mb2fmu.validation.comparison.motion_comparison import ErrorBounds, modes_taken
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.experiment_numbers import calculated_values
-from mb2fmu.validation.reference.finite_differences import Directions, rate_in_time
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, rate_in_time
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import FACTOR, INFORMATIVE
-from mb2fmu.validation.result import CallResult
-from mb2fmu.validation.runs.fmu_run import Driven, Simulation
+from mb2fmu.validation.result import ApiCheckResult
+from mb2fmu.validation.runs.fmu_run import FmuProcessResult, FmuSimulationResult
 
 Floats = npt.NDArray[np.float64]
 Recorded = Mapping[str, Any]
@@ -53,8 +53,8 @@ _DUE = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
 def compare_api_checks(
-    definition: Declarations, scenario: CallScenario, question: CallPlan, driven: Driven, limits: Bounds
-) -> tuple[CallResult, ...]:
+    definition: Declarations, scenario: CallScenario, question: CallPlan, driven: FmuProcessResult, limits: ErrorBounds
+) -> tuple[ApiCheckResult, ...]:
     """Return one result per family of calls.
 
     Args:
@@ -85,24 +85,26 @@ class _ApiCheckComparison:
     scenario: CallScenario
     plan: CallPlan
     values: Mapping[str, list[Any]]
-    limits: Bounds
-    simulation: Simulation
+    limits: ErrorBounds
+    simulation: FmuSimulationResult
     _rates: Floats = field(init=False)
-    _modes: dict[int, Modes] = field(init=False)  # of points near an event: those of the side on which the FMU was
+    _modes: dict[int, SwitchModes] = field(
+        init=False
+    )  # of points near an event: those of the side on which the FMU was
 
     def __post_init__(self) -> None:
         self._rates = _largest_rates(self.scenario.reference)
         self._modes = modes_taken(self.scenario.reference, self.limits, self.simulation)
 
-    def results(self) -> Iterator[CallResult]:
+    def results(self) -> Iterator[ApiCheckResult]:
         """Compare each family of calls; one that was not planned is unjudged with its reason, or left out."""
         for check in _CHECKS:
             if check.sequence not in self.plan.sequences:
                 reason = self._reason_not_planned(check)
                 if reason:
-                    yield self._result(check, Tally(), reason)
+                    yield self._result(check, ErrorTable(), reason)
                 continue
-            sequence, values, table = self.plan.sequences[check.sequence], self.values[check.sequence], Tally()
+            sequence, values, table = self.plan.sequences[check.sequence], self.values[check.sequence], ErrorTable()
             failed = values[-1]["failed"] if values and isinstance(values[-1], dict) else ""
             if failed:
                 table.add(np.inf, 0.0, f"{sequence.operations[len(values) - 1][0]}: {failed}")
@@ -118,12 +120,12 @@ class _ApiCheckComparison:
             return "the reference has no derivatives there"
         return NOT_OFFERED
 
-    def _result(self, check: _ApiCheck, tally: Tally, unjudged: str) -> CallResult:
+    def _result(self, check: _ApiCheck, tally: ErrorTable, unjudged: str) -> ApiCheckResult:
         """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
         reason = unjudged
         if not unjudged and tally.ratio > 1:
             reason = f"{tally.where}: off by {tally.value:.3g}, bound {tally.bound:.3g}"
-        return CallResult(
+        return ApiCheckResult(
             name=check.name,
             kind=self.plan.kind,
             formula=check.formula,
@@ -148,7 +150,7 @@ class _ApiCheckComparison:
 
     # --- sessions
 
-    def compare_values(self, recorded: Recorded, tally: Tally) -> None:
+    def compare_values(self, recorded: Recorded, tally: ErrorTable) -> None:
         """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
         run, row = self.scenario.reference.conditions, self.scenario.row
         time, names = run.time, self.simulation.names
@@ -163,7 +165,7 @@ class _ApiCheckComparison:
             for name, a, b in zip(discrete, recorded[kind], self.plan.discrete_starts[kind], strict=True):
                 tally.same(float(a), float(b), name)
 
-    def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: Tally) -> None:
+    def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: ErrorTable) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
         scenario, told = self.scenario, self.scenario.told
         free = [p.name for p in self.definition.parameters if not p.calculated]
@@ -179,9 +181,9 @@ class _ApiCheckComparison:
     def _compared(
         self,
         found: Mapping[str, float],
-        at: tuple[int, Modes | None],
+        at: tuple[int, SwitchModes | None],
         parameters: Sequence[float],
-        tally: Tally,
+        tally: ErrorTable,
         when: str,
         before: Sequence[float] | None = None,
     ) -> None:
@@ -225,7 +227,7 @@ class _ApiCheckComparison:
         reference = self.scenario.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
-    def compare_tuning(self, recorded: Recorded, tally: Tally) -> None:
+    def compare_tuning(self, recorded: Recorded, tally: ErrorTable) -> None:
         """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
         scenario = self.scenario
         wanted = [scenario.changed[i] for i in scenario.tuned]
@@ -245,7 +247,7 @@ class _ApiCheckComparison:
         self._knowns(last, there, scenario.changed, tally)
         self._compared(last, (there, modes), scenario.changed, tally, "after the change")
 
-    def _kept_still(self, found: Mapping[str, float], tally: Tally) -> Modes | None:
+    def _kept_still(self, found: Mapping[str, float], tally: ErrorTable) -> SwitchModes | None:
         """Compare states after a change of parameters with the reference's event from the FMU's states before.
 
         An instant that falls on the point may come in that event, with the new parameters, or behind it.
@@ -279,8 +281,8 @@ class _ApiCheckComparison:
         return goes_on
 
     def _flowed(
-        self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: Modes | None, tally: Tally
-    ) -> Modes | None:
+        self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: SwitchModes | None, tally: ErrorTable
+    ) -> SwitchModes | None:
         """Compare states step by step with the reference's, from the FMU's own, with the changed parameters.
 
         Co-Simulation reconsiders modes at the beginning of the first step, Model Exchange has done so in its event:
@@ -296,12 +298,14 @@ class _ApiCheckComparison:
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
         states += [[row[c] for c in columns] for row in rows]
-        run, flow = reference.conditions, StepFlow(reference, scenario.changed)
+        run, flow = reference.conditions, OneStepFlow(reference, scenario.changed)
         told = None if self.plan.kind == "ModelExchange" else run.parameters
         for k, (before, after) in enumerate(pairwise(states), scenario.row):
             try:
                 beside = np.array(after) if k + 1 in self.limits.sides else None
-                step = Step(k, modes, beside, tuple(told) if told is not None and k == scenario.row else None)
+                step = CommunicationStep(
+                    k, modes, beside, tuple(told) if told is not None and k == scenario.row else None
+                )
                 landing = flow.landing(step, np.array(before))
             except (ValidationError, ArithmeticError, ValueError):
                 return None
@@ -318,7 +322,7 @@ class _ApiCheckComparison:
                 tally.add(float(off[j]), float(allowed[j]), where)
         return modes
 
-    def compare_directional(self, recorded: Recorded, tally: Tally) -> None:
+    def compare_directional(self, recorded: Recorded, tally: ErrorTable) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""
         assert self.scenario.before_change is not None
         behind = self.scenario.behind(self.plan.kind)
@@ -327,7 +331,7 @@ class _ApiCheckComparison:
         self._partials(self.scenario.before_change, np.array(recorded["before"]), tally, "", first)
         self._partials(behind, np.array(recorded["after"]), tally, " after parameters changed", second)
 
-    def compare_adjoint(self, recorded: Recorded, tally: Tally) -> None:
+    def compare_adjoint(self, recorded: Recorded, tally: ErrorTable) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
         assert self.scenario.before_change is not None
         behind = self.scenario.behind(self.plan.kind)
@@ -339,13 +343,13 @@ class _ApiCheckComparison:
             along = np.array(variable_changes(directions, self.scenario.reference, self.plan.states))
             self._partials(directions, along @ np.array(answer).T, tally, when, parameters)
 
-    def compare_by_parameters(self, recorded: Recorded, tally: Tally) -> None:
+    def compare_by_parameters(self, recorded: Recorded, tally: ErrorTable) -> None:
         """Compare derivatives by parameters with differences of the reference."""
         assert self.scenario.by_parameters is not None
         directions = self.scenario.by_parameters
         self._partials(directions, np.array(recorded["derivatives"]), tally, " by parameters", self._run_parameters)
 
-    def compare_one_by_one(self, recorded: Recorded, tally: Tally) -> None:
+    def compare_one_by_one(self, recorded: Recorded, tally: ErrorTable) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
         at, largest = self._places(), self._magnitudes()
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
@@ -358,7 +362,12 @@ class _ApiCheckComparison:
             tally.add(difference, bound, where)
 
     def _partials(
-        self, directions: Directions, found: Floats, tally: Tally, when: str, parameters: Sequence[float]
+        self,
+        directions: DirectionalDifferences,
+        found: Floats,
+        tally: ErrorTable,
+        when: str,
+        parameters: Sequence[float],
     ) -> None:
         """Compare ``found``: a row per direction, a column per unknown; drift stabilization is allowed for.
 
@@ -393,7 +402,7 @@ class _ApiCheckComparison:
         reference = self.scenario.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
-    def compare_output_derivatives(self, recorded: Recorded, tally: Tally) -> None:
+    def compare_output_derivatives(self, recorded: Recorded, tally: ErrorTable) -> None:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.scenario.reference
         try:
@@ -428,7 +437,7 @@ class _ApiCheck:
     sequence: str
     name: str
     formula: str
-    compare: Callable[[_ApiCheckComparison, Recorded, Tally], None]
+    compare: Callable[[_ApiCheckComparison, Recorded, ErrorTable], None]
     reported_if_absent: bool = True
     kind: str = ""
 
@@ -453,7 +462,7 @@ _CHECKS = (
 )  # fmt: skip
 
 
-def _largest_rates(reference: Reference) -> Floats:
+def _largest_rates(reference: ReferenceRun) -> Floats:
     """Return the largest |x'| of each state at some points of the experiment, > 0."""
     numeric, run = reference.numeric, reference.conditions
     prepared = numeric.prepare(run.parameters)

@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class Tally:
+class ErrorTable:
     """Differences and bounds of one family of calls; the worst ratio is kept."""
 
     value: float = 0.0

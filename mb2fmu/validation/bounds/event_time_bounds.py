@@ -26,19 +26,19 @@ import numpy.typing as npt
 
 from mb2fmu.validation.bounds.indeterminate_friction import indifferent
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_sides import (
     AT_ONCE,
-    Occasion,
+    SimultaneousEvents,
     both_sides,
     drifted,
     gathered,
     idle_switches,
     of_the_motion,
 )
-from mb2fmu.validation.reference.event_step_loop import EventSeen
+from mb2fmu.validation.reference.event_step_loop import LocatedEvent
 from mb2fmu.validation.reference.initial_contact_modes import mode_places
-from mb2fmu.validation.reference.reference_run import Reference, compared
+from mb2fmu.validation.reference.reference_run import ReferenceRun, compared
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUNDING
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _BACK = 1e-2  # of a communication step
 
 
 @dataclass(frozen=True, slots=True)
-class EventLimit:
+class EventTimeBound:
     """An event of the reference, and the allowed difference of the FMU's event.
 
     Attributes:
@@ -65,7 +65,7 @@ class EventLimit:
         grazing: Its instant is not judged.
     """
 
-    occasion: Occasion
+    occasion: SimultaneousEvents
     allowed: Mapping[UnitKind, float]
     grazing: bool
 
@@ -75,7 +75,7 @@ class EventLimit:
         return max(self.allowed.values())
 
 
-def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]:
+def event_limits(reference: ReferenceRun, bounds: Floats) -> tuple[EventTimeBound, ...]:
     """Return the limits of all events of a reference.
 
     Args:
@@ -99,17 +99,17 @@ def event_limits(reference: Reference, bounds: Floats) -> tuple[EventLimit, ...]
         allowed = {
             kind: max(part.occasion.time - occasion.time + part.allowed[kind] for part in parts) for kind in OFFSETS
         }
-        found.append(EventLimit(occasion, MappingProxyType(allowed), any(part.grazing for part in parts)))
+        found.append(EventTimeBound(occasion, MappingProxyType(allowed), any(part.grazing for part in parts)))
     return tuple(found)
 
 
-def _single(reference: Reference, bounds: Floats, event: EventSeen, idle: frozenset[int]) -> EventLimit:
+def _single(reference: ReferenceRun, bounds: Floats, event: LocatedEvent, idle: frozenset[int]) -> EventTimeBound:
     """Return one event by itself, as an occasion; ``idle``: switches that round-off changes."""
-    occasion, time = Occasion(event, event, 1), reference.trajectory.time
+    occasion, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
     step = float(np.min(np.diff(time)))
     floor = 2 * reference.event_uncertainty + ROUNDING * max(event.time, step)
     if event.outside:
-        return EventLimit(occasion, MappingProxyType(dict.fromkeys(OFFSETS, floor)), grazing=False)
+        return EventTimeBound(occasion, MappingProxyType(dict.fromkeys(OFFSETS, floor)), grazing=False)
     row = max(int(np.searchsorted(time, event.time)) - 1, 0)
     fall = _fall(reference, event, bounds[row, list(reference.state_columns)], step)
     allowed: dict[UnitKind, float] = {}
@@ -123,10 +123,10 @@ def _single(reference: Reference, bounds: Floats, event: EventSeen, idle: frozen
         near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
         allowed[kind] = float(near if touching else late) + floor + root
     grazing = grazing or _is_indifferent(reference, event) or _looks_at_round_off(reference, event, idle)
-    return EventLimit(occasion, MappingProxyType(allowed), grazing)
+    return EventTimeBound(occasion, MappingProxyType(allowed), grazing)
 
 
-def _looks_at_round_off(reference: Reference, event: EventSeen, idle: frozenset[int]) -> bool:
+def _looks_at_round_off(reference: ReferenceRun, event: LocatedEvent, idle: frozenset[int]) -> bool:
     """Return whether conditions at an event are what they are by a switch that only round-off changes."""
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
@@ -145,7 +145,7 @@ def _looks_at_round_off(reference: Reference, event: EventSeen, idle: frozenset[
     return False
 
 
-def _is_indifferent(reference: Reference, event: EventSeen) -> bool:
+def _is_indifferent(reference: ReferenceRun, event: LocatedEvent) -> bool:
     """Return whether another sign changes its mode at an event, and could as well not do so."""
     numeric, run, (before, after) = reference.numeric, reference.conditions, event.sides
     assert isinstance(numeric, HybridEquations)
@@ -159,7 +159,7 @@ def _is_indifferent(reference: Reference, event: EventSeen) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fall:
+class _MarginNearZero:
     """Behaviour of a margin near zero: its uncertainty, |m'| and |m''|."""
 
     off: float
@@ -167,7 +167,7 @@ class _Fall:
     curve: float
 
 
-def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -> _Fall:
+def _fall(reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: float) -> _MarginNearZero:
     """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences."""
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
@@ -191,11 +191,11 @@ def _fall(reference: Reference, event: EventSeen, bounds: Floats, step: float) -
     values = [margin(t - back, drifted(numeric, t, y, t - back, r, prepared, modes)[:-1]) for back in (0.0, h, 2.0 * h)]
     rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * h)
     curve = (values[0] - 2.0 * values[1] + values[2]) / h**2
-    return _Fall(off, max(-rate, 0.0), abs(curve))
+    return _MarginNearZero(off, max(-rate, 0.0), abs(curve))
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class ValuesNearEvents:
     """Possible values at a point near events: the reference's, and with each event later or earlier.
 
     The reference's own is there because the others know of one event each, and another may lie before the point.
@@ -206,16 +206,16 @@ class Sides:
     """
 
     values: Floats
-    modes: tuple[Modes, ...]
+    modes: tuple[SwitchModes, ...]
 
 
-def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[int, Sides]:
+def sides_at_points(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> dict[int, ValuesNearEvents]:
     """Return the communication points so near to an event that an FMU may be on either side.
 
     And those at which a sign may as well hold as slip.
     """
     numeric, run = reference.numeric, reference.conditions
-    found: dict[int, Sides] = {}
+    found: dict[int, ValuesNearEvents] = {}
     if not isinstance(numeric, HybridEquations):
         return {}
     prepared = numeric.prepare(run.parameters)
@@ -238,7 +238,13 @@ def sides_at_points(reference: Reference, events: Sequence[EventLimit]) -> dict[
     return found
 
 
-def _add(found: dict[int, Sides], reference: Reference, k: int, rows: Sequence[Floats], modes: Sequence[Modes]) -> None:
+def _add(
+    found: dict[int, ValuesNearEvents],
+    reference: ReferenceRun,
+    k: int,
+    rows: Sequence[Floats],
+    modes: Sequence[SwitchModes],
+) -> None:
     """Add possible values at a point to those that are known."""
-    known = found.get(k) or Sides(reference.trajectory.values[k : k + 1], (reference.modes[k],))
-    found[k] = Sides(np.vstack([known.values, rows]), (*known.modes, *modes))
+    known = found.get(k) or ValuesNearEvents(reference.trajectory.values[k : k + 1], (reference.modes[k],))
+    found[k] = ValuesNearEvents(np.vstack([known.values, rows]), (*known.modes, *modes))

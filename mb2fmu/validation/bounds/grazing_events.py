@@ -20,15 +20,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.event_time_bounds import EventLimit
+from mb2fmu.validation.bounds.event_time_bounds import EventTimeBound
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class _Run:
+class _GrazingEventRun:
     """Grazing events that follow each other, and what they make states jump by."""
 
     begin: float
@@ -36,7 +36,7 @@ class _Run:
     jumps: Floats
 
 
-def grazing_doubts(reference: Reference, events: Sequence[EventLimit]) -> Floats:
+def grazing_doubts(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> Floats:
     """Return what the grazing events of a reference leave in doubt of each state, shape (n_t, n_x)."""
     numeric, time = reference.numeric, reference.conditions.time
     found = np.zeros((len(time), len(reference.state_columns)))
@@ -54,9 +54,9 @@ def grazing_doubts(reference: Reference, events: Sequence[EventLimit]) -> Floats
     return found
 
 
-def _runs(events: Sequence[EventLimit], step: float) -> list[_Run]:
+def _runs(events: Sequence[EventTimeBound], step: float) -> list[_GrazingEventRun]:
     """Return the runs of grazing events that set states, in their order."""
-    runs: list[_Run] = []
+    runs: list[_GrazingEventRun] = []
     for event in events:
         first, last, width = event.occasion.first, event.occasion.last, event.widest
         jumps = np.max([np.abs(np.diff(e.states, axis=0)[0]) for e in (first, last)], axis=0)
@@ -68,11 +68,11 @@ def _runs(events: Sequence[EventLimit], step: float) -> list[_Run]:
             runs[-1].end = max(runs[-1].end, end)
             runs[-1].jumps += jumps
         else:
-            runs.append(_Run(begin, end, jumps))
+            runs.append(_GrazingEventRun(begin, end, jumps))
     return runs
 
 
-def _told_again(numeric: HybridEquations, events: Sequence[EventLimit]) -> dict[int, list[float]]:
+def _told_again(numeric: HybridEquations, events: Sequence[EventTimeBound]) -> dict[int, list[float]]:
     """Return place of an impulse among the states → instants of blows that do not graze and set it, in s."""
     contacts, states = numeric.frozen.contacts, list(numeric.frozen.equations.states)
     found: dict[int, list[float]] = {}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,9 +21,9 @@ def indifferent(
     x: Floats,
     r: Sequence[float],
     prepared: Sequence[float],
-    modes: Modes,
+    modes: SwitchModes,
     off: float,
-) -> Iterator[tuple[int, Modes]]:
+) -> Iterator[tuple[int, SwitchModes]]:
     """Yield signs that may as well hold as slip, and the modes with them on the other side.
 
     A freewheel behind an open clutch transmits, or does not, what the clutch drags it with: next to nothing.
@@ -51,7 +51,7 @@ def indifferent(
 
 
 def effects_of_holding(
-    numeric: HybridEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+    numeric: HybridEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
 ) -> Floats:
     """Return what outputs would change by if held signs took their limits, summed over the signs, shape (n_y,).
 

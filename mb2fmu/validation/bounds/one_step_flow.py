@@ -27,12 +27,12 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_bounds import OFFSETS
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
-from mb2fmu.validation.reference.event_sides import NEAR, Occasion, both_sides, of_the_motion
-from mb2fmu.validation.reference.event_step_loop import EventSeen, StepLog, behind_the_start
+from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.event_sides import NEAR, SimultaneousEvents, both_sides, of_the_motion
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, behind_the_start
 from mb2fmu.validation.reference.initial_contact_modes import mode_places
-from mb2fmu.validation.reference.reference_run import Reference
-from mb2fmu.validation.reference.trajectory_integration import Journey
+from mb2fmu.validation.reference.reference_run import ReferenceRun
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class StepEnd:
     """End of a flow.
 
     Attributes:
@@ -56,12 +56,12 @@ class Landing:
 
     x: Floats
     work: float
-    events: tuple[EventSeen, ...]
-    modes: Modes | None = None
+    events: tuple[LocatedEvent, ...]
+    modes: SwitchModes | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommunicationStep:
     """A communication step of an experiment.
 
     Attributes:
@@ -72,12 +72,12 @@ class Step:
     """
 
     k: int
-    begins: Modes | None = None
+    begins: SwitchModes | None = None
     beside: Floats | None = None
     before: tuple[float, ...] | None = None
 
 
-class StepFlow:
+class OneStepFlow:
     """The reference's flow over single steps of an experiment.
 
     Args:
@@ -85,13 +85,13 @@ class StepFlow:
         parameters: Free ones; None: those of the experiment.
     """
 
-    def __init__(self, reference: Reference, parameters: Sequence[float] | None = None) -> None:
+    def __init__(self, reference: ReferenceRun, parameters: Sequence[float] | None = None) -> None:
         self._reference, self._numeric = reference, reference.numeric
         given = reference.conditions.parameters if parameters is None else parameters
         self._prepared = reference.numeric.prepare(list(given))
         self._scales = reference.error_scales(_TOLERANCE)
 
-    def landing(self, step: Step, x: Floats, *, late: float = 0.0) -> Landing:
+    def landing(self, step: CommunicationStep, x: Floats, *, late: float = 0.0) -> StepEnd:
         """Return the end of the flow from a state at the beginning of a step.
 
         Args:
@@ -100,14 +100,18 @@ class StepFlow:
             late: What all margins of switches are larger by.
 
         Raises:
-            ValidationError: As of :meth:`mb2fmu.validation.reference.trajectory_integration.Journey.travel`.
+            ValidationError: As of
+                :meth:`mb2fmu.validation.reference.trajectory_integration.TrajectoryIntegration.travel`.
         """
         run = self._reference.conditions
         begin, end = run.time[step.k : step.k + 2].tolist()
         reach = 0.0 if step.beside is None else NEAR * (end - begin)
         time = np.array([begin, end, end + reach] if reach else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
-        journey, log = Journey(self._numeric, time, inputs, self._prepared, stiff=run.stiff), StepLog()
+        journey, log = (
+            TrajectoryIntegration(self._numeric, time, inputs, self._prepared, stiff=run.stiff),
+            IntegrationEventLog(),
+        )
         modes, x = self._after_changes(step, x)
         with self._beginning(modes, late):
             y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
@@ -115,9 +119,9 @@ class StepFlow:
         near = [event for event in of_the_motion(log.events) if abs(event.time - end) <= reach]
         if step.beside is not None and near:
             y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
-        return Landing(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
+        return StepEnd(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
 
-    def _after_changes(self, step: Step, x: Floats) -> tuple[Modes | None, Floats]:
+    def _after_changes(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
         numeric, run, k = self._numeric, self._reference.conditions, step.k
         if not isinstance(numeric, HybridEquations):
@@ -134,7 +138,7 @@ class StepFlow:
         x, _ = numeric.settle(t, x, r, self._prepared, modes, ())
         return modes, x
 
-    def lateness(self, step: Step, x: Floats, base: Landing, kind: UnitKind) -> Floats:
+    def lateness(self, step: CommunicationStep, x: Floats, base: StepEnd, kind: UnitKind) -> Floats:
         """Return the shift of the end if all events are as late as the FMU's type may have them, shape (n_x,).
 
         Args:
@@ -151,7 +155,7 @@ class StepFlow:
             return np.zeros(len(x))
         return np.abs(end.x - base.x) if _course(end) == _course(base) else np.zeros(len(x))
 
-    def spread(self, step: Step, x: Floats, base: Landing, off: Floats) -> tuple[Floats, Floats]:
+    def spread(self, step: CommunicationStep, x: Floats, base: StepEnd, off: Floats) -> tuple[Floats, Floats]:
         """Return what events that set states make of states that are off by their bounds.
 
         A ball that comes to rest by ever lower bounces is an example: a little higher it strikes later, or rests one
@@ -179,7 +183,7 @@ class StepFlow:
         return same, other
 
     @contextmanager
-    def _beginning(self, modes: Modes | None, late: float) -> Iterator[None]:
+    def _beginning(self, modes: SwitchModes | None, late: float) -> Iterator[None]:
         """Begin flows in given modes, after the events of the start, with their events late."""
         with beginning(self._numeric, modes), behind_the_start(self._numeric):
             if isinstance(self._numeric, HybridEquations):
@@ -192,11 +196,11 @@ class StepFlow:
 
     def _nearest(
         self,
-        own: tuple[Floats, Modes | None],
+        own: tuple[Floats, SwitchModes | None],
         beside: Floats,
-        near: Sequence[EventSeen],
+        near: Sequence[LocatedEvent],
         at: tuple[float, list[float]],
-    ) -> tuple[Floats, Modes | None]:
+    ) -> tuple[Floats, SwitchModes | None]:
         """Return (x, W) and modes at the end of a step, on the side of close events that is nearer to the unit.
 
         Args:
@@ -206,19 +210,19 @@ class StepFlow:
             at: The end in s, and the inputs.
         """
         assert isinstance(self._numeric, HybridEquations)
-        occasion = Occasion(near[0], near[-1], len(near))
+        occasion = SimultaneousEvents(near[0], near[-1], len(near))
         found = [own, *both_sides(self._numeric, occasion, *at, self._prepared)]
         away = [float(np.max(np.abs(y[:-1] - beside) / self._reference.state_scales)) for y, _ in found]
         return found[int(np.argmin(away))]
 
 
-def beginning(numeric: NumericEquations, modes: Modes | None) -> AbstractContextManager[None]:
+def beginning(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:
     """Begin in these modes; None: in those that the state says."""
     if modes is None or not isinstance(numeric, HybridEquations):
         return nullcontext()
     return numeric.beginning_in(modes)
 
 
-def _course(landing: Landing) -> list[str]:
+def _course(landing: StepEnd) -> list[str]:
     """Return the events in which states were set."""
     return [event.name for event in landing.events if event.jumped]

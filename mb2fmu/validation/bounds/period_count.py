@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import moving
 
 Floats = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 _POINTS = 200
 
 
-def traversals(reference: Reference) -> Floats:
+def traversals(reference: ReferenceRun) -> Floats:
     """Return how often the fastest state has traversed its range by each communication point, shape (n_t,).
 
     The way of a state is the larger of the sum of its changes from point to point (which has its jumps) and of the
@@ -46,7 +46,7 @@ def traversals(reference: Reference) -> Floats:
     return np.asarray(np.max(np.array(often) / ranges[:, None], axis=0))
 
 
-def _rate(reference: Reference, k: int, prepared: Sequence[float]) -> Floats:
+def _rate(reference: ReferenceRun, k: int, prepared: Sequence[float]) -> Floats:
     """Return x' of the reference at a communication point."""
     numeric, run = reference.numeric, reference.conditions
     t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Input, Parameter, Quantity
 from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ def rounded(value: float, digits: int = _DIGITS) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge:
+class PerturbationScale:
     """Effects of small changes on the mechanism, at some states of the default experiment.
 
     Attributes:
@@ -58,14 +58,14 @@ class Gauge:
         natural: Natural units of the mechanism.
     """
 
-    reference: Reference
+    reference: ReferenceRun
     rows: tuple[int, ...]
     rates: Floats
     ranges: Floats
     natural: CharacteristicUnits
 
     @staticmethod
-    def of(definition: Declarations, reference: Reference) -> Gauge:
+    def of(definition: Declarations, reference: ReferenceRun) -> PerturbationScale:
         """Return the gauge at up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLES - 1)) for k in range(_SAMPLES)}))
@@ -76,7 +76,9 @@ class Gauge:
         # What stands still by default may yet be moved: by its magnitude within the experiment.
         rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
         values = reference.trajectory.values[:, len(reference.variables) - len(seen[0][1]) :]
-        return Gauge(reference, rows, rates, np.ptp(values, axis=0), estimate_characteristic_units(definition))
+        return PerturbationScale(
+            reference, rows, rates, np.ptp(values, axis=0), estimate_characteristic_units(definition)
+        )
 
     def parameter(self, index: int, probe: float) -> float:
         """Return how much a parameter must change to change accelerations or outputs by their own size; 0: unknown.
@@ -133,7 +135,7 @@ class Gauge:
 
 
 def _looked_at(
-    numeric: NumericEquations, reference: Reference, row: int, held: Floats, prepared: Sequence[float]
+    numeric: NumericEquations, reference: ReferenceRun, row: int, held: Floats, prepared: Sequence[float]
 ) -> tuple[Floats, Floats]:
     """Return x' and outputs at a state of the reference."""
     t = float(reference.conditions.time[row])
@@ -141,7 +143,7 @@ def _looked_at(
     return motion.x_dot, motion.outputs
 
 
-def parameter_moves(definition: Declarations, gauge: Gauge) -> Floats:
+def parameter_moves(definition: Declarations, gauge: PerturbationScale) -> Floats:
     """Return how much each free parameter is to be moved, shape (n_p,); 0 where bounds leave no room."""
     free = [p for p in definition.parameters if not p.calculated]
     values = [float(p.value) for p in free]
@@ -154,7 +156,7 @@ def parameter_moves(definition: Declarations, gauge: Gauge) -> Floats:
     return moves
 
 
-def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], gauge: Gauge) -> float:
+def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], gauge: PerturbationScale) -> float:
     """Return the reference size for the move of a parameter that is zero."""
     if parameter.nominal:
         return parameter.nominal
@@ -176,7 +178,7 @@ def within(quantity: Quantity, value: float, target: float) -> float:
     return value + (high - value if target > value else low - value) / 2
 
 
-def start_moves(definition: Declarations, reference: Reference) -> Floats:
+def start_moves(definition: Declarations, reference: ReferenceRun) -> Floats:
     """Return how much each coordinate, independent speed and auxiliary state is to be moved, shape (n_x,)."""
     numeric = reference.numeric
     records: list[Quantity] = [
@@ -204,7 +206,7 @@ def start_moves(definition: Declarations, reference: Reference) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class ExcitationSignal:
     """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump`` on)); a fraction of ``size`` is used.
 
     Attributes:
@@ -237,7 +239,7 @@ class Signal:
 REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
-def signals(definition: Declarations, gauge: Gauge, stop: float) -> tuple[Signal, ...]:
+def signals(definition: Declarations, gauge: PerturbationScale, stop: float) -> tuple[ExcitationSignal, ...]:
     """Return one signal per input: two sines and a step, with different rates for each."""
     run = gauge.reference.conditions
     found = []
@@ -248,11 +250,13 @@ def signals(definition: Declarations, gauge: Gauge, stop: float) -> tuple[Signal
         rate = 2 * math.pi / stop * (1.1 + 0.8 * turn)
         rates = (rounded(rate, 4), rounded(2.618 * rate, 4))
         phases = (rounded(0.4 + turn, 3), rounded(1.0 + 2 * turn, 3))
-        found.append(Signal(rounded(centre), rounded(size, 3), rates, phases, rounded(stop * (0.3 + 0.4 * turn), 3)))
+        found.append(
+            ExcitationSignal(rounded(centre), rounded(size, 3), rates, phases, rounded(stop * (0.3 + 0.4 * turn), 3))
+        )
     return tuple(found)
 
 
-def _excited(record: Input, given: Floats, index: int, gauge: Gauge) -> tuple[float, float]:
+def _excited(record: Input, given: Floats, index: int, gauge: PerturbationScale) -> tuple[float, float]:
     """Return centre and size of a signal, within the input's bounds."""
     centre = float(np.mean(given))
     low = -math.inf if record.minimum is None else record.minimum

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.reference.finite_differences import Directions
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.finite_differences import DirectionalDifferences
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,7 +23,12 @@ _STEP = 1e-4  # of a direction
 
 
 def led_off(
-    reference: Reference, directions: Directions, row: int, x: Floats, parameters: Sequence[float], usual: float
+    reference: ReferenceRun,
+    directions: DirectionalDifferences,
+    row: int,
+    x: Floats,
+    parameters: Sequence[float],
+    usual: float,
 ) -> Floats:
     """Return how far derivatives of x' may be off through constraint stabilization, shape as ``directions.rates``.
 

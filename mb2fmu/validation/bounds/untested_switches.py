@@ -13,13 +13,13 @@ import sympy as sm
 
 from mb2fmu.validation.modes.event_names import switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.reference_switches import FrozenEquations, OwnSwitch
+from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.reference.reference_run import Reference
+    from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 
-def unreached(references: Sequence[Reference]) -> tuple[str, ...]:
+def unreached(references: Sequence[ReferenceRun]) -> tuple[str, ...]:
     """Return the switches with one mode in all experiments, and which.
 
     Contacts are left out, whose events tell it, and what time alone brings: a later stop would bring it.
@@ -40,7 +40,7 @@ def unreached(references: Sequence[Reference]) -> tuple[str, ...]:
     return tuple(f"{name}: {next(iter(words))} all the time" for name, words in seen.items() if len(words) == 1)
 
 
-def _moving(frozen: FrozenEquations) -> set[sm.Symbol]:
+def _moving(frozen: EquationsBetweenEvents) -> set[sm.Symbol]:
     """Return the modes of switches that look at more than time and parameters."""
     e = frozen.equations
     known = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
@@ -50,14 +50,14 @@ def _moving(frozen: FrozenEquations) -> set[sm.Symbol]:
     return {switch.symbol for switch in frozen.switches} - known
 
 
-def _modes(reference: Reference, k: int) -> Iterator[float]:
+def _modes(reference: ReferenceRun, k: int) -> Iterator[float]:
     """Yield the modes of a switch at all points and beside all events."""
     yield from (float(modes.values[k]) for modes in reference.modes)
     for event in reference.events:
         yield from (event.before[k], event.after[k])
 
 
-def mode_word(switch: OwnSwitch, mode: float) -> str:
+def mode_word(switch: ReferenceSwitch, mode: float) -> str:
     """Return the word of a mode: of a comparison whether it is true, of a sign which it is, else the number."""
     if switch.kind == "truth":
         return switch.words[mode > 0.5]

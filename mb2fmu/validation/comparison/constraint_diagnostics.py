@@ -18,10 +18,10 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS
 from mb2fmu.validation.comparison.invariant_result import invariant
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import ROUNDING, row_scales
 from mb2fmu.validation.result import InvariantResult
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,11 +49,11 @@ _Seen = dict[sm.Symbol, tuple[float, float]]
 """Symbol of ``DIAGNOSTIC_SYMBOLS`` → interval in which the number at one state must lie."""
 
 
-def compare_diagnostics(reference: Reference, simulation: Simulation) -> list[InvariantResult]:
+def compare_diagnostics(reference: ReferenceRun, simulation: FmuSimulationResult) -> list[InvariantResult]:
     """Return one result per diagnostic of constraints that the FMU has as an output."""
     if not reference.diagnosed:
         return []
-    own = _OwnDiagnostics(reference)
+    own = _DiagnosticsAtFmuStates(reference)
     seen = [own.at(k, simulation) for k in range(len(simulation.time))]
     results = []
     for name, symbol in reference.diagnosed:
@@ -65,14 +65,14 @@ def compare_diagnostics(reference: Reference, simulation: Simulation) -> list[In
     return results
 
 
-class _OwnDiagnostics:
+class _DiagnosticsAtFmuStates:
     """Computes the diagnostics at an FMU's states.
 
     Args:
         reference: Whose equations, parameters and scales they are.
     """
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: ReferenceRun) -> None:
         run, numeric = reference.conditions, reference.numeric
         self._time, self._numeric = run.time, numeric
         self._names = reference.trajectory.names[: numeric.n_q + numeric.n_u + numeric.n_z]
@@ -90,7 +90,7 @@ class _OwnDiagnostics:
         )
         self._rounding = ROUNDING * (scales + terms)
 
-    def at(self, k: int, simulation: Simulation) -> _Seen:
+    def at(self, k: int, simulation: FmuSimulationResult) -> _Seen:
         """Return the diagnostics at a communication point."""
         n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
         t = float(self._time[k])

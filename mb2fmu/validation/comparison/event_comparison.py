@@ -29,17 +29,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.event_time_bounds import PROBE, EventLimit
-from mb2fmu.validation.comparison.motion_comparison import Bounds
+from mb2fmu.validation.bounds.event_time_bounds import PROBE, EventTimeBound
+from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_sides import Occasion, both_sides
-from mb2fmu.validation.reference.reference_run import Reference, compared
+from mb2fmu.validation.reference.event_sides import SimultaneousEvents, both_sides
+from mb2fmu.validation.reference.reference_run import ReferenceRun, compared
 from mb2fmu.validation.reference.variable_scales import INFORMATIVE
-from mb2fmu.validation.result import EventResult, Jump
-from mb2fmu.validation.runs.fmu_run import Driven, Operations
+from mb2fmu.validation.result import EventJump, EventResult
+from mb2fmu.validation.runs.fmu_run import FmuProcessResult, Operations
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind
+    from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -54,7 +54,7 @@ _JUMPS = 3  # of an event that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchedEvent:
     """An event of the reference to find in the unit.
 
     Attributes:
@@ -69,15 +69,15 @@ class Watch:
         late: That may come after this one, but may have come already.
     """
 
-    limit: EventLimit
+    limit: EventTimeBound
     low: float
     high: float
     place: int
     values: Floats
     slopes: Floats
     reason: str
-    early: tuple[EventLimit, ...] = ()
-    late: tuple[EventLimit, ...] = ()
+    early: tuple[EventTimeBound, ...] = ()
+    late: tuple[EventTimeBound, ...] = ()
 
     def request(self, kind: UnitKind) -> dict[str, float]:
         """Return the request for ``driving.watching``."""
@@ -102,21 +102,21 @@ class Watch:
         return request["sign"] * (values[self.place] - level) > 0.0
 
 
-def watched_names(reference: Reference, description: UnitDescription) -> tuple[str, ...]:
+def watched_names(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
     """Return the variables to read at events: all compared ones, then derivatives that the FMU has as variables."""
     if not isinstance(reference.numeric, HybridEquations):
         return ()
     return (*(v.name for v in reference.variables), *_rates(reference, description).values())
 
 
-def _rates(reference: Reference, description: UnitDescription) -> dict[int, str]:
+def _rates(reference: ReferenceRun, description: FmuDescription) -> dict[int, str]:
     """Return number of a state → the FMU's variable for its derivative."""
     names = dict(description.rates)
     states = [reference.variables[c].name for c in reference.state_columns]
     return {i: names[name] for i, name in enumerate(states) if name in names}
 
 
-def watches(reference: Reference, limits: Bounds, description: UnitDescription) -> tuple[Watch, ...]:
+def watches(reference: ReferenceRun, limits: ErrorBounds, description: FmuDescription) -> tuple[WatchedEvent, ...]:
     """Return the events of a reference, at most ``MOST``, except those caused by jumps of inputs."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations):
@@ -127,7 +127,7 @@ def watches(reference: Reference, limits: Bounds, description: UnitDescription) 
     return tuple(islice((watch for watch in found if watch.place >= 0 or _jumps(reference, watch.values)), MOST))
 
 
-def left_out(limits: Bounds, looked: Sequence[Watch]) -> str:
+def left_out(limits: ErrorBounds, looked: Sequence[WatchedEvent]) -> str:
     """Say how many events come after the last watched one; empty if none does."""
     if len(looked) < MOST:
         return ""
@@ -141,7 +141,9 @@ def left_out(limits: Bounds, looked: Sequence[Watch]) -> str:
     )
 
 
-def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k: int, rates: list[int]) -> Watch:
+def _watch(
+    reference: ReferenceRun, limits: ErrorBounds, events: Sequence[EventTimeBound], k: int, rates: list[int]
+) -> WatchedEvent:
     """Return the watch of one event."""
     limit, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
     occasion, width = limit.occasion, limit.widest
@@ -172,7 +174,7 @@ def _watch(reference: Reference, limits: Bounds, events: Sequence[EventLimit], k
         reason = "it cannot be told from those beside it"
     low, high = max(occasion.time - reach[0], 0.0), min(occasion.time + reach[1], stop)
     early, late = (tuple(e for e in part if _reaches(e, occasion.time)) for part in (events[:k], events[k + 1 :]))
-    return Watch(limit, low, high, place, values, slopes, reason, early, late)
+    return WatchedEvent(limit, low, high, place, values, slopes, reason, early, late)
 
 
 def _distinct(values: Floats, slopes: Floats) -> Floats:
@@ -186,12 +188,12 @@ def _distinct(values: Floats, slopes: Floats) -> Floats:
         return np.where(jumps > 0.0, 0.5 * jumps / turns, 0.0)
 
 
-def _reaches(event: EventLimit, time: float) -> bool:
+def _reaches(event: EventTimeBound, time: float) -> bool:
     """Return whether an event grazes, and may happen at an instant."""
     return event.grazing and abs(event.occasion.time - time) <= event.widest
 
 
-def _beside(reference: Reference, occasion: Occasion, rates: Sequence[int]) -> tuple[Floats, Floats]:
+def _beside(reference: ReferenceRun, occasion: SimultaneousEvents, rates: Sequence[int]) -> tuple[Floats, Floats]:
     """Return all watched values just before and after an event, and their slopes, shapes (2, n)."""
     h = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
     here = _continued(reference, occasion, occasion.time, rates)
@@ -199,7 +201,7 @@ def _beside(reference: Reference, occasion: Occasion, rates: Sequence[int]) -> t
 
 
 def _continued(
-    reference: Reference, occasion: Occasion, time: float, rates: Sequence[int], step: int | None = None
+    reference: ReferenceRun, occasion: SimultaneousEvents, time: float, rates: Sequence[int], step: int | None = None
 ) -> Floats:
     """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n).
 
@@ -216,7 +218,7 @@ def _continued(
     return np.array(rows)
 
 
-def _steps(reference: Reference, limit: EventLimit) -> tuple[int, ...]:
+def _steps(reference: ReferenceRun, limit: EventTimeBound) -> tuple[int, ...]:
     """Return the steps whose inputs may hold at an event: its own, and at a communication point the one beside it, too.
 
     There inputs may jump: an event at 0.1 s comes at the end of a step to one who finds it a little early, and at the
@@ -229,20 +231,25 @@ def _steps(reference: Reference, limit: EventLimit) -> tuple[int, ...]:
     return (own, *([own - 1] if at_start else []), *([own + 1] if at_end else []))
 
 
-def _inputs_jump(reference: Reference, limit: EventLimit) -> bool:
+def _inputs_jump(reference: ReferenceRun, limit: EventTimeBound) -> bool:
     """Return whether an event comes at a communication point at which inputs jump, too."""
     inputs, own = reference.conditions.inputs, limit.occasion.first.step
     return any(not np.array_equal(inputs[own], inputs[step]) for step in _steps(reference, limit))
 
 
-def _beside_bounds(reference: Reference, limits: Bounds, time: float) -> Floats:
+def _beside_bounds(reference: ReferenceRun, limits: ErrorBounds, time: float) -> Floats:
     """Return bounds of all variables at an event: those of the communication points beside it, shape (n,)."""
     after = min(int(np.searchsorted(reference.trajectory.time, time)), len(limits.values) - 1)
     return np.asarray(np.maximum(limits.values[max(after - 1, 0)], limits.values[after]))
 
 
 def _clearest(
-    reference: Reference, limits: Bounds, occasion: Occasion, values: Floats, rates: Sequence[int], distinct: Flags
+    reference: ReferenceRun,
+    limits: ErrorBounds,
+    occasion: SimultaneousEvents,
+    values: Floats,
+    rates: Sequence[int],
+    distinct: Flags,
 ) -> int:
     """Return the index of the clearest jump: of a value, or else of a derivative; -1: none.
 
@@ -260,7 +267,7 @@ def _clearest(
 
 
 def event_sessions(
-    looks: Sequence[Sequence[Watch]], kind: UnitKind, description: UnitDescription, watched: Sequence[str]
+    looks: Sequence[Sequence[WatchedEvent]], kind: UnitKind, description: FmuDescription, watched: Sequence[str]
 ) -> dict[str, Operations]:
     """Return sessions for the events of each experiment in Co-Simulation; none if the state cannot be saved."""
     sessions: dict[str, Operations] = {}
@@ -274,12 +281,12 @@ def event_sessions(
 
 
 def judge_events(
-    reference: Reference,
-    limits: Bounds,
-    looked: Sequence[Watch],
-    driven: Driven,
+    reference: ReferenceRun,
+    limits: ErrorBounds,
+    looked: Sequence[WatchedEvent],
+    driven: FmuProcessResult,
     number: int,
-    description: UnitDescription,
+    description: FmuDescription,
 ) -> tuple[EventResult, ...]:
     """Return one result per watched event, and one per event that the reference does not have.
 
@@ -307,13 +314,13 @@ def judge_events(
     return tuple(results)
 
 
-def _answers(driven: Driven, number: int) -> Sequence[Any]:
+def _answers(driven: FmuProcessResult, number: int) -> Sequence[Any]:
     """Return the findings in Co-Simulation; none where the session failed."""
     answers = driven.answers.get(f"events {number}", [])
     return answers[0] if answers and isinstance(answers[0], list) else ()
 
 
-def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
+def _noted(watch: WatchedEvent, kind: UnitKind, events: Sequence[Any]) -> Any:
     """Return the event of Model Exchange in which the watched variable changes side."""
     request = watch.request(kind)
     near = [event for event in events if watch.low <= event[0] <= watch.high]
@@ -325,7 +332,7 @@ def _noted(watch: Watch, kind: UnitKind, events: Sequence[Any]) -> Any:
 
 
 def _judged(
-    reference: Reference, limits: Bounds, watch: Watch, kind: UnitKind, found: Any, rates: Sequence[int]
+    reference: ReferenceRun, limits: ErrorBounds, watch: WatchedEvent, kind: UnitKind, found: Any, rates: Sequence[int]
 ) -> EventResult:
     """Return the verdict on one event."""
     if found == "not looked at":
@@ -353,9 +360,9 @@ def _judged(
 
 
 def _values_off(
-    reference: Reference,
-    limits: Bounds,
-    watch: Watch,
+    reference: ReferenceRun,
+    limits: ErrorBounds,
+    watch: WatchedEvent,
     at: tuple[tuple[float, float], float],
     unit: Sequence[Sequence[float]],
     rates: Sequence[int],
@@ -381,7 +388,7 @@ def _values_off(
     return off
 
 
-def _carried(reference: Reference, watch: Watch, side: int, bound: Floats) -> Floats:
+def _carried(reference: ReferenceRun, watch: WatchedEvent, side: int, bound: Floats) -> Floats:
     """Return how far outputs on one side of an event may be off since states may be off by their bounds, shape (n,).
 
     States and what has no such bound have 0. ``bound``: of all variables beside the event.
@@ -406,13 +413,20 @@ def _carried(reference: Reference, watch: Watch, side: int, bound: Floats) -> Fl
     return np.asarray(off)
 
 
-def _unjudged(reference: Reference, watch: Watch, kind: UnitKind, reason: str) -> EventResult:
+def _unjudged(reference: ReferenceRun, watch: WatchedEvent, kind: UnitKind, reason: str) -> EventResult:
     """Return the result of an event that is not judged, with the reason."""
     return _result(reference, watch, kind, float("nan"), 0.0, "", "unjudged", reason)
 
 
 def _result(
-    reference: Reference, watch: Watch, kind: UnitKind, time: float, worst: float, name: str, verdict: Any, reason: str
+    reference: ReferenceRun,
+    watch: WatchedEvent,
+    kind: UnitKind,
+    time: float,
+    worst: float,
+    name: str,
+    verdict: Any,
+    reason: str,
 ) -> EventResult:
     """Return one result."""
     occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
@@ -434,18 +448,21 @@ def _result(
     )
 
 
-def _jumps(reference: Reference, values: Floats) -> tuple[Jump, ...]:
+def _jumps(reference: ReferenceRun, values: Floats) -> tuple[EventJump, ...]:
     """Return the largest jump, by the reference."""
     n = len(reference.variables)
     before, after = np.where(np.abs(values[:, :n]) < _NOTHING * reference.scales, 0.0, values[:, :n])
     sizes = np.abs(after - before) / reference.scales
     order = [i for i in np.argsort(-sizes).tolist() if sizes[i] > _NOTHING][:_JUMPS]
     return tuple(
-        Jump(reference.variables[i].name, reference.variables[i].unit, float(before[i]), float(after[i])) for i in order
+        EventJump(reference.variables[i].name, reference.variables[i].unit, float(before[i]), float(after[i]))
+        for i in order
     )
 
 
-def _further(reference: Reference, limits: Bounds, looked: Sequence[Watch], noted: Sequence[Any]) -> list[EventResult]:
+def _further(
+    reference: ReferenceRun, limits: ErrorBounds, looked: Sequence[WatchedEvent], noted: Sequence[Any]
+) -> list[EventResult]:
     """Return events of Model Exchange in which a state jumps and that the reference does not have."""
     columns, results = list(reference.state_columns), []
     times = [event.time for event in reference.events]
@@ -473,7 +490,7 @@ def _further(reference: Reference, limits: Bounds, looked: Sequence[Watch], note
                 allowed=0.0,
                 ratio=float("inf"),
                 worst=variable.name,
-                jumps=(Jump(variable.name, variable.unit, float(before[k]), float(after[k])),),
+                jumps=(EventJump(variable.name, variable.unit, float(before[k]), float(after[k])),),
                 grazing=False,
                 verdict="failed",
                 reason=f"{variable.name} jumps",

@@ -40,18 +40,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.event_time_bounds import EventLimit, Sides, event_limits, sides_at_points
+from mb2fmu.validation.bounds.event_time_bounds import EventTimeBound, ValuesNearEvents, event_limits, sides_at_points
 from mb2fmu.validation.bounds.grazing_events import grazing_doubts
 from mb2fmu.validation.bounds.indeterminate_friction import effects_of_holding
-from mb2fmu.validation.bounds.one_step_flow import Landing, Step, StepFlow
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, StepEnd
 from mb2fmu.validation.bounds.period_count import traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
 from mb2fmu.validation.comparison.invariant_result import invariant
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
-from mb2fmu.validation.reference.first_integrals_along_run import FORMULA, KeptIntegrals
+from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.first_integrals_along_run import FORMULA, FirstIntegralsAlongRun
 from mb2fmu.validation.reference.reference_run import (
-    Reference,
+    ReferenceRun,
     constraint_scales,
 )
 from mb2fmu.validation.reference.start_sensitivity import EPSILON, directions
@@ -65,7 +65,7 @@ from mb2fmu.validation.reference.variable_scales import (
     own_sizes,
 )
 from mb2fmu.validation.result import InvariantResult, VariableResult
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 if TYPE_CHECKING:
     from mb2fmu.validation.runs.fmu_description import UnitKind
@@ -80,7 +80,7 @@ _CONTRADICTED = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ErrorBounds:
     """How far each variable may be off.
 
     Attributes:
@@ -95,12 +95,12 @@ class Bounds:
     values: Floats
     judged: npt.NDArray[np.int64]
     reasons: tuple[str, ...]
-    events: tuple[EventLimit, ...] = ()
-    sides: Mapping[int, Sides] = field(default_factory=dict)
+    events: tuple[EventTimeBound, ...] = ()
+    sides: Mapping[int, ValuesNearEvents] = field(default_factory=dict)
     often: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
+def bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorBounds:
     """Return bounds and horizons of all variables, by the formulas of this module.
 
     Args:
@@ -127,10 +127,10 @@ def bounds(reference: Reference, sensitivity: Floats) -> Bounds:
     events = event_limits(reference, allowed)
     allowed[:, list(reference.state_columns)] += grazing_doubts(reference, events)
     sides = sides_at_points(reference, events)
-    return Bounds(allowed, np.array(judged), tuple(reasons), events, sides, often)
+    return ErrorBounds(allowed, np.array(judged), tuple(reasons), events, sides, often)
 
 
-def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floats]:
+def variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:
     """Return size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
     values, variables = reference.trajectory.values, reference.variables
     moves = moving(values, reference.trajectory.uncertainty, reference.typical)
@@ -140,7 +140,7 @@ def variable_sizes(reference: Reference, at_start: Floats) -> tuple[Floats, Floa
     return own_sizes(values, moves, reference.typical, beside, sensitive), rounding
 
 
-def _held_efforts(reference: Reference) -> Floats:
+def _held_efforts(reference: ReferenceRun) -> Floats:
     """Return for each variable how large the efforts of its unit are that cancel while signs hold, shape (n,)."""
     numeric, run = reference.numeric, reference.conditions
     found = np.zeros(len(reference.variables))
@@ -159,7 +159,9 @@ def _enough(values: Floats) -> int:
     return min(MINIMUM_POINTS, len(values))
 
 
-def compare_variables(reference: Reference, limits: Bounds, simulation: Simulation) -> tuple[VariableResult, ...]:
+def compare_variables(
+    reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
+) -> tuple[VariableResult, ...]:
     """Compare every variable of the reference with the FMU's."""
     time = reference.trajectory.time
     whole = _on_its_side(reference, limits, simulation)
@@ -202,12 +204,14 @@ def compare_variables(reference: Reference, limits: Bounds, simulation: Simulati
     return tuple(results)
 
 
-def sides_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, int]:
+def sides_taken(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> dict[int, int]:
     """Return points near an event → the number of the side on which all of the FMU's variables are."""
     return {k: int(np.argmin(_away(reference, limits, simulation, k))) for k in limits.sides}
 
 
-def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) -> dict[int, Modes]:
+def modes_taken(
+    reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
+) -> dict[int, SwitchModes]:
     """Return points near an event → the modes of the FMU's side.
 
     Sides that the FMU's own state contradicts are left out: where errors have grown, the values of both sides lie
@@ -215,7 +219,7 @@ def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) ->
     its modes follow from the state.
     """
     numeric, run = reference.numeric, reference.conditions
-    found: dict[int, Modes] = {}
+    found: dict[int, SwitchModes] = {}
     if not isinstance(numeric, HybridEquations):
         return found
     prepared = numeric.prepare(run.parameters)
@@ -229,14 +233,14 @@ def modes_taken(reference: Reference, limits: Bounds, simulation: Simulation) ->
     return found
 
 
-def _away(reference: Reference, limits: Bounds, simulation: Simulation, k: int) -> Floats:
+def _away(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult, k: int) -> Floats:
     """Return the FMU's largest error over bound on each side of an event at a point, shape (sides,)."""
     found = np.array([simulation[variable.name][k] for variable in reference.variables])
     off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
     return np.asarray(np.max(off, axis=1))
 
 
-def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -> Floats:
+def _on_its_side(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> Floats:
     """Return the reference's values; near events those of the FMU's side."""
     truth = reference.trajectory.values.copy()
     for k, side in sides_taken(reference, limits, simulation).items():
@@ -245,10 +249,10 @@ def _on_its_side(reference: Reference, limits: Bounds, simulation: Simulation) -
 
 
 def compare_invariants(
-    reference: Reference,
-    simulation: Simulation,
-    limits: Bounds | None = None,
-    integrals: KeptIntegrals | None = None,
+    reference: ReferenceRun,
+    simulation: FmuSimulationResult,
+    limits: ErrorBounds | None = None,
+    integrals: FirstIntegralsAlongRun | None = None,
 ) -> tuple[InvariantResult, ...]:
     """Judge quantities conserved in every true motion, from the FMU's values; () if these are not finite.
 
@@ -262,8 +266,8 @@ def compare_invariants(
     begins = modes_taken(reference, limits, simulation) if limits else {}
     beside = limits.sides if limits else {}
     count = len(states) - 1
-    steps = [Step(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
-    flow = StepFlow(reference)
+    steps = [CommunicationStep(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
+    flow = OneStepFlow(reference)
     landings = [flow.landing(step, x) for step, x in zip(steps, states[:-1], strict=True)]
     results = [*_defects(reference, flow, states, (steps, landings), simulation.kind)]
     if any(balance.name == "energy" for balance in reference.balances):
@@ -274,10 +278,10 @@ def compare_invariants(
 
 
 def _defects(
-    reference: Reference,
-    flow: StepFlow,
+    reference: ReferenceRun,
+    flow: OneStepFlow,
     states: Floats,
-    made: tuple[Sequence[Step], Sequence[Landing]],
+    made: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
     kind: UnitKind,
 ) -> list[InvariantResult]:
     """Return one one-step error per state.
@@ -312,7 +316,10 @@ def _defects(
 
 
 def _local_growth(
-    reference: Reference, flow: StepFlow, states: Floats, made: tuple[Sequence[Step], Sequence[Landing]]
+    reference: ReferenceRun,
+    flow: OneStepFlow,
+    states: Floats,
+    made: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
 ) -> Floats:
     """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
     scales = reference.state_scales
@@ -328,7 +335,7 @@ def _local_growth(
     return np.asarray(local)
 
 
-def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResult:
+def _energy(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantResult:
     """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
     run, numeric = reference.conditions, reference.numeric
     prepared = numeric.prepare(run.parameters)
@@ -346,7 +353,7 @@ def _energy(reference: Reference, states: Floats, work: Floats) -> InvariantResu
     return invariant(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
 
 
-def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -> list[InvariantResult]:
+def _integrals(reference: ReferenceRun, integrals: FirstIntegralsAlongRun, values: Floats) -> list[InvariantResult]:
     """Judge each integral of motion."""
     strays = integrals.strays(values)
     limits = integrals.limits(FACTOR * reference.conditions.tolerance)
@@ -357,7 +364,7 @@ def _integrals(reference: Reference, integrals: KeptIntegrals, values: Floats) -
     ]
 
 
-def _constraints(reference: Reference, values: Floats) -> list[InvariantResult]:
+def _constraints(reference: ReferenceRun, values: Floats) -> list[InvariantResult]:
     """Judge residuals of position and velocity constraints, each over its row's scale; the worst row at each time."""
     run, numeric = reference.conditions, reference.numeric
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z

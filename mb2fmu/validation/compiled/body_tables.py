@@ -26,16 +26,21 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import Tables
-from mb2fmu.validation.compiled.link_tree import Articulated, articulated
-from mb2fmu.validation.compiled.mass_matrix_columns import MassColumns, Nodes, Stem, Term
-from mb2fmu.validation.compiled.value_code import ValuesCode
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINDS, Sight
+from mb2fmu.validation.compiled.link_tree import ArticulatedTree, articulated
+from mb2fmu.validation.compiled.mass_matrix_columns import (
+    FrameAndPointTerms,
+    FrameVectorTerm,
+    KinematicBranch,
+    MassMatrixColumns,
+)
+from mb2fmu.validation.compiled.value_code import ExpressionValueCode
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINDS, KinematicQuantity
 
 _SENSED: tuple[MotionVectorKind, ...] = get_args(MotionVectorKind)
 """``enum sensed`` of bodies.h."""
 
 
-class MechanismTables:
+class MechanismCTables:
     """A mechanism for ``bodies.c``; write it, compile :attr:`values`' text, then ask for :meth:`structure`.
 
     Args:
@@ -52,23 +57,25 @@ class MechanismTables:
         self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         lengths = [s for load in self._pathways for s in (load.length, load.rate)]
         lengths += [s for sensed in m.sensed for s in sensed.symbols]
-        self.values = ValuesCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
+        self.values = ExpressionValueCode([*given, *m.u_auxiliary, *m.constraint_forces, *lengths], tables)
         self._given = len(given)
         self._kept: list[Any] = []
-        self._frames = Nodes(
+        self._frames = FrameAndPointTerms(
             tuple(tuple(self._terms(f.angular_velocity, twice=False)) for f in m.frames),
             (-1, *(f.reference for f in m.frames[1:])),
         )
         positions = tuple(tuple(self._terms(p.position or (), twice=True)) for p in m.points)
         velocities = tuple(tuple(self._terms(p.velocity or (), twice=False)) for p in m.points)
         own = tuple(v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True))
-        self._places = Nodes(positions, tuple(p.parent for p in m.points))
-        self._moving = Nodes(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
+        self._places = FrameAndPointTerms(positions, tuple(p.parent for p in m.points))
+        self._moving = FrameAndPointTerms(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
         self._first_terms = [*itertools.accumulate(map(len, own), initial=0)]
         self._motion = self.values.write(self._expressions_of_motion())
         self._acting = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
 
-    def structure(self, library: ctypes.CDLL, sights: Sequence[Sight], first: int) -> c_structures.Mechanism:
+    def structure(
+        self, library: ctypes.CDLL, sights: Sequence[KinematicQuantity], first: int
+    ) -> c_structures.Mechanism:
         """Return the filled structure, which lives as long as this object.
 
         Args:
@@ -101,7 +108,7 @@ class MechanismTables:
         moving = expression.free_symbols & self._rates.keys()
         return sm.Add(*(expression.diff(s) * self._rates[s] for s in sorted(moving, key=str)))
 
-    def _terms(self, vector: VectorTerms, *, twice: bool) -> list[Term]:
+    def _terms(self, vector: VectorTerms, *, twice: bool) -> list[FrameVectorTerm]:
         """Return terms of a position (``twice``: partial velocities are those of its rate), or of a velocity."""
         found = []
         for frame, components in vector:
@@ -113,7 +120,7 @@ class MechanismTables:
             speeds = sorted(free & self._columns.keys(), key=self._columns.__getitem__)
             partials = [c.diff(speed) for speed in speeds for c in linear]
             indices = tuple(self._columns[speed] for speed in speeds)
-            found.append(Term(frame, indices, (*partials, *own, *rate, *second)))
+            found.append(FrameVectorTerm(frame, indices, (*partials, *own, *rate, *second)))
         return found
 
     def _expressions_of_motion(self) -> list[sm.Expr]:
@@ -173,10 +180,10 @@ class MechanismTables:
         s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
 
     def _vectors(
-        self, nodes: Sequence[Nodes], gathered: list[int]
+        self, nodes: Sequence[FrameAndPointTerms], gathered: list[int]
     ) -> tuple[c_structures.Terms, list[c_structures.PathSums]]:
         """Return terms of some sets of nodes, whose places are added to ``gathered``, and the paths of each set."""
-        terms: list[Term] = []
+        terms: list[FrameVectorTerm] = []
         paths = []
         for each in nodes:
             first = []
@@ -263,7 +270,7 @@ class MechanismTables:
 
     def _add_columns(self, s: c_structures.Mechanism) -> None:
         """Add what each column of the mass matrix comes from."""
-        columns = MassColumns(self._m, self._frames, self._moving)
+        columns = MassMatrixColumns(self._m, self._frames, self._moving)
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
         s.frames_begin, s.frames_of = self._lists([frames for frames, _ in paths])
         s.points_begin, s.points_of = self._lists([points for _, points in paths])
@@ -274,7 +281,7 @@ class MechanismTables:
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
         s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
-        stems = [stem or Stem(-1, turns=False, point=-1, frame=-1) for stem in columns.stems]
+        stems = [stem or KinematicBranch(-1, turns=False, point=-1, frame=-1) for stem in columns.stems]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
             self._whole(getattr(stem, name) for stem in stems) for name in ("node", "point", "frame", "turns")
         )
@@ -282,7 +289,7 @@ class MechanismTables:
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
         self._add_articulated(s, articulated(self._m, columns, self._frames, self._moving))
 
-    def _add_articulated(self, s: c_structures.Mechanism, tree: Articulated | None) -> None:
+    def _add_articulated(self, s: c_structures.Mechanism, tree: ArticulatedTree | None) -> None:
         """Add the tree of links, if the mechanism is one."""
         if tree is None:
             return

@@ -1,4 +1,4 @@
-"""``CWriter``: write SymPy's expressions as C; each common subexpression once, sums and products in given order.
+"""``CExpressionWriter``: write SymPy's expressions as C; each common subexpression once, sums and products in given order.
 
 Everything else (functions, piecewise expressions, the characteristic curves of muscles) is printed by SymPy's own
 printer of C, node by node. Numbers are printed to all digits.
@@ -57,7 +57,7 @@ _MULTIPLIED = 4
 """Exponents up to which powers are products."""
 
 
-class CannotWriteError(Exception):
+class NoCExpressionError(Exception):
     """SymPy's printer has no C for an expression."""
 
 
@@ -87,7 +87,7 @@ class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
         return "0.0"
 
 
-class CWriter:
+class CExpressionWriter:
     """Writes the statements of one function.
 
     Args:
@@ -208,7 +208,7 @@ class CWriter:
         if not stand_ins:
             return _number(sm.N(expression, 17))
         if "Not supported" in text:
-            raise CannotWriteError(f"there is no C for {expression.func.__name__}")
+            raise NoCExpressionError(f"there is no C for {expression.func.__name__}")
         return " ".join(text.split())
 
     def _choice(self, branches: list[tuple[sm.Expr, Any]]) -> str:
@@ -233,7 +233,7 @@ class CWriter:
             return f"({left} {condition.rel_op} {right})"
         if isinstance(condition, BooleanFunction):
             return self._condition(condition.to_nnf())
-        raise CannotWriteError(f"there is no C for the condition {condition}")
+        raise NoCExpressionError(f"there is no C for the condition {condition}")
 
     def _table(self, value: TableValue) -> str:
         """Return a call that evaluates a table or its derivative; its numbers are written once."""

@@ -1,4 +1,4 @@
-"""``Machine``: compiled equations: x', all quantities at an instant, and whole trajectories."""
+"""``CompiledEquations``: compiled equations: x', all quantities at an instant, and whole trajectories."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from scipy.integrate._ivp import dop853_coefficients as coefficients
 from mb2fmu.fmu.toolchain import compile_library
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
-from mb2fmu.validation.compiled.body_tables import MechanismTables
+from mb2fmu.validation.compiled.body_tables import MechanismCTables
 from mb2fmu.validation.compiled.c_expressions import PRELUDE, Tables
 from mb2fmu.validation.compiled.c_structures import address
-from mb2fmu.validation.compiled.plan_code import PlanCode
-from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sight
+from mb2fmu.validation.compiled.plan_code import EvaluationPlanCode
+from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def _tableau() -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class EquationSizes:
     """Sizes of the equations, named as in ``struct equations``."""
 
     n_q: int
@@ -81,7 +81,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _InstantResults:
     """Memory for the requested quantities of one instant, filled by C.
 
     Attributes:
@@ -98,7 +98,7 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Series:
+class _StateDerivativeSeries:
     """Memory for x' at several instants: inputs and results, with their addresses in this order."""
 
     times: Floats
@@ -108,13 +108,13 @@ class _Series:
     at: tuple[int, ...]
 
     @classmethod
-    def of(cls, k: int, width: int, n_r: int) -> _Series:
+    def of(cls, k: int, width: int, n_r: int) -> _StateDerivativeSeries:
         """Allocate it for k instants."""
         arrays = (np.empty(k), np.empty((k, width)), np.empty(n_r), np.empty((k, width)))
         return cls(*arrays, tuple(map(address, arrays)))
 
 
-class FailureError(Exception):
+class CompiledFunctionError(Exception):
     """A function of a machine gave up.
 
     Attributes:
@@ -128,7 +128,7 @@ class FailureError(Exception):
         self.status, self.name, self.time = status, name, time
 
 
-class Machine:
+class CompiledEquations:
     """Compiled equations, for use in one thread.
 
     Args:
@@ -146,18 +146,18 @@ class Machine:
 
     def __init__(
         self,
-        sizes: Sizes,
+        sizes: EquationSizes,
         independent: Sequence[int],
         typical: Floats,
-        plans: dict[str, Plan],
+        plans: dict[str, EvaluationPlan],
         mechanism: Mechanism | None = None,
-        sights: Sequence[Sight] = (),
+        sights: Sequence[KinematicQuantity] = (),
     ) -> None:
         shared: Tables = {}
-        code = PlanCode(shared)
+        code = EvaluationPlanCode(shared)
         for name, plan in plans.items():
             code.add(name, plan)
-        tables = MechanismTables(mechanism, shared) if mechanism else None
+        tables = MechanismCTables(mechanism, shared) if mechanism else None
         texts = [PRELUDE, *(text for _, text in shared.values()), code.text()]
         texts += [tables.values.text()] if tables else []
         self._library = runtime()
@@ -185,8 +185,8 @@ class Machine:
         self._here_at = address(self._here)
         self._done = ctypes.c_int64()
         self._done_at = ctypes.addressof(self._done)
-        self._answers: dict[str, _Answer] = {}
-        self._series: dict[int, _Series] = {}
+        self._answers: dict[str, _InstantResults] = {}
+        self._series: dict[int, _StateDerivativeSeries] = {}
         self._prepared: Sequence[float] | None = None
         if self._library.reference_begin(self._at) != c_structures.OK:
             raise MemoryError("no memory for the reference")
@@ -211,7 +211,7 @@ class Machine:
         found = answer.numbers.copy()
         return {name: found[place] for name, place in answer.places}
 
-    def _answer(self, wanted: str) -> _Answer:
+    def _answer(self, wanted: str) -> _InstantResults:
         """Return memory for requested quantities, reused: there are some hundred thousand requests."""
         s = self._sizes
         shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
@@ -221,7 +221,7 @@ class Machine:
         numbers = np.empty(ends[-1])
         first = address(numbers)
         motion = c_structures.Motion(**{name: first + 8 * place.start for name, place in places})
-        return _Answer(numbers, motion, ctypes.addressof(motion), places)
+        return _InstantResults(numbers, motion, ctypes.addressof(motion), places)
 
     def _parameters(self, prepared: Sequence[float]) -> int:
         """Return where parameters lie for C; a tuple, which nobody changes, is copied there once."""
@@ -247,7 +247,7 @@ class Machine:
         """
         k = len(times)
         if k not in self._series:
-            self._series[k] = _Series.of(k, self.n_x + 1, self._sizes.n_r)
+            self._series[k] = _StateDerivativeSeries.of(k, self.n_x + 1, self._sizes.n_r)
         series = self._series[k]
         series.times[:], series.y[:], series.r[:] = times, y, r
         at = series.at
@@ -329,7 +329,7 @@ class Machine:
             return
         known = ("the dependent speeds", "the accelerations", *self._code.names)
         name = known[self._equations.singular] if status == c_structures.SINGULAR else ""
-        raise FailureError(status, name, t)
+        raise CompiledFunctionError(status, name, t)
 
 
 def _end(library: Any, equations: c_structures.Equations, _bodies: c_structures.Mechanism | None) -> None:

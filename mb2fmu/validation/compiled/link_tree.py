@@ -1,4 +1,4 @@
-"""``Articulated``: a tree of rigid links, each with one speed, for the articulated-body algorithm of ``articulated.c``.
+"""``ArticulatedTree``: a tree of rigid links, each with one speed, for the articulated-body algorithm of ``articulated.c``.
 
 A long chain's mass matrix is ill conditioned: of 300 links, M u' = f loses seven digits of u'. Link after link nothing
 is lost, and the work grows with the number of links instead of its cube. A link is what a speed moves and no speed
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.validation.compiled.mass_matrix_columns import MassColumns, Nodes
+from mb2fmu.validation.compiled.mass_matrix_columns import FrameAndPointTerms, MassMatrixColumns
 
 FEWEST = 24
 """Speeds from which on it is worth it: below that M u' = f is faster, and loses no digits to speak of."""
 
 
-class _OtherwiseError(Exception):
+class _NotALinkTreeError(Exception):
     """The mechanism is no tree of rigid links with one speed each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LinkPlacement:
     """A body, point or frame on a link: its number, the speed of the link, and the points on the path to the link's."""
 
     node: int
@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Articulated:
+class ArticulatedTree:
     """The tree.
 
     Attributes:
@@ -52,12 +52,14 @@ class Articulated:
     parents: tuple[int, ...]
     shifts: tuple[tuple[int, ...], ...]
     signs: tuple[int, ...]
-    bodies: tuple[Place, ...]
-    points: tuple[Place, ...]
-    frames: tuple[Place, ...]
+    bodies: tuple[LinkPlacement, ...]
+    points: tuple[LinkPlacement, ...]
+    frames: tuple[LinkPlacement, ...]
 
 
-def articulated(mechanism: Mechanism, columns: MassColumns, frames: Nodes, points: Nodes) -> Articulated | None:
+def articulated(
+    mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
+) -> ArticulatedTree | None:
     """Return the tree of a mechanism; None if it is none, has few speeds, or constraints.
 
     Args:
@@ -71,14 +73,16 @@ def articulated(mechanism: Mechanism, columns: MassColumns, frames: Nodes, point
         return None
     try:
         return _Tree(mechanism, columns, frames, points).articulated()
-    except _OtherwiseError:
+    except _NotALinkTreeError:
         return None
 
 
 class _Tree:
     """Finds which link each node is on."""
 
-    def __init__(self, mechanism: Mechanism, columns: MassColumns, frames: Nodes, points: Nodes) -> None:
+    def __init__(
+        self, mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
+    ) -> None:
         self._m, self._columns, self._frames, self._points = mechanism, columns, frames, points
         stems = [stem for stem in columns.stems if stem is not None]
         self._stems, speeds = stems, range(len(stems))
@@ -89,13 +93,13 @@ class _Tree:
         for chain in self._chains.values():
             for before, after in itertools.pairwise(chain):
                 if self._parents[after] not in (-1, before):
-                    raise _OtherwiseError
+                    raise _NotALinkTreeError
                 self._parents[after] = before
         if any(self._parents[chain[0]] != -1 for chain in self._chains.values() if chain):
-            raise _OtherwiseError
+            raise _NotALinkTreeError
         self._lineages = {self._lineage(j): j for j in speeds}
 
-    def articulated(self) -> Articulated:
+    def articulated(self) -> ArticulatedTree:
         """Return the tree."""
         m = self._m
         bodies = tuple(
@@ -106,9 +110,9 @@ class _Tree:
         for place in bodies:
             body = m.bodies[place.node]
             if body.inertia is not None and self._turners(body.frame) != self._turning(place.speed):
-                raise _OtherwiseError
+                raise _NotALinkTreeError
         shifts, signs = zip(*(self._shift(j) for j in range(len(self._stems))), strict=True)
-        return Articulated(
+        return ArticulatedTree(
             tuple(self._order), tuple(self._parents), shifts, signs, bodies,
             tuple(self._at_points()), tuple(self._at_frames()),
         )  # fmt: skip
@@ -137,12 +141,12 @@ class _Tree:
         """Return the speeds that turn a frame."""
         return frozenset(j for j, moved in enumerate(self._columns.moved) if frame in moved.turned)
 
-    def _on_link(self, point: int, speed: int, number: int | None = None) -> Place:
+    def _on_link(self, point: int, speed: int, number: int | None = None) -> LinkPlacement:
         """Return the place of a point that goes with a link as one rigid whole."""
         way = self._points.up(point, self._stems[speed].point)
         if way is None or not self._rigid(way, speed):
-            raise _OtherwiseError
-        return Place(point if number is None else number, speed, tuple(way))
+            raise _NotALinkTreeError
+        return LinkPlacement(point if number is None else number, speed, tuple(way))
 
     def _rigid(self, way: list[int], speed: int) -> bool:
         """Return whether the points of a path are fixed to each other on a link: its frames are, and nothing moves."""
@@ -170,9 +174,9 @@ class _Tree:
             way = self._points.up(stems[start].point, stems[end].point)
             if way is not None and not any(self._m.points[point].velocity is not None for point in way):
                 return tuple(way), sign
-        raise _OtherwiseError
+        raise _NotALinkTreeError
 
-    def _at_points(self) -> Iterable[Place]:
+    def _at_points(self) -> Iterable[LinkPlacement]:
         """Yield the places of all points on which forces act, or inertia."""
         loads = self._m.loads
         nodes = [load.point for load in loads if isinstance(load, ForceLoad)]
@@ -182,11 +186,11 @@ class _Tree:
             movers = frozenset(j for j, moved in enumerate(self._columns.moved) if node in moved.points)
             # A point about which a whole turns is not moved by that speed, and yet on its link or on the one before.
             if not self._plain(node, turns=False) or (movers and movers not in self._lineages):
-                raise _OtherwiseError
+                raise _NotALinkTreeError
             if movers:
                 yield self._on_link(node, self._lineages[movers])
 
-    def _at_frames(self) -> Iterable[Place]:
+    def _at_frames(self) -> Iterable[LinkPlacement]:
         """Yield the places of all frames on which torques act, or inertia."""
         links = {self._turning(j): j for j in reversed(self._order)}
         nodes = [body.frame for body in self._m.bodies if body.inertia is not None]
@@ -198,6 +202,6 @@ class _Tree:
         for node in dict.fromkeys(nodes):
             turners = self._turners(node)
             if not self._plain(node, turns=True) or (turners and turners not in links):
-                raise _OtherwiseError
+                raise _NotALinkTreeError
             if turners:
-                yield Place(node, links[turners])
+                yield LinkPlacement(node, links[turners])

@@ -1,4 +1,4 @@
-"""``MassColumns``: which bodies, frames and points each column of the mass matrix comes from.
+"""``MassMatrixColumns``: which bodies, frames and points each column of the mass matrix comes from.
 
 A speed that turns or shifts everything behind it as one rigid whole needs the resultant of that whole only, which acts
 on one frame and one point. What a speed moves otherwise (a speed of two joints, angles that are all measured from the
@@ -16,7 +16,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class FrameVectorTerm:
     """A vector in a frame: indices of its speeds, and its numbers: partials, vector, rate, second rate (3 each)."""
 
     frame: int
@@ -25,10 +25,10 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class FrameAndPointTerms:
     """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
 
-    terms: tuple[tuple[Term, ...], ...]
+    terms: tuple[tuple[FrameVectorTerm, ...], ...]
     above: tuple[int, ...]
 
     def order(self) -> list[int]:
@@ -65,7 +65,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class ColumnDependencies:
     """What a speed moves: frames, points and bodies; and all nodes on the paths of these bodies to the origin."""
 
     turned: frozenset[int]
@@ -76,7 +76,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Stem:
+class KinematicBranch:
     """Where the resultant of a rigid whole acts: on a point (-1: the origin) and a frame (-1: it has no moment).
 
     Attributes:
@@ -93,7 +93,7 @@ class Stem:
 
 
 @dataclass(frozen=True, slots=True)
-class Composite:
+class CompositeBody:
     """Bodies as one rigid whole about a point, and of what: bodies, or -1 - number of an earlier composite."""
 
     bodies: frozenset[int]
@@ -102,7 +102,7 @@ class Composite:
     """Number of the piece, and the points on the path to it, whose terms lead there."""
 
 
-class MassColumns:
+class MassMatrixColumns:
     """Columns of the mass matrix over the speeds of a mechanism.
 
     Attributes:
@@ -113,7 +113,7 @@ class MassColumns:
         rows: Of each speed, the rows that its column gives.
     """
 
-    def __init__(self, mechanism: Mechanism, frames: Nodes, points: Nodes) -> None:
+    def __init__(self, mechanism: Mechanism, frames: FrameAndPointTerms, points: FrameAndPointTerms) -> None:
         self._m, self._frames, self._points = mechanism, frames, points
         speeds = range(len(mechanism.u))
         self.moved = [self._moved(speed) for speed in speeds]
@@ -144,7 +144,7 @@ class MassColumns:
         """Return True for a point whose velocity is given, and not the position from the point above."""
         return self._m.points[point].velocity is not None
 
-    def _moved(self, speed: int) -> Moved:
+    def _moved(self, speed: int) -> ColumnDependencies:
         """Return frames, points and bodies that a speed moves, with the paths of these bodies."""
         frames, points, bodies = self._frames, self._points, self._m.bodies
         turned: set[int] = set()
@@ -164,9 +164,9 @@ class MassColumns:
         path = points.with_paths(bodies[k].masscenter for k in own)
         framed = [bodies[k].frame for k in own if bodies[k].inertia is not None]
         frame_path = frames.with_paths([*framed, *self._frames_of(path)])
-        return Moved(frozenset(turned), frozenset(moved), tuple(own), tuple(frame_path), tuple(path))
+        return ColumnDependencies(frozenset(turned), frozenset(moved), tuple(own), tuple(frame_path), tuple(path))
 
-    def _stem(self, speed: int) -> Stem | None:
+    def _stem(self, speed: int) -> KinematicBranch | None:
         """Return where the resultant acts; None if a speed does not move one rigid whole."""
         moved = self.moved[speed]
         turning = self._frames.having(speed, moved.frame_path)
@@ -175,7 +175,7 @@ class MassColumns:
             return None
         return self._turning_stem(turning[0], moved) if turning else self._shifting_stem(shifting[0], moved)
 
-    def _turning_stem(self, node: int, moved: Moved) -> Stem | None:
+    def _turning_stem(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
         """Return the stem of all that turns with a frame about one point."""
         roots: set[int] = set()
         met: set[int] = set()
@@ -191,9 +191,9 @@ class MassColumns:
                 point = self._points.above[point]
             if point not in moved.points:
                 roots.add(point)
-        return Stem(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
+        return KinematicBranch(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
 
-    def _shifting_stem(self, node: int, moved: Moved) -> Stem | None:
+    def _shifting_stem(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
         """Return the stem of all that is shifted with a point."""
         between: set[int] = set()
         for k in moved.bodies:
@@ -202,7 +202,7 @@ class MassColumns:
                 return None
             between.update(way)
         frames = self._frames_of(between)
-        return Stem(node, turns=False, point=node, frame=self._common(frames) if frames else -1)
+        return KinematicBranch(node, turns=False, point=node, frame=self._common(frames) if frames else -1)
 
     def _common(self, frames: Sequence[int]) -> int:
         """Return the last frame that is above all of some frames, or one of them."""
@@ -231,7 +231,7 @@ class MassColumns:
         for speed in crossing:
             self.stems[speed] = None
 
-    def _composites(self) -> list[Composite]:
+    def _composites(self) -> list[CompositeBody]:
         """Return the wholes of all stems, smaller ones first, each made of the largest ones before it."""
         stems = zip(self.moved, self.stems, strict=True)
         wanted = {(frozenset(moved.bodies), stem.point) for moved, stem in stems if stem}
@@ -239,7 +239,7 @@ class MassColumns:
         def depth(point: int) -> int:
             return len(self._points.with_paths([point]))
 
-        found: list[Composite] = []
+        found: list[CompositeBody] = []
         for bodies, point in sorted(wanted, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):
             left, pieces = set(bodies), []
             for k in reversed(range(len(found))):
@@ -251,5 +251,5 @@ class MassColumns:
                 way = self._points.up(self._m.bodies[k].masscenter, point)
                 assert way is not None, "a stem's bodies hang below its point"
                 pieces.append((k, tuple(way)))
-            found.append(Composite(bodies, point, tuple(pieces)))
+            found.append(CompositeBody(bodies, point, tuple(pieces)))
         return found

@@ -1,4 +1,4 @@
-"""``PlanCode``: the plans of a set of equations as functions in C, and tables of their order."""
+"""``EvaluationPlanCode``: the plans of a set of equations as functions in C, and tables of their order."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import ctypes
 from typing import Any
 
 from mb2fmu.validation.compiled import c_structures
-from mb2fmu.validation.compiled.c_expressions import CWriter, Tables
-from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan, Step
+from mb2fmu.validation.compiled.c_expressions import CExpressionWriter, Tables
+from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationStep
 
 FIRST_NAME = 2  # 0 and 1 are the dependent speeds and the accelerations
 
 
-class PlanCode:
+class EvaluationPlanCode:
     """Collects plans, then their compiled code.
 
     Args:
@@ -28,10 +28,10 @@ class PlanCode:
         self.largest = 0
         self._functions: list[str] = []
         self._tables = tables
-        self._plans: dict[str, list[tuple[int, Step]]] = {}
+        self._plans: dict[str, list[tuple[int, EvaluationStep]]] = {}
         self._kept: list[Any] = []
 
-    def add(self, name: str, plan: Plan) -> None:
+    def add(self, name: str, plan: EvaluationPlan) -> None:
         """Write the functions of a plan.
 
         Raises:
@@ -39,9 +39,9 @@ class PlanCode:
         """
         self._plans[name] = [(self._write(step), step) for step in plan.steps if step.targets or step.assignments]
 
-    def _write(self, step: Step) -> int:
+    def _write(self, step: EvaluationStep) -> int:
         """Return the number of the function that is written for a step."""
-        writer = CWriter({symbol: f"v[{slot}]" for symbol, slot in step.places.items()}, self._tables)
+        writer = CExpressionWriter({symbol: f"v[{slot}]" for symbol, slot in step.places.items()}, self._tables)
         for i, assignment in enumerate(step.assignments):
             value = writer.atom(assignment.expression)
             writer.lines.append(f"v[{step.first + i}] = {value};")

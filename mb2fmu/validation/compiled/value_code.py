@@ -1,4 +1,4 @@
-"""``ValuesCode``: many expressions as C; those that differ only in symbols share one loop.
+"""``ExpressionValueCode``: many expressions as C; those that differ only in symbols share one loop.
 
 A chain of 300 joints has 300 sines and as many cosines; what is compiled for it is one of each.
 """
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.validation.compiled import c_structures
-from mb2fmu.validation.compiled.c_expressions import CWriter, Tables
+from mb2fmu.validation.compiled.c_expressions import CExpressionWriter, Tables
 
 Indices = npt.NDArray[np.int64]
 
@@ -27,7 +27,7 @@ LONGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Loop:
+class _GroupedExpressionFunction:
     """One function: its number, the places of the symbols of each member, where the results go."""
 
     number: int
@@ -36,7 +36,7 @@ class _Loop:
     first: int
 
 
-class ValuesCode:
+class ExpressionValueCode:
     """Collects expressions, and gives each a place in an array w of values.
 
     Args:
@@ -52,7 +52,7 @@ class ValuesCode:
         self._tables = tables
         self._kept: list[Any] = []
 
-    def write(self, expressions: Sequence[sm.Expr]) -> list[_Loop]:
+    def write(self, expressions: Sequence[sm.Expr]) -> list[_GroupedExpressionFunction]:
         """Return functions that evaluate expressions, those before them being known; then :meth:`place` knows them all.
 
         Raises:
@@ -96,7 +96,7 @@ class ValuesCode:
         """Return the source text; it needs the prelude of ``c_writer`` and the tables."""
         return "\n".join(self._functions)
 
-    def groups(self, loops: Sequence[_Loop], library: ctypes.CDLL) -> c_structures.Groups:
+    def groups(self, loops: Sequence[_GroupedExpressionFunction], library: ctypes.CDLL) -> c_structures.Groups:
         """Return the table of functions, which are in ``library``; it lives as long as this object."""
         table = (c_structures.Group * max(len(loops), 1))()
         for row, loop in zip(table, loops, strict=False):
@@ -111,11 +111,11 @@ class ValuesCode:
         self._size += count
         return self._size - count
 
-    def _loop(self, members: Sequence[tuple[sm.Expr, list[sm.Symbol]]]) -> _Loop:
+    def _loop(self, members: Sequence[tuple[sm.Expr, list[sm.Symbol]]]) -> _GroupedExpressionFunction:
         """Return a loop over expressions that differ only in symbols, made from the first."""
         first, symbols = members[0]
         places = np.array([[self._places[s] for s in those] for _, those in members], dtype=np.int64)
-        writer = CWriter({s: f"w[at[{i}]]" for i, s in enumerate(symbols)}, self._tables)
+        writer = CExpressionWriter({s: f"w[at[{i}]]" for i, s in enumerate(symbols)}, self._tables)
         writer.lines.append(f"results[i] = {writer.atom(first)};")
         body = "\n        ".join(writer.lines)
         number = self._function(
@@ -124,19 +124,19 @@ class ValuesCode:
         )
         begin = self._reserve(len(members))
         self._places.update((expression, begin + i) for i, (expression, _) in enumerate(members))
-        return _Loop(number, places, len(members), begin)
+        return _GroupedExpressionFunction(number, places, len(members), begin)
 
-    def _together(self, expressions: Sequence[sm.Expr]) -> _Loop:
+    def _together(self, expressions: Sequence[sm.Expr]) -> _GroupedExpressionFunction:
         """Write one function for all expressions without a common structure."""
         names: Mapping[sm.Symbol, str] = {s: f"w[{i}]" for s, i in self._places.items() if s.is_Symbol}
-        writer = CWriter(names, self._tables)
+        writer = CExpressionWriter(names, self._tables)
         for i, expression in enumerate(expressions):
             writer.lines.append(f"results[{i}] = {writer.atom(expression)};")
         body = "\n    ".join(writer.lines)
         number = self._function(f"    (void)w;\n    (void)places;\n    (void)count;\n    {body}\n")
         begin = self._reserve(len(expressions))
         self._places.update((expression, begin + i) for i, expression in enumerate(expressions))
-        return _Loop(number, np.zeros(1, dtype=np.int64), 1, begin)
+        return _GroupedExpressionFunction(number, np.zeros(1, dtype=np.int64), 1, begin)
 
     def _function(self, body: str) -> int:
         """Add a C function with this body and return its number."""

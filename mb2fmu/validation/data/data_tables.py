@@ -33,14 +33,14 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
+class ColumnTolerance:
     """Allowed error of a column: ``value`` in its unit, or as a fraction of its largest magnitude."""
 
     value: float
     relative: bool = False
 
     @classmethod
-    def read(cls, text: str) -> Tolerance:
+    def read(cls, text: str) -> ColumnTolerance:
         """Read ``0.01`` or ``1%``.
 
         Raises:
@@ -58,7 +58,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DataColumn:
     """One column.
 
     Attributes:
@@ -71,11 +71,11 @@ class Column:
     name: str
     unit: str
     values: Floats
-    tolerance: Tolerance | None = None
+    tolerance: ColumnTolerance | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DataTable:
     """Columns of equal length.
 
     Attributes:
@@ -85,14 +85,14 @@ class Table:
     """
 
     source: str
-    columns: tuple[Column, ...]
+    columns: tuple[DataColumn, ...]
     lines: tuple[int, ...] = ()
 
     def where(self, row: int) -> str:
         """Return the place of a row, for people."""
         return f"{self.source}:{self.lines[row]}" if self.lines else f"{self.source}: point {row + 1}"
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> DataColumn | None:
         """Return a column by its name."""
         return next((each for each in self.columns if each.name == name), None)
 
@@ -102,7 +102,7 @@ class Table:
         return len(self.columns[0].values)
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> DataTable:
     """Read a table: JSON if the file is named so, else CSV.
 
     Raises:
@@ -133,22 +133,22 @@ def _refused(path: Path, faults: Sequence[Fault]) -> ValidationError:
     return ValidationError(f"{path} cannot be used as a table of numbers:", [*faults[:_SHOWN], *more])
 
 
-def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
+def _from_csv(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
     """Return the table, and its faults."""
     lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
     if not lines:
-        return Table(path.name, ()), []
+        return DataTable(path.name, ()), []
     delimiter = max(",;\t", key=lines[0][1].count)
     faults: list[Fault] = []
     rows = [_cells(line, delimiter, f"{path.name}:{number}", faults) for number, line in lines]
     if faults:
-        return Table(path.name, ()), faults
+        return DataTable(path.name, ()), faults
     head = [_head(cell) for cell in rows[0]]
     faults += [
         Fault(f"column {k} has no name", f"{path.name}:{lines[0][0]}") for k, (n, _) in enumerate(head, 1) if not n
     ]
     numbers = [number for number, _ in lines]
-    tolerances: list[Tolerance | None] = [None] * len(head)
+    tolerances: list[ColumnTolerance | None] = [None] * len(head)
     first = 1
     if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE:
         first = 2
@@ -163,8 +163,8 @@ def _from_csv(path: Path, text: str) -> tuple[Table, list[Fault]]:
             continue
         for column, cell in enumerate(cells):
             values[row, column] = _number(cell, f"{path.name}:{number}", head[column][0], faults)
-    columns = [Column(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
-    return Table(path.name, tuple(columns), tuple(numbers[first:])), faults
+    columns = [DataColumn(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
+    return DataTable(path.name, tuple(columns), tuple(numbers[first:])), faults
 
 
 def _cells(line: str, delimiter: str, where: str, faults: list[Fault]) -> list[str]:
@@ -177,19 +177,19 @@ def _cells(line: str, delimiter: str, where: str, faults: list[Fault]) -> list[s
     return cells
 
 
-def _from_json(path: Path, text: str) -> tuple[Table, list[Fault]]:
+def _from_json(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
     """Read a list of points, or ``{"tolerance": {…}, "points": […]}``; a point is name → number."""
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Table(path.name, ()), [Fault(f"is no JSON: {error}", path.name)]
+        return DataTable(path.name, ()), [Fault(f"is no JSON: {error}", path.name)]
     given: Any = record if isinstance(record, dict) else {"points": record}
     points, tolerances = given.get("points"), given.get(TOLERANCE, {})
     if not (isinstance(points, list) and all(isinstance(each, dict) for each in points)) or not isinstance(
         tolerances, Mapping
     ):
         remedy = 'write {"tolerance": {"der(u)": 1e-9}, "points": [{"time": 0, "q": 0.1, "der(u)": -3.2}]}'
-        return Table(path.name, ()), [Fault("it holds no list of points", path.name, remedy)]
+        return DataTable(path.name, ()), [Fault("it holds no list of points", path.name, remedy)]
     faults: list[Fault] = []
     columns = []
     for head in dict.fromkeys(name for point in points for name in point):
@@ -197,14 +197,14 @@ def _from_json(path: Path, text: str) -> tuple[Table, list[Fault]]:
         cells = [point.get(head, "") for point in points]
         values = [_number(cell, f"{path.name}: point {k}", name, faults) for k, cell in enumerate(cells, 1)]
         said = tolerances.get(head, tolerances.get(name, ""))
-        columns.append(Column(name, unit, np.array(values), _tolerance(str(said), path.name, name, faults)))
+        columns.append(DataColumn(name, unit, np.array(values), _tolerance(str(said), path.name, name, faults)))
     named = {column.name for column in columns}
     faults += [
         Fault("no point has the quantity of this tolerance", f"{path.name}: {name}")
         for name in tolerances
         if _head(name)[0] not in named
     ]
-    return Table(path.name, tuple(columns)), faults
+    return DataTable(path.name, tuple(columns)), faults
 
 
 def _head(text: str) -> tuple[str, str]:
@@ -226,12 +226,12 @@ def _number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
     return number
 
 
-def _tolerance(cell: str, where: str, name: str, faults: list[Fault]) -> Tolerance | None:
+def _tolerance(cell: str, where: str, name: str, faults: list[Fault]) -> ColumnTolerance | None:
     """Read a tolerance from a cell; None if the cell is empty, or wrong: then ``faults`` grows."""
     if not cell.strip():
         return None
     try:
-        return Tolerance.read(cell)
+        return ColumnTolerance.read(cell)
     except ValueError:
         faults.append(Fault(f"{name}: {cell!r} is no tolerance", where, "a positive number, or one with %: 0.01, 1%"))
         return None

@@ -25,10 +25,10 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.units import UnitOfMeasurement
-from mb2fmu.validation.data.data_tables import TIME, Column, Table, Tolerance
+from mb2fmu.validation.data.data_tables import TIME, ColumnTolerance, DataColumn, DataTable
 from mb2fmu.validation.runs.fmu_description import UnitKind, read_description
 from mb2fmu.validation.runs.fmu_run import Operations, drive
-from mb2fmu.validation.runs.fmu_variables import Anatomy, Scalar, read_anatomy
+from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_anatomy
 
 Floats = npt.NDArray[np.float64]
 Judged = Literal["passed", "failed"]
@@ -44,7 +44,7 @@ _STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DataRunSettings:
     """Settings of an FMU for a table.
 
     Attributes:
@@ -56,8 +56,8 @@ class Settings:
     """
 
     starts: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    tolerances: Mapping[str, Tolerance] = field(default_factory=lambda: MappingProxyType({}))
-    otherwise: Tolerance | None = None
+    tolerances: Mapping[str, ColumnTolerance] = field(default_factory=lambda: MappingProxyType({}))
+    otherwise: ColumnTolerance | None = None
     step: float | None = None
     tolerance: float = _UNIT_TOLERANCE
 
@@ -140,7 +140,7 @@ def _record(column: ColumnResult) -> dict[str, Any]:
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
 
 
-def compare_data(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
+def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableResult, ...]:
     """Run an FMU along measured data, as each of its interface types.
 
     Args:
@@ -153,22 +153,22 @@ def compare_data(fmu: Path, table: Table, settings: Settings | None = None) -> t
         ValidationError: If table and unit do not fit together, with every fault.
         ToolError: If the FMU fails.
     """
-    return _compared(fmu, table, settings or Settings(), points=False)
+    return _compared(fmu, table, settings or DataRunSettings(), points=False)
 
 
-def compare_points(fmu: Path, table: Table, settings: Settings | None = None) -> tuple[TableResult, ...]:
+def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableResult, ...]:
     """Set an FMU to each row of a table and compare derivatives and outputs; arguments as of :func:`compare_data`.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
     """
-    return _compared(fmu, table, settings or Settings(), points=True)
+    return _compared(fmu, table, settings or DataRunSettings(), points=True)
 
 
-def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> tuple[TableResult, ...]:
+def _compared(fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool) -> tuple[TableResult, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
     description = read_description(tree)
-    plan = _Plan(table, read_anatomy(tree, description), settings, points=points)
+    plan = _DataRunPlan(table, read_anatomy(tree, description), settings, points=points)
     kinds = tuple(description.identifiers)
     if points:
         kinds = ("ModelExchange",) if "ModelExchange" in kinds else kinds
@@ -182,7 +182,7 @@ def _compared(fmu: Path, table: Table, settings: Settings, *, points: bool) -> t
     return tuple(results)
 
 
-def _values(answers: Mapping[str, list[Any]], plan: _Plan, unit: str) -> Floats:
+def _values(answers: Mapping[str, list[Any]], plan: _DataRunPlan, unit: str) -> Floats:
     """Return the values that were read, shape (n_rows, n_compared).
 
     Raises:
@@ -202,7 +202,7 @@ def _values(answers: Mapping[str, list[Any]], plan: _Plan, unit: str) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(plan.table.rows, len(plan.compared))
 
 
-class _Plan:
+class _DataRunPlan:
     """Which columns are set and which are compared, and the calls that do it.
 
     Args:
@@ -215,12 +215,12 @@ class _Plan:
         ValidationError: If they do not fit together, with every fault.
     """
 
-    def __init__(self, table: Table, anatomy: Anatomy, settings: Settings, *, points: bool) -> None:
+    def __init__(self, table: DataTable, anatomy: FmuVariables, settings: DataRunSettings, *, points: bool) -> None:
         self.table, self.anatomy, self.settings, self.points = table, anatomy, settings, points
         self.faults: list[Fault] = []
         self.time = self._times()
-        self.driven: list[tuple[Scalar, Floats]] = []
-        self.compared: list[tuple[Column, Scalar, UnitOfMeasurement | None]] = []
+        self.driven: list[tuple[ScalarVariable, Floats]] = []
+        self.compared: list[tuple[DataColumn, ScalarVariable, UnitOfMeasurement | None]] = []
         for column in table.columns:
             scalar = self._scalar(column.name, table.source) if column.name != TIME else None
             if scalar is not None:
@@ -257,7 +257,7 @@ class _Plan:
             self._fault("times must be in every row, rise, and begin at 0 or later", f"{where}: time", "sort the rows")
         return times
 
-    def _scalar(self, name: str, where: str) -> Scalar | None:
+    def _scalar(self, name: str, where: str) -> ScalarVariable | None:
         """Return the FMU's variable; one that is absent is a fault with similar names."""
         scalar = self.anatomy.scalars.get(name)
         if scalar is None:
@@ -266,7 +266,7 @@ class _Plan:
             self._fault("the FMU has no such variable of doubles", f"{where}: {name}", remedy)
         return scalar
 
-    def _take(self, column: Column, scalar: Scalar) -> None:
+    def _take(self, column: DataColumn, scalar: ScalarVariable) -> None:
         """Set or compare a column, in the right unit."""
         source = f"{self.table.source}: {column.name}"
         own, given = self.anatomy.unit(scalar.unit or "1"), None
@@ -294,7 +294,7 @@ class _Plan:
             self._fault("is an input, and has empty cells", where, "an input needs a value in every row")
         self.driven.append((scalar, values))
 
-    def _starts(self) -> Iterator[tuple[Scalar | None, float]]:
+    def _starts(self) -> Iterator[tuple[ScalarVariable | None, float]]:
         """Yield values to set before initialization in every session."""
         for name, value in self.settings.starts.items():
             scalar = self._scalar(name, "--at")
@@ -302,7 +302,7 @@ class _Plan:
                 self._fault("cannot be set before the FMU starts", f"--at {name}", "name a parameter or start value")
             yield scalar, value
 
-    def _tolerance(self, column: Column) -> float:
+    def _tolerance(self, column: DataColumn) -> float:
         """Return how far a column may be off, in its unit."""
         given = self.settings.tolerances.get(column.name) or column.tolerance or self.settings.otherwise
         if given is None:
@@ -371,7 +371,7 @@ class _Plan:
             raise ValidationError("the data cannot be followed:", [fault])
 
     def _opening(
-        self, stop: float, inputs: Sequence[Scalar], more: Sequence[tuple[Scalar, float]] = ()
+        self, stop: float, inputs: Sequence[ScalarVariable], more: Sequence[tuple[ScalarVariable, float]] = ()
     ) -> dict[str, Any]:
         """Return an experiment as the driver reads it; inputs are set besides."""
         given = [*self.starts, *more]

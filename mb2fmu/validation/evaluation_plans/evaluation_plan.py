@@ -61,7 +61,7 @@ def ordered_cse(
 
 
 @dataclass(frozen=True)
-class Step:
+class EvaluationStep:
     """One function of the slots: assignments fill slots from ``first`` on, other results are returned.
 
     Attributes:
@@ -110,10 +110,10 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     """Steps that evaluate targets from a list of values (one slot per symbol)."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[EvaluationStep, ...]
 
     def __call__(self, values: list[float]) -> list[float]:
         """Fill the slots of intermediates and return the targets.
@@ -148,7 +148,7 @@ def singular(name: str) -> ValidationError:
 
 
 @dataclass(slots=True)
-class Planner:
+class EvaluationPlanner:
     """Turns targets into plans; knows which symbols have a slot and are already evaluated."""
 
     intermediates: Sequence[Intermediate]
@@ -159,13 +159,13 @@ class Planner:
     def __post_init__(self) -> None:
         self.size = len(self.slots)
 
-    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> Plan:
+    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> EvaluationPlan:
         """Return a plan for ``targets`` that skips intermediates already evaluated by an earlier retained plan.
 
         ``keep`` False: the plan need not be run for later plans to be right.
         """
         before = set(self.evaluated)
-        steps: list[Step] = []
+        steps: list[EvaluationStep] = []
         pending: list[Assignment] = []
         for index in self._needed(targets):
             item = self.intermediates[index]
@@ -178,7 +178,7 @@ class Planner:
         steps.append(self._step(pending, targets))
         if not keep:
             self.evaluated = before
-        return Plan(tuple(steps))
+        return EvaluationPlan(tuple(steps))
 
     def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
         """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
@@ -196,7 +196,7 @@ class Planner:
 
     def _step(
         self, pending: Sequence[Assignment], targets: Sequence[sm.Expr], solved: LinearSolve | None = None
-    ) -> Step:
+    ) -> EvaluationStep:
         """Return one step, with slots reserved for what it gives."""
         local = {a.symbol for a in pending}
         targets = [sm.sympify(target) for target in targets]
@@ -204,7 +204,7 @@ class Planner:
         places = {s: self.slots[s] for s in sorted(read, key=lambda s: self.slots[s])}
         first = self.reserve([a.symbol for a in pending])
         unknowns = self.reserve(solved.unknowns) if solved else -1
-        return Step(tuple(pending), tuple(targets), places, first, solved, unknowns)
+        return EvaluationStep(tuple(pending), tuple(targets), places, first, solved, unknowns)
 
     def reserve(self, symbols: Sequence[sm.Symbol]) -> int:
         """Give each symbol a slot; return the first one."""

@@ -36,7 +36,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class KinematicQuantity:
     """One quantity of one frame, point or speed.
 
     Attributes:
@@ -52,7 +52,7 @@ class Sight:
 
 
 @dataclass(slots=True)
-class Sights:
+class KinematicQuantities:
     """All requested quantities, in order.
 
     Attributes:
@@ -60,7 +60,7 @@ class Sights:
     """
 
     speeds: int
-    taken: dict[tuple[Kind, int], Sight] = field(default_factory=dict)
+    taken: dict[tuple[Kind, int], KinematicQuantity] = field(default_factory=dict)
 
     def _symbols(self, kind: Kind, node: int) -> tuple[sm.Dummy, ...]:
         """Return the symbols of a quantity, and request it."""
@@ -69,7 +69,7 @@ class Sights:
             lengths = {"rotation": 9, "momentum": 1, "mass matrix": n * n, "forcing": n}
             length = 3 * n if kind.endswith("partials") else lengths.get(kind, 3)
             names = (sm.Dummy(f"{kind}_{node}_{i}", real=True) for i in range(length))
-            self.taken[kind, node] = Sight(kind, node, tuple(names))
+            self.taken[kind, node] = KinematicQuantity(kind, node, tuple(names))
         return self.taken[kind, node].symbols
 
     def rotation(self, frame: int) -> sm.Matrix:
@@ -103,7 +103,7 @@ class Sights:
         return sum(parts, sm.zeros(3, 1))
 
     @property
-    def all(self) -> tuple[Sight, ...]:
+    def all(self) -> tuple[KinematicQuantity, ...]:
         """All quantities, in the order of requests."""
         return tuple(self.taken.values())
 
@@ -113,7 +113,7 @@ class Sights:
         return tuple(symbol for sight in self.all for symbol in sight.symbols)
 
 
-def seen(sights: Sequence[Sight], numeric: NumericMechanism, u_dot: Floats) -> list[float]:
+def seen(sights: Sequence[KinematicQuantity], numeric: NumericMechanism, u_dot: Floats) -> list[float]:
     """Return the numbers of the sights at the state of ``numeric``; ``u_dot``: of all speeds, auxiliary too."""
     found: list[float] = []
     for sight in sights:
@@ -121,7 +121,7 @@ def seen(sights: Sequence[Sight], numeric: NumericMechanism, u_dot: Floats) -> l
     return found
 
 
-def _number(sight: Sight, numeric: NumericMechanism, u_dot: Floats) -> Floats:
+def _number(sight: KinematicQuantity, numeric: NumericMechanism, u_dot: Floats) -> Floats:
     """Return one quantity in NumPy."""
     if KINDS.index(sight.kind) > KINDS.index("acceleration"):
         return _along_speeds(sight, numeric)
@@ -136,7 +136,7 @@ def _number(sight: Sight, numeric: NumericMechanism, u_dot: Floats) -> Floats:
     return point.velocity if sight.kind == "velocity" else point.acceleration0 + point.partials @ u_dot
 
 
-def _along_speeds(sight: Sight, numeric: NumericMechanism) -> Floats:
+def _along_speeds(sight: KinematicQuantity, numeric: NumericMechanism) -> Floats:
     """Return entries along one speed, or along all but the auxiliary ones."""
     n = len(numeric.mechanism.u)
     match sight.kind:

@@ -21,11 +21,11 @@ from scipy.linalg import expm
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.validation.comparison.motion_comparison import Bounds
+from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.reference_run import Reference, observe
-from mb2fmu.validation.reference.trajectory_integration import Journey
-from mb2fmu.validation.result import InfluenceResult, Move
+from mb2fmu.validation.reference.reference_run import ReferenceRun, observe
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
+from mb2fmu.validation.result import ExercisedResult, Perturbation
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,7 +39,7 @@ _BUDGET = 1500  # evaluations of the reference's equations
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _ResetToDefault:
     """A quantity put back to its default: parameters, and inputs at each communication step."""
 
     parameters: Floats
@@ -48,11 +48,11 @@ class _Change:
 
 def influences(
     definition: Declarations,
-    moves: Sequence[Move],
-    default: Reference,
-    moved: Reference | None,
-    limits: Bounds | None,
-) -> tuple[InfluenceResult, ...]:
+    moves: Sequence[Perturbation],
+    default: ReferenceRun,
+    moved: ReferenceRun | None,
+    limits: ErrorBounds | None,
+) -> tuple[ExercisedResult, ...]:
     """Return one result per free parameter, fixed start value and input.
 
     Args:
@@ -64,7 +64,7 @@ def influences(
     """
     if moved is None or limits is None:
         return tuple(
-            InfluenceResult(name=m.name, role=m.role, ratio=0.0, most="", reason=m.reason or "nothing was moved")
+            ExercisedResult(name=m.name, role=m.role, ratio=0.0, most="", reason=m.reason or "nothing was moved")
             for m in moves
         )
     changes = _changes(definition, moves, moved)
@@ -72,7 +72,7 @@ def influences(
     return tuple(_result(move, found.get((move.role, move.name)), default, moved, limits) for move in moves)
 
 
-def _ratios(moved: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
+def _ratios(moved: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]) -> list[Floats]:
     """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
     events = isinstance(moved.numeric, HybridEquations)
     if not (events or moved.numeric.machine):
@@ -85,8 +85,8 @@ def _ratios(moved: Reference, limits: Bounds, changes: Sequence[_Change]) -> lis
 
 
 def _result(
-    move: Move, followed: Floats | None, default: Reference, moved: Reference, limits: Bounds
-) -> InfluenceResult:
+    move: Perturbation, followed: Floats | None, default: ReferenceRun, moved: ReferenceRun, limits: ErrorBounds
+) -> ExercisedResult:
     """Return the verdict on one quantity."""
     if followed is None:  # a start value: it is a variable itself
         column = moved.trajectory.column(move.name)
@@ -101,17 +101,19 @@ def _result(
         reason = "not exercised"
     elif not reason and ratio <= 1.0:
         reason = "its influence is smaller than the bounds"
-    return InfluenceResult(
+    return ExercisedResult(
         name=move.name, role=move.role, ratio=float(ratio), most=most if ratio > 0 else "", reason=reason
     )
 
 
-def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) -> dict[tuple[str, str], _Change]:
+def _changes(
+    definition: Declarations, moves: Sequence[Perturbation], moved: ReferenceRun
+) -> dict[tuple[str, str], _ResetToDefault]:
     """Return for each parameter and input the changes if it keeps its default."""
     run = moved.conditions
     still = np.zeros_like(run.inputs)
     free = [p.name for p in definition.parameters if not p.calculated]
-    found: dict[tuple[str, str], _Change] = {}
+    found: dict[tuple[str, str], _ResetToDefault] = {}
     for move in moves:
         parameters, inputs = np.zeros(len(free)), still.copy()
         if move.role == "parameter":
@@ -121,11 +123,11 @@ def _changes(definition: Declarations, moves: Sequence[Move], moved: Reference) 
             inputs[:, column] = move.default - run.inputs[:, column]
         else:
             continue
-        found[move.role, move.name] = _Change(parameters, inputs)
+        found[move.role, move.name] = _ResetToDefault(parameters, inputs)
     return found
 
 
-def _integrated(reference: Reference, limits: Bounds, change: _Change) -> Floats | None:
+def _integrated(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault) -> Floats | None:
     """Return the result of :func:`_ratios` for one change; None where the motion cannot be run or has no numbers.
 
     With events, which a motion is not taken up between, it is run all at once, and for a shorter time where it fails.
@@ -142,7 +144,7 @@ def _integrated(reference: Reference, limits: Bounds, change: _Change) -> Floats
     return None
 
 
-def _along(reference: Reference, limits: Bounds, change: _Change, ends: Sequence[int]) -> Floats:
+def _along(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault, ends: Sequence[int]) -> Floats:
     """Return the result of :func:`_ratios` for one change; there is a look at each of the points ``ends``."""
     numeric, run = reference.numeric, reference.conditions
     scales = reference.error_scales(_TOLERANCE)
@@ -153,7 +155,7 @@ def _along(reference: Reference, limits: Bounds, change: _Change, ends: Sequence
     moved, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
     for end in ends:
         rows = slice(len(moved) - 1, end + 1)
-        part = Journey(numeric, run.time[rows], other.inputs[rows.start : end], prepared, stiff=run.stiff)
+        part = TrajectoryIntegration(numeric, run.time[rows], other.inputs[rows.start : end], prepared, stiff=run.stiff)
         further = part.travel(moved[-1], _TOLERANCE, scales, projected=numeric.constrained)
         moved = np.concatenate([moved, further[1:]])
         ratios = _off(reference, limits, observe(numeric, other, moved[:, :-1], prepared)[0])
@@ -167,7 +169,7 @@ def _ends(last: int) -> list[int]:
     return sorted({max(1, last // part) for part in (16, 8, 4, 2, 1)})
 
 
-def _off(reference: Reference, limits: Bounds, seen: Floats) -> Floats:
+def _off(reference: ReferenceRun, limits: ErrorBounds, seen: Floats) -> Floats:
     """Return the largest |change of each variable| over its bound, at the first judged points, as many as there are."""
     count = len(seen)
     judged = np.arange(count)[:, None] < limits.judged[None, :]
@@ -175,7 +177,7 @@ def _off(reference: Reference, limits: Bounds, seen: Floats) -> Floats:
     return np.asarray(np.max(off / np.maximum(limits.values[:count], np.finfo(float).tiny), axis=0))
 
 
-def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) -> list[Floats]:
+def _followed(reference: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]) -> list[Floats]:
     """Return the result of :func:`_ratios` to first order; a change that overflows is followed no further."""
     numeric, run = reference.numeric, reference.conditions
     n_x, steps = numeric.n_x, len(run.time) - 1
@@ -206,12 +208,12 @@ def _followed(reference: Reference, limits: Bounds, changes: Sequence[_Change]) 
     return ratios
 
 
-def _finite(seen: _Seen) -> bool:
+def _finite(seen: _ComparedValues) -> bool:
     return bool(np.all(np.isfinite(seen.values)) and np.all(np.isfinite(seen.x_dot)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _ComparedValues:
     """All compared variables and x' at a state near the reference's, and its distance (over the probe)."""
 
     values: Floats
@@ -219,7 +221,9 @@ class _Seen:
     moved: Floats
 
 
-def _seen(reference: Reference, row: int, held: int, gone: Floats, change: _Change | None) -> _Seen | None:
+def _seen(
+    reference: ReferenceRun, row: int, held: int, gone: Floats, change: _ResetToDefault | None
+) -> _ComparedValues | None:
     """Evaluate at a state shifted by the probe times ``gone``, with a change; None where that is impossible."""
     numeric, run = reference.numeric, reference.conditions
     parameters, inputs = np.array(run.parameters), run.inputs[held].copy()
@@ -234,10 +238,10 @@ def _seen(reference: Reference, row: int, held: int, gone: Floats, change: _Chan
     except (ValidationError, ArithmeticError, ValueError):
         return None
     values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
-    return _Seen(values, motion.x_dot, (x - x0) / _PROBE)
+    return _ComparedValues(values, motion.x_dot, (x - x0) / _PROBE)
 
 
-def _slopes(reference: Reference, row: int, held: int) -> Floats:
+def _slopes(reference: ReferenceRun, row: int, held: int) -> Floats:
     """Return J of x' by x at a row, shape (n_x, n_x); zeros where it cannot be evaluated."""
     numeric, run = reference.numeric, reference.conditions
     prepared = numeric.prepare(run.parameters)

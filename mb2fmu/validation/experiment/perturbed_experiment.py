@@ -20,15 +20,22 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
-from mb2fmu.validation.bounds.perturbation_sizes import Gauge, Signal, parameter_moves, rounded, signals, start_moves
+from mb2fmu.validation.bounds.perturbation_sizes import (
+    ExcitationSignal,
+    PerturbationScale,
+    parameter_moves,
+    rounded,
+    signals,
+    start_moves,
+)
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.experiment_numbers import Conditions, calculated_values
-from mb2fmu.validation.reference.initial_contact_modes import Gaps, mode_places
-from mb2fmu.validation.reference.reference_run import SCOUT, Reference, constraint_scales
-from mb2fmu.validation.reference.trajectory_integration import Journey
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, calculated_values
+from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, mode_places
+from mb2fmu.validation.reference.reference_run import SCOUT, ReferenceRun, constraint_scales
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
-from mb2fmu.validation.result import Move
-from mb2fmu.validation.runs.fmu_description import UnitDescription
+from mb2fmu.validation.result import Perturbation
+from mb2fmu.validation.runs.fmu_description import FmuDescription
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,7 +51,7 @@ _WILD = 1e3  # times the magnitudes of the default experiment: such a motion tel
 
 
 @dataclass(frozen=True, slots=True)
-class Excitation:
+class PerturbedExperiment:
     """The perturbed experiment, or the reason why there is none.
 
     Attributes:
@@ -54,14 +61,14 @@ class Excitation:
         text: How it was made, in one sentence.
     """
 
-    conditions: Conditions | None
-    moves: tuple[Move, ...]
+    conditions: ExperimentNumbers | None
+    moves: tuple[Perturbation, ...]
     part: float
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Intention:
+class _IntendedPerturbation:
     """Intended moves; ``part`` of them is used.
 
     Attributes:
@@ -78,23 +85,23 @@ class _Intention:
     """
 
     definition: Declarations
-    reference: Reference
+    reference: ReferenceRun
     time: Floats
     parameters: Floats
     starts: Floats
-    signals: tuple[Signal, ...]
+    signals: tuple[ExcitationSignal, ...]
     rows: Floats
     followers: tuple[int, ...]
-    gaps: Gaps
+    gaps: ContactGaps
     independent: int
 
-    def without(self, blocked: Collection[int]) -> _Intention:
+    def without(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters at their defaults."""
         parameters = self.parameters.copy()
         parameters[list(blocked)] = 0.0
         return replace(self, parameters=parameters)
 
-    def together(self, blocked: Collection[int]) -> _Intention:
+    def together(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters moved by one factor, the first one's."""
         parameters, values = self.parameters.copy(), np.array(self.reference.conditions.parameters)
         chosen = [k for k in sorted(blocked) if values[k]]
@@ -103,7 +110,7 @@ class _Intention:
         parameters[chosen] = factor * values[chosen]
         return replace(self, parameters=parameters)
 
-    def only(self, index: int) -> _Intention:
+    def only(self, index: int) -> _IntendedPerturbation:
         """Return the experiment with one parameter moved, and nothing else."""
         parameters = np.zeros_like(self.parameters)
         parameters[index] = self.parameters[index]
@@ -112,13 +119,13 @@ class _Intention:
 
 def excite(
     definition: Declarations,
-    reference: Reference,
+    reference: ReferenceRun,
     *,
     settable: Collection[str] | None = None,
     any_step: bool = True,
     states: Collection[str] | None = None,
     smallest: int = 0,
-) -> Excitation:
+) -> PerturbedExperiment:
     """Choose the perturbed experiment.
 
     Args:
@@ -147,10 +154,10 @@ def excite(
         found = _largest(intention, smallest)
     part, run = found or (0.0, None)
     moves = _moves(intention, run, blocked, settable)
-    return Excitation(run, moves, part, _text(run, part, moves, charted=bool(intention.followers)))
+    return PerturbedExperiment(run, moves, part, _text(run, part, moves, charted=bool(intention.followers)))
 
 
-def followers(definition: Declarations, reference: Reference, states: Collection[str] | None) -> tuple[int, ...]:
+def followers(definition: Declarations, reference: ReferenceRun, states: Collection[str] | None) -> tuple[int, ...]:
     """Return speeds that are no states of an FMU, if as many as the constraints: a chart of the mechanism.
 
     Such an FMU cannot pass where the constraints leave these speeds undetermined (a linkage at its dead centre), and
@@ -165,13 +172,13 @@ def followers(definition: Declarations, reference: Reference, states: Collection
 
 def _intended(
     definition: Declarations,
-    reference: Reference,
+    reference: ReferenceRun,
     settable: Collection[str] | None,
     any_step: bool,
     followers: tuple[int, ...],
-) -> _Intention:
+) -> _IntendedPerturbation:
     """Return all moves at their full size."""
-    run, gauge = reference.conditions, Gauge.of(definition, reference)
+    run, gauge = reference.conditions, PerturbationScale.of(definition, reference)
     steps = len(run.time) - 1
     count = max(min(steps, 10), min(STEPS, steps // 2))
     fixed = definition.experiment.solver == "fixed" or not any_step
@@ -184,12 +191,14 @@ def _intended(
         starts *= [record.name in settable for record in state_records(definition, reference)]
     starts[list(mode_places(reference.numeric))] = 0.0
     wished = signals(definition, gauge, float(time[-1]))
-    rows, gaps = row_sizes(reference), Gaps(reference.numeric)
+    rows, gaps = row_sizes(reference), ContactGaps(reference.numeric)
     independent = _independent_rows(reference)
-    return _Intention(definition, reference, time, parameters, starts, wished, rows, followers, gaps, independent)
+    return _IntendedPerturbation(
+        definition, reference, time, parameters, starts, wished, rows, followers, gaps, independent
+    )
 
 
-def _independent_rows(reference: Reference) -> int:
+def _independent_rows(reference: ReferenceRun) -> int:
     """Return how many rows of the velocity constraints follow from no others, at most, in the default experiment."""
     numeric, run = reference.numeric, reference.conditions
     prepared, last = numeric.prepare(run.parameters), len(reference.states) - 1
@@ -197,7 +206,7 @@ def _independent_rows(reference: Reference) -> int:
     return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
 
 
-def _stride(reference: Reference, count: int) -> int:
+def _stride(reference: ReferenceRun, count: int) -> int:
     """Return the number of default communication steps in one step of the perturbed experiment.
 
     All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
@@ -210,7 +219,7 @@ def _stride(reference: Reference, count: int) -> int:
     return max(1, min(round(wanted), steps // count))
 
 
-def row_sizes(reference: Reference) -> Floats:
+def row_sizes(reference: ReferenceRun) -> Floats:
     """Return the scale of each constraint row, shape (n_phi + m,)."""
     numeric = reference.numeric
     if not numeric.m and not numeric.equations.position_rows:
@@ -218,13 +227,13 @@ def row_sizes(reference: Reference) -> Floats:
     return constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
 
 
-def state_records(definition: Declarations, reference: Reference) -> tuple[Quantity, ...]:
+def state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
     """Return the records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
 
 
-def _largest(intention: _Intention, smallest: int) -> tuple[float, Conditions] | None:
+def _largest(intention: _IntendedPerturbation, smallest: int) -> tuple[float, ExperimentNumbers] | None:
     """Return the largest part of the intention that the mechanism allows."""
     for part in PARTS[smallest:]:
         run = _started(intention, part)
@@ -233,7 +242,7 @@ def _largest(intention: _Intention, smallest: int) -> tuple[float, Conditions] |
     return None
 
 
-def _started(intention: _Intention, part: float) -> Conditions | None:
+def _started(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers | None:
     """Return the experiment with part of the moves, started on its constraints; None where it cannot be."""
     definition, reference = intention.definition, intention.reference
     numeric, given = reference.numeric, reference.conditions
@@ -302,7 +311,7 @@ def _calculated_within(definition: Declarations, parameters: Sequence[float]) ->
     return True
 
 
-def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> bool:
+def _runs(reference: ReferenceRun, run: ExperimentNumbers, followers: tuple[int, ...]) -> bool:
     """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
 
     The FMU has no word in this: where its ``followers`` are determined is what the mechanism's constraints say.
@@ -311,7 +320,7 @@ def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> 
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
     try:
         prepared = numeric.prepare(run.parameters)
-        journey = Journey(numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_BUDGET)
+        journey = TrajectoryIntegration(numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_BUDGET)
         scales = reference.error_scales(SCOUT)
         y = journey.travel(np.append(x, 0.0), SCOUT, scales, projected=numeric.constrained)
     except (ValidationError, ArithmeticError, ValueError):
@@ -324,7 +333,7 @@ def _runs(reference: Reference, run: Conditions, followers: tuple[int, ...]) -> 
     return travelled.undetermined() is None and (not followers or _stays_in_chart(reference, travelled, followers))
 
 
-def _stays_in_chart(default: Reference, moved: Reference, followers: tuple[int, ...]) -> bool:
+def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple[int, ...]) -> bool:
     """Return whether a motion starts in the default's assembly and never makes ``followers`` undetermined."""
     sides = []
     for each in (default, moved):
@@ -335,8 +344,11 @@ def _stays_in_chart(default: Reference, moved: Reference, followers: tuple[int, 
 
 
 def _moves(
-    intention: _Intention, run: Conditions | None, blocked: Collection[int], settable: Collection[str] | None
-) -> tuple[Move, ...]:
+    intention: _IntendedPerturbation,
+    run: ExperimentNumbers | None,
+    blocked: Collection[int],
+    settable: Collection[str] | None,
+) -> tuple[Perturbation, ...]:
     """Return the move of every free parameter, fixed start value and input."""
     definition, given = intention.definition, intention.reference.conditions
     moved = run or given
@@ -371,12 +383,12 @@ def _moves(
     return tuple(found)
 
 
-def _move(record: Quantity, role: str, default: float, moved: float, reason: str) -> Move:
+def _move(record: Quantity, role: str, default: float, moved: float, reason: str) -> Perturbation:
     """Return a record of the report."""
-    return Move(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
+    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
 
 
-def _text(run: Conditions | None, part: float, moves: Sequence[Move], *, charted: bool) -> str:
+def _text(run: ExperimentNumbers | None, part: float, moves: Sequence[Perturbation], *, charted: bool) -> str:
     """Describe how the experiment was made; ``charted``: within the range that the FMU's states determine."""
     if run is None:
         return "No experiment with other parameters, start values and inputs could be started, run and judged."
@@ -391,12 +403,14 @@ def _text(run: Conditions | None, part: float, moves: Sequence[Move], *, charted
     )
 
 
-def settable_names(description: UnitDescription) -> frozenset[str]:
+def settable_names(description: FmuDescription) -> frozenset[str]:
     """Return the names that can be set in a unit before the simulation."""
     return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
 
 
-def as_set(moved: Conditions, default: Conditions, definition: Declarations, settable: Collection[str]) -> Conditions:
+def as_set(
+    moved: ExperimentNumbers, default: ExperimentNumbers, definition: Declarations, settable: Collection[str]
+) -> ExperimentNumbers:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""
     free = [p.name for p in definition.parameters if not p.calculated]
     told = dict(default.overridden)

@@ -17,7 +17,7 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.model.functions import NoEvent, Pre
 from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
-from mb2fmu.validation.independent_import.independent_urdf import Array, Motion, Place
+from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Place
 
 STILL: Place = (np.eye(3), np.zeros(3))
 _STEP = 1e-7
@@ -44,7 +44,7 @@ class LinkLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MotionVectors:
     """What expressions name of the motion.
 
     Attributes:
@@ -90,7 +90,7 @@ def written_loads(
     return found
 
 
-class AddedForces:
+class AddedGeneralizedForces:
     """The generalized forces of what was added, in the columns of the independent import.
 
     Args:
@@ -109,7 +109,7 @@ class AddedForces:
         self,
         loads: Sequence[LinkLoad],
         efforts: Sequence[tuple[int, sm.Expr]],
-        seen: Sequence[Seen],
+        seen: Sequence[MotionVectors],
         symbols: Sequence[sm.Expr],
         known: Mapping[sm.Expr, Any],
         place: Callable[[str], Place],
@@ -131,7 +131,7 @@ class AddedForces:
         names = [name for load in self._loads for name in (load.link, load.axes)]
         return dict.fromkeys(name for name in (*names, *(each.link for each in self._seen)) if name)
 
-    def forces(self, values: Sequence[float], motions: Mapping[str, Motion], size: int) -> tuple[Array, Array]:
+    def forces(self, values: Sequence[float], motions: Mapping[str, LinkMotion], size: int) -> tuple[Array, Array]:
         """Return the generalized forces, shape (n,), and the size of their terms before they cancel.
 
         Args:
@@ -160,7 +160,7 @@ class AddedForces:
             before += np.abs(J.T) @ (np.abs(axes) @ before_cancelling[first : first + 3])
         return total, before
 
-    def _motion(self, motions: Mapping[str, Motion]) -> tuple[Array, Array]:
+    def _motion(self, motions: Mapping[str, LinkMotion]) -> tuple[Array, Array]:
         """Return the values of what is seen of the motion, and the size of the terms that each is a sum of."""
         found, sizes = [], []
         for each in self._seen:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import Array, Motion, Place, across, hat
+from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Place, across, hat
 
 _RANK = 1e-9
 _STEPS = 50
@@ -28,7 +28,7 @@ _FAR = 0.5  # m or rad: longer steps of Newton's method, whose slopes are of her
 
 
 @dataclass(frozen=True, slots=True)
-class Closure:
+class ConnectedFrames:
     """Two frames that are connected.
 
     Attributes:
@@ -43,7 +43,7 @@ class Closure:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class LoopConstraints:
     """Rows of all loops at one point: residuals φ, A, and γ in A u' + γ = 0."""
 
     residual: Array
@@ -57,7 +57,7 @@ def written_loops(text: bytes) -> list[Mapping[str, Any]]:
     return found
 
 
-def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> Closure:
+def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> ConnectedFrames:
     """Return the closure of a loop of a side file.
 
     Args:
@@ -73,10 +73,10 @@ def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> Closure
         R, p = link(name)
         own = across(np.array(_three(along))) if hinge else np.eye(3)
         places.append((R @ own, p + R @ np.array(_three(written.get(offset, (0.0, 0.0, 0.0))))))
-    return Closure(written.get("by", "point"), (first, second), (places[0], places[1]))
+    return ConnectedFrames(written.get("by", "point"), (first, second), (places[0], places[1]))
 
 
-def rows_of(closures: Sequence[Closure], motions: Mapping[str, Motion]) -> Rows:
+def rows_of(closures: Sequence[ConnectedFrames], motions: Mapping[str, LinkMotion]) -> LoopConstraints:
     """Return the rows of all loops.
 
     Args:
@@ -96,12 +96,12 @@ def rows_of(closures: Sequence[Closure], motions: Mapping[str, Motion]) -> Rows:
         residual.append(across_it.T @ _turn_between(one.R, two.R, hinge=each.kind == "hinge"))
         A.append(across_it.T @ (one.Jw - two.Jw))
         gamma.append(across_it.T @ (one.alpha - two.alpha) + np.cross(one.w, across_it.T) @ spin)
-    return Rows(np.concatenate(residual), np.vstack(A), np.concatenate(gamma))
+    return LoopConstraints(np.concatenate(residual), np.vstack(A), np.concatenate(gamma))
 
 
 def closed(
     values: list[float],
-    rows: Callable[[list[float]], Rows],
+    rows: Callable[[list[float]], LoopConstraints],
     moved: Callable[[list[float], Array], list[float]],
     slowed: Callable[[list[float], Array], list[float]],
 ) -> list[float] | None:
@@ -128,7 +128,7 @@ def off_the_rows(A: Array, u: Array) -> Array:
     return np.asarray(u - _inverse(A) @ (A @ u))
 
 
-def accelerations(M: Array, f: Array, rows: Rows) -> tuple[Array, Array, Array]:
+def accelerations(M: Array, f: Array, rows: LoopConstraints) -> tuple[Array, Array, Array]:
     """Return u' on the loops, |N| (effect of forces) and A⁺ (effect of γ).
 
     u' = −A⁺ γ + Z w, A Z = 0, Zᵀ M u' = Zᵀ f; N = Z (Zᵀ M Z)⁻¹ Zᵀ. The loops' forces are λ = A⁺ᵀ (f − M u').
@@ -154,12 +154,12 @@ def _turn_between(first: Array, second: Array, *, hinge: bool) -> Array:
     return np.asarray(sum(np.cross(second[:, k], first[:, k]) for k in range(3)) / 2)
 
 
-def _carried(motion: Motion, place: Place) -> Motion:
+def _carried(motion: LinkMotion, place: Place) -> LinkMotion:
     """Return the motion of a frame fixed in a link."""
     R, r = motion.R @ place[0], motion.R @ place[1]
     a = motion.a + np.cross(motion.alpha, r) + np.cross(motion.w, np.cross(motion.w, r))
     Jv = motion.Jv - hat(r) @ motion.Jw
-    return Motion(R, motion.p + r, motion.w, motion.v + np.cross(motion.w, r), motion.alpha, a, motion.Jw, Jv)
+    return LinkMotion(R, motion.p + r, motion.w, motion.v + np.cross(motion.w, r), motion.alpha, a, motion.Jw, Jv)
 
 
 def _three(value: Any) -> list[float]:

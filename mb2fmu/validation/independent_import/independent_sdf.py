@@ -33,11 +33,11 @@ def sdf_tree(content: bytes) -> RobotTree:
     models = [*root.findall("model"), *root.findall("world/model")]
     model = next((each for each in models if _text(each, "static").lower() not in {"true", "1"}), models[0])
     old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
-    return _Places(model, old).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+    return _SdfPoses(model, old).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
 
 
 @dataclass(slots=True)
-class _Places:
+class _SdfPoses:
     """A model, and the poses of its parts in the world."""
 
     model: ET.Element

@@ -28,7 +28,7 @@ _SIZES = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class RobotState:
     """Configuration of the robot, and its efforts.
 
     Attributes:
@@ -53,7 +53,7 @@ class Situation:
 
 
 @dataclass(slots=True)
-class Motion:
+class LinkMotion:
     """Motion of a link in the ground's components; accelerations at u' = 0.
 
     Attributes:
@@ -114,7 +114,7 @@ class RobotTree:
 
 
 @dataclass(slots=True)
-class SecondReading:
+class IndependentImport:
     """The independent import of a robot's file.
 
     Args:
@@ -160,7 +160,7 @@ class SecondReading:
                 self.column[joint.name] = self.size
                 self.size += _SIZES[joint.kind]
 
-    def equations(self, at: Situation) -> tuple[Array, Array]:
+    def equations(self, at: RobotState) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         n = self.size
         M, f = np.zeros((n, n)), np.zeros(n)
@@ -180,16 +180,16 @@ class SecondReading:
         """Return whether there is a link of that name."""
         return name in self._bodies
 
-    def motions(self, at: Situation) -> dict[str, Motion]:
+    def motions(self, at: RobotState) -> dict[str, LinkMotion]:
         """Return the motion of every link."""
         zero, none = np.zeros(3), np.zeros((3, self.size))
-        still = Motion(np.eye(3), zero, zero, zero, zero, zero, none, none)
+        still = LinkMotion(np.eye(3), zero, zero, zero, zero, zero, none, none)
         found = {self._root if self.base == "fixed" else "": still}
         for joint in self.joints:
             found[joint.child] = self._moved(joint, found[joint.parent], at)
         return found
 
-    def _own(self, joint: TreeJoint, at: Situation) -> tuple[float, float, float, str, float]:
+    def _own(self, joint: TreeJoint, at: RobotState) -> tuple[float, float, float, str, float]:
         """Return position, speed and given acceleration of a joint with one coordinate; its mover, and the factor."""
         factor, offset, current = 1.0, 0.0, joint
         known = {each.name: each for each in self.joints}
@@ -203,7 +203,7 @@ class SecondReading:
         given = at.acceleration.get(current.name, 0.0)
         return factor * q + offset, factor * u, factor * given, current.name, factor
 
-    def _moved(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
+    def _moved(self, joint: TreeJoint, m: LinkMotion, at: RobotState) -> LinkMotion:
         """Return the motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
@@ -212,11 +212,11 @@ class SecondReading:
         Jw, Jv = m.Jw.copy(), m.Jv + _across(m.Jw, r)
         w, alpha = m.w, m.alpha
         if joint.kind == "fixed":
-            return Motion(R, p, w, v, alpha, a, Jw, Jv)
+            return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
         if joint.kind in {"floating", "ball"}:
-            return self._floating(joint, Motion(R, p, w, v, alpha, a, Jw, Jv), at)
+            return self._floating(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), at)
         if joint.kind == "planar":
-            return self._planar(joint, Motion(R, p, w, v, alpha, a, Jw, Jv), at)
+            return self._planar(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), at)
         q, u, given, owner, factor = self._own(joint, at)
         axis = R @ joint.axis
         column = self.column.get(owner)
@@ -233,9 +233,9 @@ class SecondReading:
             R = R @ turn_about(joint.axis, q)
             if column is not None:
                 Jw[:, column] += factor * axis
-        return Motion(R, p, w, v, alpha, a, Jw, Jv)
+        return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
 
-    def _floating(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
+    def _floating(self, joint: TreeJoint, m: LinkMotion, at: RobotState) -> LinkMotion:
         """Return the motion behind a floating joint, or behind a ball joint, which only turns."""
         column, ball = self.column[joint.name], joint.kind == "ball"
         q, u = [*[0.0] * (3 * ball), *at.q[joint.name]], np.array([*[0.0] * (3 * ball), *at.u[joint.name]])
@@ -253,9 +253,9 @@ class SecondReading:
         turning = column if ball else column + 3
         Jw[:, turning : turning + 3] += R
         v = m.v + _cross(m.w, slid) + rate
-        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
+        return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _planar(self, joint: TreeJoint, m: Motion, at: Situation) -> Motion:
+    def _planar(self, joint: TreeJoint, m: LinkMotion, at: RobotState) -> LinkMotion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
         first, second, normal = (m.R @ each for each in plane(joint.axis))
@@ -266,9 +266,9 @@ class SecondReading:
         Jv[:, column + 1] += second
         Jw[:, column + 2] += normal
         v, R = m.v + _cross(m.w, slid) + sliding, m.R @ turn_about(joint.axis, angle)
-        return Motion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
+        return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _add_efforts(self, joint: TreeJoint, at: Situation, M: Array, f: Array) -> None:
+    def _add_efforts(self, joint: TreeJoint, at: RobotState, M: Array, f: Array) -> None:
         """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
         if _SIZES[joint.kind] != 1:
             column, damping = self.column.get(joint.name), at.damping.get(joint.name, 0.0)

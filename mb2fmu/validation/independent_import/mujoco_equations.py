@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import Array, Motion, Place, Situation
+from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Place, RobotState
 
 _FREE, _BALL = 0, 1
 _OF_JOINTS = 2  # kind of an equality
@@ -34,7 +34,7 @@ def mujoco_there() -> bool:
 
 
 @dataclass(slots=True)
-class MujocoReading:
+class MujocoEquations:
     """An MJCF file as MuJoCo reads it.
 
     Args:
@@ -105,7 +105,7 @@ class MujocoReading:
             else:
                 self._follows[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
 
-    def equations(self, at: Situation) -> tuple[Array, Array]:
+    def equations(self, at: RobotState) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         m, d, mj = self._model, self._data, self._mj
         m.opt.gravity[:] = at.gravity
@@ -126,7 +126,7 @@ class MujocoReading:
             f[dof] -= at.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
         return S.T @ M @ S, S.T @ (f - M @ s0)
 
-    def motions_of(self, links: Iterable[str], at: Situation) -> dict[str, Motion]:
+    def motions_of(self, links: Iterable[str], at: RobotState) -> dict[str, LinkMotion]:
         """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``at``."""
         m, d, mj = self._model, self._data, self._mj
         S, s0 = self._place(at)
@@ -144,7 +144,7 @@ class MujocoReading:
             mj.mj_jacDot(m, d, K[0], K[1], p, body)
             v, w = J @ d.qvel
             a, alpha = K @ d.qvel + J @ s0
-            found[name] = Motion(R.reshape(3, 3).copy(), p.copy(), w, v, alpha, a, J[1] @ S, J[0] @ S)
+            found[name] = LinkMotion(R.reshape(3, 3).copy(), p.copy(), w, v, alpha, a, J[1] @ S, J[0] @ S)
         return found
 
     @property
@@ -171,7 +171,7 @@ class MujocoReading:
         """Return whether there is a body or site of that name."""
         return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY, _SITE))
 
-    def _place(self, at: Situation) -> tuple[Array, Array]:
+    def _place(self, at: RobotState) -> tuple[Array, Array]:
         """Set positions and speeds; return S and s0 of these."""
         m, d = self._model, self._data
         S, s0, names = np.zeros((m.nv, self.size)), np.zeros(m.nv), {j: name for name, j in self._joint.items()}
@@ -192,7 +192,7 @@ class MujocoReading:
                 self._place_single(j, at, names, S, s0)
         return S, s0
 
-    def _place_single(self, j: int, at: Situation, names: Mapping[int, str], S: Array, s0: Array) -> None:
+    def _place_single(self, j: int, at: RobotState, names: Mapping[int, str], S: Array, s0: Array) -> None:
         """Place one hinge or slide, which may follow another, be held, or be prescribed."""
         m, d = self._model, self._data
         at_q, at_v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])

@@ -21,15 +21,15 @@ from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.independent_import.independent_loads import (
     STILL,
-    AddedForces,
+    AddedGeneralizedForces,
     LinkLoad,
-    Seen,
+    MotionVectors,
     written_loads,
     written_tables,
 )
 from mb2fmu.validation.independent_import.independent_loops import (
-    Closure,
-    Rows,
+    ConnectedFrames,
+    LoopConstraints,
     accelerations,
     closed,
     closure,
@@ -40,15 +40,21 @@ from mb2fmu.validation.independent_import.independent_loops import (
 from mb2fmu.validation.independent_import.independent_sdf import sdf_tree
 from mb2fmu.validation.independent_import.independent_urdf import (
     Array,
-    Motion,
+    IndependentImport,
+    LinkMotion,
     Place,
-    SecondReading,
-    Situation,
+    RobotState,
     urdf_tree,
 )
-from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading, mujoco_there
-from mb2fmu.validation.source_checks.random_points import SEED, Point
-from mb2fmu.validation.source_checks.source_accelerations import EPSILON, POINTS, ROUNDING, OwnMotions, Sample
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, mujoco_there
+from mb2fmu.validation.source_checks.random_points import SEED, RandomPoint
+from mb2fmu.validation.source_checks.source_accelerations import (
+    EPSILON,
+    POINTS,
+    ROUNDING,
+    AccelerationSample,
+    SourceAccelerations,
+)
 
 WAY = "independent import"
 _TURN, _SLIDE = 0.6, 0.1
@@ -56,10 +62,10 @@ _TRIES = 20
 """Times as many points are drawn where loops are closed: not all of them close."""
 _NEARER = 5
 """After so many points that did not close others are drawn within half the reach."""
-Reading = SecondReading | MujocoReading
+Reading = IndependentImport | MujocoEquations
 
 
-def robot_motions(definition: ModelDefinition) -> OwnMotions:
+def robot_motions(definition: ModelDefinition) -> SourceAccelerations:
     """Return samples of x' from the robot's file, read again.
 
     Args:
@@ -73,7 +79,7 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
     source = robot.description.source
     missing = _missing(definition, robot)
     if missing or source is None:
-        return OwnMotions((), {}, {}, {WAY: missing or "the robot was not read from a file"}, ways=(WAY,))
+        return SourceAccelerations((), {}, {}, {WAY: missing or "the robot was not read from a file"}, ways=(WAY,))
     try:
         content = source.read_bytes()
     except OSError as error:
@@ -88,19 +94,19 @@ def robot_motions(definition: ModelDefinition) -> OwnMotions:
         moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
         drives = [] if inverse else [actuator.name for actuator in robot.description.actuators]
         try:
-            reading = MujocoReading(source, moving, drives, s.locked, s.mimic == "free", prescribed)
+            reading = MujocoEquations(source, moving, drives, s.locked, s.mimic == "free", prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-            return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
+            return SourceAccelerations((), {}, {}, {WAY: reason}, ways=(WAY,))
     else:
         read = urdf_tree if robot.kind == URDF else sdf_tree
-        reading = SecondReading(content, read, s.base, s.locked, s.mimic == "free", prescribed)
+        reading = IndependentImport(content, read, s.base, s.locked, s.mimic == "free", prescribed)
     try:
         added = _added(definition, robot, reading)
     except ValueError as error:
         reason = f"what was added to the file is not known to the independent import: {error}"
-        return OwnMotions((), {}, {}, {WAY: reason}, ways=(WAY,))
-    return _Sampler(definition, robot, reading, _closures(reading, written), added).motions()
+        return SourceAccelerations((), {}, {}, {WAY: reason}, ways=(WAY,))
+    return _RobotPointSampler(definition, robot, reading, _closures(reading, written), added).motions()
 
 
 def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
@@ -121,7 +127,7 @@ def _content(side_file: Path) -> bytes:
         raise ValidationError("the robot's settings cannot be read again:", [fault]) from None
 
 
-def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading) -> AddedForces:
+def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading) -> AddedGeneralizedForces:
     """Return what acts beside what the file says: loads of the settings, loads and efforts of the model.
 
     Raises:
@@ -149,15 +155,19 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
     rates = {differentiate_by_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
     rates |= {differentiate_by_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
     known = {p.symbol: p.value for p in definition.parameters if p.calculated}
-    frames = reading.tree.frames if isinstance(reading, SecondReading) and reading.tree else {}
-    return AddedForces(loads, efforts, seen, _symbols(definition), known | rates, lambda name: frames.get(name, STILL))
+    frames = reading.tree.frames if isinstance(reading, IndependentImport) and reading.tree else {}
+    return AddedGeneralizedForces(
+        loads, efforts, seen, _symbols(definition), known | rates, lambda name: frames.get(name, STILL)
+    )
 
 
-def _seen(what: str, at: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]) -> Seen:
+def _seen(
+    what: str, at: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
+) -> MotionVectors:
     """Return what expressions name of the motion of a link or the ground, for the independent import."""
     offset = at.offset if isinstance(at, RecordedPoint) else (0.0, 0.0, 0.0)
     name = at.frame if isinstance(at, RecordedPoint) else at.name
-    return Seen(what, name if name in links else "", offset, symbols)
+    return MotionVectors(what, name if name in links else "", offset, symbols)
 
 
 def _items(definition: ModelDefinition) -> list[Any]:
@@ -172,12 +182,12 @@ def _symbols(definition: ModelDefinition) -> list[sm.Expr]:
     return [t, *(item.symbol for item in _items(definition))]
 
 
-def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Closure]:
+def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[ConnectedFrames]:
     """Return loops of the file, then of the settings."""
-    tree = reading.tree if isinstance(reading, SecondReading) else None
+    tree = reading.tree if isinstance(reading, IndependentImport) else None
     frames: Mapping[str, Place] = tree.frames if tree else {}
-    found = [Closure(*each) for each in (reading.closing if isinstance(reading, MujocoReading) else ())]
-    found += [Closure(*each) for each in (tree.closing if tree else ())]
+    found = [ConnectedFrames(*each) for each in (reading.closing if isinstance(reading, MujocoEquations) else ())]
+    found += [ConnectedFrames(*each) for each in (tree.closing if tree else ())]
     return [*found, *(closure(each, lambda name: frames.get(name, STILL)) for each in written)]
 
 
@@ -195,7 +205,7 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
     return next((reason for reason, holds in why.items() if holds), "")
 
 
-class _Sampler:
+class _RobotPointSampler:
     """Draws points and evaluates the independent import there."""
 
     def __init__(
@@ -203,11 +213,11 @@ class _Sampler:
         definition: ModelDefinition,
         robot: RobotMechanics,
         reading: Reading,
-        closures: Sequence[Closure],
-        added: AddedForces | None = None,
+        closures: Sequence[ConnectedFrames],
+        added: AddedGeneralizedForces | None = None,
     ) -> None:
         self._d, self._robot, self._reading, self._closures = definition, robot, reading, closures
-        self._added = added or AddedForces((), (), (), _symbols(definition), {}, lambda _: STILL)
+        self._added = added or AddedGeneralizedForces((), (), (), _symbols(definition), {}, lambda _: STILL)
         states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
         self._items = _items(definition)
@@ -219,13 +229,13 @@ class _Sampler:
         for slot, column in (*self._speeds(), *((self._of[motion[1]], column) for motion, column, _ in self._given())):
             self._slides[column] = self._items[slot - 1].unit.startswith("m")
 
-    def motions(self) -> OwnMotions:
+    def motions(self) -> SourceAccelerations:
         """Return all samples."""
         sample = self._efforts if self._inverse else self._sample
         samples = [sample(values) for values in itertools.islice(self._points(), POINTS)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
         inputs = {item.name: self._slot[item.name] for item in self._d.inputs}
-        return OwnMotions(tuple(samples), starts, inputs, {}, ways=(WAY,))
+        return SourceAccelerations(tuple(samples), starts, inputs, {}, ways=(WAY,))
 
     def _points(self) -> Iterator[list[float]]:
         """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
@@ -263,7 +273,7 @@ class _Sampler:
         self._normalize(values)
         return values
 
-    def _sample(self, values: list[float]) -> Sample:
+    def _sample(self, values: list[float]) -> AccelerationSample:
         """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
         A bound is what one FMU of round-off of every term makes of u', times ROUNDING. Each column is given terms in
@@ -295,9 +305,9 @@ class _Sampler:
                 assert column is not None
                 name = self._name(u)
                 rates[name], bounds[name] = float(u_dot[column + k]), ROUNDING * EPSILON * float(scale[column + k])
-        return Sample(Point(values[0], tuple(values)), {WAY: rates}, bounds, {}, {})
+        return AccelerationSample(RandomPoint(values[0], tuple(values)), {WAY: rates}, bounds, {}, {})
 
-    def _efforts(self, values: list[float]) -> Sample:
+    def _efforts(self, values: list[float]) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
@@ -315,7 +325,7 @@ class _Sampler:
         size = size + self._size_of_forces(values) + size_of_added
         for _, column, name in moved:
             outputs[f"{name}.effort"] = (float(efforts[column]), ROUNDING * EPSILON * float(size[column]))
-        return Sample(Point(values[0], tuple(values)), {WAY: {}}, {}, {}, outputs)
+        return AccelerationSample(RandomPoint(values[0], tuple(values)), {WAY: {}}, {}, {}, outputs)
 
     # --- loops -------------------------------------------------------------------------------------------------------
 
@@ -323,16 +333,16 @@ class _Sampler:
         """Return values moved onto the closed loops, if any; None where they do not close."""
         return closed(values, self._rows, self._moved, self._slowed) if self._closures else values
 
-    def _rows(self, values: list[float]) -> Rows:
+    def _rows(self, values: list[float]) -> LoopConstraints:
         """Return the constraint rows of closed loops: A, γ and residuals, from the motions of the links they tie."""
         links = dict.fromkeys(link for each in self._closures for link in each.links)
         return rows_of(self._closures, self._motions(links, self._situation(values)))
 
-    def _motions(self, links: Mapping[str, None], at: Situation) -> Mapping[str, Motion]:
+    def _motions(self, links: Mapping[str, None], at: RobotState) -> Mapping[str, LinkMotion]:
         """Return the motion of links, if there are any."""
         if not links:
             return {}
-        if isinstance(self._reading, MujocoReading):
+        if isinstance(self._reading, MujocoEquations):
             return self._reading.motions_of(links, at)
         return self._reading.motions(at)
 
@@ -414,13 +424,13 @@ class _Sampler:
         idle = dict.fromkeys(at.control, 0.0)
         zero = {name: [0.0] * len(u) for name, u in at.u.items()}
         parts = [
-            Situation(at.q, zero, {}, nothing, at.damping, at.gravity, idle, {}),
-            Situation(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle, {}),
-            Situation(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control, at.friction),
+            RobotState(at.q, zero, {}, nothing, at.damping, at.gravity, idle, {}),
+            RobotState(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle, {}),
+            RobotState(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control, at.friction),
         ]
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
-    def _situation(self, values: list[float]) -> Situation:
+    def _situation(self, values: list[float]) -> RobotState:
         """Return a point in the independent import's form: q, u, efforts, damping, gravity by joint name.
 
         Where efforts are asked for, accelerations are among u'.
@@ -442,13 +452,13 @@ class _Sampler:
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
         declared = {p.name: float(p.value) for p in self._parameters}
-        own = self._reading.gravity if isinstance(self._reading, SecondReading) else None
+        own = self._reading.gravity if isinstance(self._reading, IndependentImport) else None
         if own is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
             size = declared.get("gravity", 0.0)
             gravity = own * (values[self._slot["gravity"]] / size if size else 1.0)
         friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
         control = {name: values[self._of[symbol]] for name, symbol in self._robot.controls.items()}
-        return Situation(q, u, acceleration, effort, damping, gravity, control, friction)
+        return RobotState(q, u, acceleration, effort, damping, gravity, control, friction)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, REIMPACT_SPEED_RATIO, ZERO_SLIP_RATIO, Contacts
-from mb2fmu.validation.modes.impact_impulses import Touch
+from mb2fmu.validation.modes.impact_impulses import ContactRows
 
 Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
@@ -27,7 +27,7 @@ _APART = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Rub:
+class FrictionContacts:
     """Contacts with friction at one instant, shape (f,) each.
 
     Attributes:
@@ -51,7 +51,7 @@ class Rub:
 
 
 @dataclass(frozen=True, slots=True)
-class _Law:
+class _ContactProblem:
     """A contact problem: y = q + W (N, T).
 
     Attributes:
@@ -125,7 +125,7 @@ class _Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ContactSolution:
     """A solution.
 
     Attributes:
@@ -139,7 +139,7 @@ class Found:
     senses: Floats
 
 
-def _modes(law: _Law, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
+def _modes(law: _ContactProblem, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
     """Yield pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0 (open)."""
     choices: list[list[tuple[bool, int | None]]] = []
     for contact in range(len(present)):
@@ -155,7 +155,9 @@ def _modes(law: _Law, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple
         yield tuple(p for p, _ in each), tuple(each[contact][1] for contact in law.rough)
 
 
-def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths, Floats] | None = None) -> Found:
+def _solve(
+    law: _ContactProblem, present: Truths, names: str, t: float, wrong: tuple[Truths, Floats] | None = None
+) -> ContactSolution:
     """Return the modes that fit Coulomb's law best, except those known to be ``wrong`` (pressed, senses).
 
     Raises:
@@ -164,7 +166,7 @@ def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths
     k = len(present)
     open_q = np.append(present, present[[*law.rough]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
-    tried: list[tuple[float, Found, Floats]] = []
+    tried: list[tuple[float, ContactSolution, Floats]] = []
     for pressed, ways in _modes(law, present):
         senses = np.array([way or 0 for way in ways], dtype=float)
         if wrong is not None and np.array_equal(pressed, wrong[0]) and np.array_equal(senses, wrong[1]):
@@ -173,7 +175,7 @@ def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths
         some = _part(law, present)
         misfit = some.misfit(*_of(present, law.rough, pressed, ways), *_rows(present, law.rough, parts, y))
         rates = np.where(open_q, y, 0.0)
-        tried.append((misfit, Found(parts, np.array(pressed, dtype=float), senses), rates))
+        tried.append((misfit, ContactSolution(parts, np.array(pressed, dtype=float), senses), rates))
     best = min(tried, key=lambda each: each[0])
     if best[0] > _EXACT * size:
         raise _paradox(t, names, "no motion agrees")
@@ -184,12 +186,12 @@ def _solve(law: _Law, present: Truths, names: str, t: float, wrong: tuple[Truths
     return best[1]
 
 
-def _part(law: _Law, present: Truths) -> _Law:
+def _part(law: _ContactProblem, present: Truths) -> _ContactProblem:
     """Return the law restricted to some contacts."""
     contacts = [contact for contact in range(len(present)) if present[contact]]
     places = [place for place, contact in enumerate(law.rough) if present[contact]]
     rows = [*contacts, *(len(present) + place for place in places)]
-    return _Law(
+    return _ContactProblem(
         law.W[np.ix_(rows, rows)],
         law.q[rows],
         tuple(contacts.index(law.rough[place]) for place in places),
@@ -231,7 +233,13 @@ def _names(contacts: Contacts) -> str:
 
 
 def rough_events(
-    contacts: Contacts, pushes: tuple[Floats, Floats], look: tuple[Touch, Rub], t: float, *, hit: bool, change: bool
+    contacts: Contacts,
+    pushes: tuple[Floats, Floats],
+    look: tuple[ContactRows, FrictionContacts],
+    t: float,
+    *,
+    hit: bool,
+    change: bool,
 ) -> tuple[Floats, Floats, Floats]:
     """Return contact results at this instant, as ``Contacts.impact_unknowns`` before jumps; then both jumps of x.
 
@@ -258,7 +266,9 @@ def rough_events(
     return found, reach @ impulses, reach @ shifts
 
 
-def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
+def _rubbed(
+    contacts: Contacts, W: Floats, touch: ContactRows, rub: FrictionContacts, t: float
+) -> tuple[Floats, Floats, Floats]:
     """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
 
     Args:
@@ -279,7 +289,9 @@ def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> 
             continue
         slow = -touch.restitution * v[:k] < touch.rest_below
         e = np.where(slow, 0.0, touch.restitution)
-        found = _impact(contacts, _Law(W, v, rough, rub.coefficients, np.zeros(k), np.zeros(len(rough))), among, e, t)
+        found = _impact(
+            contacts, _ContactProblem(W, v, rough, rub.coefficients, np.zeros(k), np.zeros(len(rough))), among, e, t
+        )
         impulses += found.parts
         v = v + W @ found.parts
         pushed = among & (found.parts[:k] > 0.0)
@@ -292,22 +304,24 @@ def _rubbed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> 
     return impulses, rests, np.where(rests[list(rough)] > 0.5, senses, 0.0)
 
 
-def _impact(contacts: Contacts, law: _Law, present: Truths, e: Floats, t: float) -> Found:
+def _impact(contacts: Contacts, law: _ContactProblem, present: Truths, e: Floats, t: float) -> ContactSolution:
     """Return the impulses by Newton's or Poisson's law."""
     k, names = len(present), _names(contacts)
     v = law.q
     if contacts.each[int(np.argmax(present))].law == "newton":
         raised = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
-        return _solve(_Law(law.W, raised, law.rough, law.mu, law.least, law.known), present, names, t)
+        return _solve(_ContactProblem(law.W, raised, law.rough, law.mu, law.least, law.known), present, names, t)
     first = _solve(law, present, names, t)
     if not np.any(e * first.parts[:k] > 0.0):
         return first
-    second = _Law(law.W, v + law.W @ first.parts, law.rough, law.mu, e * first.parts[:k], law.known)
+    second = _ContactProblem(law.W, v + law.W @ first.parts, law.rough, law.mu, e * first.parts[:k], law.known)
     back = _solve(second, present, names, t)
-    return Found(first.parts + back.parts, back.pressed, back.senses)
+    return ContactSolution(first.parts + back.parts, back.pressed, back.senses)
 
 
-def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) -> tuple[Floats, Floats, Floats]:
+def _changed(
+    contacts: Contacts, W: Floats, touch: ContactRows, rub: FrictionContacts, t: float
+) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
     k, rough = len(contacts.each), rough_contacts(contacts)
     present = touch.resting > 0.5
@@ -315,13 +329,15 @@ def _changed(contacts: Contacts, W: Floats, touch: Touch, rub: Rub, t: float) ->
     still = np.abs(rub.slips) < float(ZERO_SLIP_RATIO) * slow
     turned = (rub.senses * rub.slips <= 0.0) & (np.abs(rub.slips) < slow)
     known = np.where(still | turned, 0.0, np.where(rub.slips > 0.0, 1.0, -1.0))
-    law = _Law(W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known)
+    law = _ContactProblem(
+        W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known
+    )
     found = _solve(law, present, _names(contacts), t, (present, rub.senses))
     begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slips < float(ZERO_SLIP_RATIO) * slow))
     begins = found.senses * np.maximum(found.senses * rub.slips, rub.least)
     off = rub.slips - np.where(begun, begins, 0.0)
     drift = np.where(np.abs(touch.rates) <= touch.rest_below, touch.rates, 0.0)  # a faster one has been set
-    speeds = _Law(W, np.append(drift, off), rough, rub.coefficients, np.zeros(k), known)
+    speeds = _ContactProblem(W, np.append(drift, off), rough, rub.coefficients, np.zeros(k), known)
     ways: list[int | None] = [
         None if found.pressed[contact] and (new or not sense) else int(sense)
         for contact, sense, new in zip(rough, found.senses, begun, strict=True)

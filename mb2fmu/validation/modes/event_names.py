@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.validation.modes.reference_switches import FrozenEquations
+from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
 
 Floats = npt.NDArray[np.float64]
 
 
-def event_name(frozen: FrozenEquations, sides: tuple[Floats, Floats], fired: str, switch: str) -> str:
+def event_name(frozen: EquationsBetweenEvents, sides: tuple[Floats, Floats], fired: str, switch: str) -> str:
     """Return the name of an event.
 
     Args:
@@ -30,12 +30,12 @@ def event_name(frozen: FrozenEquations, sides: tuple[Floats, Floats], fired: str
     return ", ".join(changed) or fired or switch
 
 
-def switch_names(frozen: FrozenEquations) -> list[str]:
+def switch_names(frozen: EquationsBetweenEvents) -> list[str]:
     """Return names of switching functions: a quantity of a contact, or else the expression of the model."""
     return [_of_a_contact(frozen, each.surface) or each.name for each in frozen.switches]
 
 
-def _of_a_contact(frozen: FrozenEquations, surface: sm.Expr) -> str:
+def _of_a_contact(frozen: EquationsBetweenEvents, surface: sm.Expr) -> str:
     """Return the quantity of a contact in a switching function; empty if there is none."""
     found = surface.free_symbols
     for c in frozen.contacts.each if frozen.contacts else ():
@@ -50,7 +50,7 @@ def _of_a_contact(frozen: FrozenEquations, surface: sm.Expr) -> str:
 
 
 def _contacts(
-    frozen: FrozenEquations, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
+    frozen: EquationsBetweenEvents, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
 ) -> Iterator[str]:
     """Yield the changes of contacts."""
     for c in frozen.contacts.each if frozen.contacts else ():
@@ -66,7 +66,7 @@ def _contacts(
 
 
 def _latches(
-    frozen: FrozenEquations, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
+    frozen: EquationsBetweenEvents, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
 ) -> Iterator[str]:
     """Yield the changes of latches."""
     for latch in frozen.latches.each if frozen.latches else ():

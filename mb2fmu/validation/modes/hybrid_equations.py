@@ -21,11 +21,11 @@ from mb2fmu.validation.modes.contact_friction_modes import rough_events
 from mb2fmu.validation.modes.event_names import event_name, switch_names
 from mb2fmu.validation.modes.impact_impulses import struck
 from mb2fmu.validation.modes.latch_closure import closing_impulses, with_rows_held
-from mb2fmu.validation.modes.mode_equations import HoldingEquations, Modes
-from mb2fmu.validation.modes.motion_in_modes import SwitchedMotion
-from mb2fmu.validation.modes.reference_switches import FrozenEquations, margin_of_steps
+from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
+from mb2fmu.validation.modes.motion_in_modes import MotionInModes
+from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, margin_of_steps
 from mb2fmu.validation.modes.shared_holding_forces import holding, with_open_columns
-from mb2fmu.validation.reference_equations.numeric_equations import Motion
+from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ _DEAD = 1e4  # times what a sign can hold: nothing could have brought it to rest
 _ROUNDED = 1e-12  # of a limit: what is nearer to it holds with all that it has
 
 
-class HybridEquations(HoldingEquations):
+class HybridEquations(ModeEquations):
     """Equations with events: the state x has no modes.
 
     Args:
@@ -48,9 +48,9 @@ class HybridEquations(HoldingEquations):
     at 0 s is behind what ``every`` and ``once`` set there.
     """
 
-    def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
+    def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         super().__init__(frozen, typical)
-        self._kept: Modes | None = None
+        self._kept: SwitchModes | None = None
         self.late, self.begun = 0.0, False
         self._names = switch_names(frozen)
         places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
@@ -63,7 +63,9 @@ class HybridEquations(HoldingEquations):
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
         """Return switching functions over their sizes; where signs slip and closed contacts are held."""
-        modes = Modes(np.array([float(i in self.signs) for i in range(self._count)]), np.zeros(len(self.frozen.events)))
+        modes = SwitchModes(
+            np.array([float(i in self.signs) for i in range(self._count)]), np.zeros(len(self.frozen.events))
+        )
         return self.held_at(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
 
     # --- one instant -------------------------------------------------------------------------------------------------
@@ -73,11 +75,13 @@ class HybridEquations(HoldingEquations):
         modes = self.modes_at(t, x, r, prepared)
         return self.slope(t, x, r, prepared, modes)
 
-    def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
+    def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> InstantMotion:
         """Return all quantities at one instant, with the modes of the state."""
         return self.motion_in(t, x, r, prepared, self.modes_at(t, x, r, prepared))
 
-    def motion_in(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Motion:
+    def motion_in(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> InstantMotion:
         """Return all quantities at one instant, with given modes.
 
         A sign that holds with all that it has (a freewheel that transmits nothing holds with its lower limit) is told
@@ -106,7 +110,7 @@ class HybridEquations(HoldingEquations):
             yield
 
     @contextmanager
-    def beginning_in(self, modes: Modes) -> Iterator[None]:
+    def beginning_in(self, modes: SwitchModes) -> Iterator[None]:
         """Begin in these modes, whatever the state says."""
         self._kept = modes
         try:
@@ -120,11 +124,11 @@ class HybridEquations(HoldingEquations):
         """Return the state after the event in which parameters become ``after``."""
         return self.settle(t, x, r, after, self.modes_at(t, x, r, prepared), ())[0]
 
-    def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Modes:
+    def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> SwitchModes:
         """Return modes by the sides on which a state is."""
         if self._kept is not None:
             return self._kept.copy()
-        modes = Modes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
+        modes = SwitchModes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
         look = self.look_at(t, x, r, prepared, modes.values)
         for _ in range(self._count + 1):
             before, bars = modes.values.copy(), self.bars(t, x, r, prepared, modes)
@@ -143,7 +147,7 @@ class HybridEquations(HoldingEquations):
         modes.fired = look.conditions.copy()
         return modes
 
-    def _release(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
+    def _release(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> None:
         """Release signs that cannot be held, one after the other, in their driven direction."""
         for _ in self.signs:
             held = [i for i in self.signs if modes.values[i] == 0.0]
@@ -157,7 +161,7 @@ class HybridEquations(HoldingEquations):
                 return
             modes.values[held[worst]] = np.sign(values[held[worst]])
 
-    def _drives(self, look: SwitchedMotion, values: Floats, bars: Floats) -> Floats:
+    def _drives(self, look: MotionInModes, values: Floats, bars: Floats) -> Floats:
         """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction.
 
         Where contacts or latches hold its motion it is driven by slip alone, which they give it.
@@ -170,7 +174,7 @@ class HybridEquations(HoldingEquations):
                 found[i] = np.copysign(look.limits[i] + abs(look.rates[i]), look.rates[i])
         return found
 
-    def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+    def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
         look, values = self.held_at(t, x, r, prepared, modes)
         bars = self.bars(t, x, r, prepared, modes)
@@ -188,7 +192,9 @@ class HybridEquations(HoldingEquations):
                 found.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * at - bars[i])
         return np.array(found) + self.late
 
-    def contradiction(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> float:
+    def contradiction(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> float:
         """Return how far a state contradicts its modes at most, over switching functions' sizes; 0: not at all.
 
         What holds contradicts a state that slips, however much it could hold.
@@ -201,7 +207,7 @@ class HybridEquations(HoldingEquations):
     # --- events ------------------------------------------------------------------------------------------------------
 
     def settle(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, due: Sequence[int]
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes, due: Sequence[int]
     ) -> tuple[Floats, str]:
         """Update modes after an event in place; return the states after it and the event's name.
 
@@ -240,7 +246,7 @@ class HybridEquations(HoldingEquations):
         raise endless(t, f"modes switch to and fro {_MOST_CHANGES} times at one instant", changed)
 
     def _change(
-        self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+        self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Change the mode of a switch at its event and return the state; a sign is first tried at rest."""
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
@@ -267,7 +273,9 @@ class HybridEquations(HoldingEquations):
                     x = slips  # at a dead centre round-off of slip would be a blow on all that moves
         return x
 
-    def _at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+    def _at_rest(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
         """Return speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
         held = self._holding(x, modes)
         base = self.look_at(t, x, r, prepared, modes.values)
@@ -277,7 +285,9 @@ class HybridEquations(HoldingEquations):
         off = np.concatenate([base.surfaces, base.touch.rates, base.rub.slips, base.held.rates])[held]
         return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t, AT_REST))
 
-    def _stilled(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+    def _stilled(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
         """Return the state without what drift makes of slip that contacts or latches hold: they may let go now."""
         bars = self.bars(t, x, r, prepared, modes)
         signs = [i for i in self.signs if modes.values[i] == 0.0]
@@ -292,7 +302,7 @@ class HybridEquations(HoldingEquations):
         return np.asarray(x - reach @ holding(B, base.surfaces[signs], base.limits[signs], np.inf))
 
     def _fired(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[str, Floats]:
         """Return the first of the model's own events that happens, and what they set, with the values before."""
         x = self._stilled(t, x, r, prepared, modes)
@@ -323,7 +333,13 @@ class HybridEquations(HoldingEquations):
         return fired, after
 
     def _blows(
-        self, held: SwitchedMotion, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+        self,
+        held: MotionInModes,
+        t: float,
+        x: Floats,
+        r: Sequence[float],
+        prepared: Sequence[float],
+        modes: SwitchModes,
     ) -> Floats:
         """Return the results of contacts at this instant, in the order of ``Contacts.impact_unknowns``."""
         contacts = self.frozen.contacts
@@ -346,14 +362,16 @@ class HybridEquations(HoldingEquations):
         found, impulses, pushes = rough_events(contacts, (W, reach), (touch, rub), t, hit=hit, change=change)
         return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
 
-    def _is_due(self, look: SwitchedMotion, modes: Modes, what: str, count: float) -> bool:
+    def _is_due(self, look: MotionInModes, modes: SwitchModes, what: str, count: float) -> bool:
         """Return whether an event with this name prefix happens now, with a number above its last one."""
         return any(
             event.name.startswith(what) and look.conditions[k] > max(modes.fired[k], count + 0.5)
             for k, event in enumerate(self.frozen.events)
         )
 
-    def _closing(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+    def _closing(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
         """Return impulses of latches that close at this instant, and the changes of speeds."""
         base = self.look_at(t, x, r, prepared, modes.values)
         blows, reached = np.zeros(self._latched), np.zeros(len(x))
@@ -371,18 +389,20 @@ class HybridEquations(HoldingEquations):
         jumps[self._independent] = reached[self.n_q : self.n_q + len(self._independent)]
         return jumps
 
-    def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> None:
+    def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> None:
         """Make signs slip to the side on which an event has set their surface."""
         look, bars = self.look_at(t, x, r, prepared, modes.values), self.bars(t, x, r, prepared, modes)
         for i in self.signs:
             if abs(look.surfaces[i]) > max(AT_REST, bars[i]):
                 modes.values[i] = np.sign(look.surfaces[i])
 
-    def kept_at_rest(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+    def kept_at_rest(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
         """Return the state with speeds for which everything held by these modes stands still."""
         return self._at_rest(t, x, r, prepared, modes) if self._holding(x, modes) else x
 
-    def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Modes, Floats]:
+    def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[SwitchModes, Floats]:
         """Return modes and states at the start of a simulation, perhaps with the first instants of ``every``."""
         modes = self.modes_at(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):

@@ -23,7 +23,7 @@ _BEGINS = 1e-9  # of the speed below which a contact rests: an approach that onl
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class ContactRows:
     """Contacts at one instant, shape (k,) each.
 
     Attributes:
@@ -51,7 +51,7 @@ class Touch:
         return np.where(self.meeting > 0.5, np.minimum(self.rates, least * (1.0 + _LESS) - _TINY), self.rates)
 
 
-def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]:
+def struck(contacts: Contacts, W: Floats, touch: ContactRows) -> tuple[Floats, Floats]:
     """Return impulses at this instant, and the contacts that rest after it (1 or 0); both shape (k,).
 
     Args:
@@ -69,7 +69,7 @@ def struck(contacts: Contacts, W: Floats, touch: Touch) -> tuple[Floats, Floats]
     return impulses, np.where(thrown, 0.0, rests)
 
 
-def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
+def _in_turn(W: Floats, touch: ContactRows, settled: Floats) -> tuple[Floats, Floats]:
     """Return impulses of contacts struck one after the other, if approaching."""
     v, rests = touch.approaching, touch.resting.copy()
     impulses = np.zeros(len(v))
@@ -83,7 +83,7 @@ def _in_turn(W: Floats, touch: Touch, settled: Floats) -> tuple[Floats, Floats]:
     return impulses, rests
 
 
-def _at_once(W: Floats, touch: Touch, *, poisson: bool) -> tuple[Floats, Floats]:
+def _at_once(W: Floats, touch: ContactRows, *, poisson: bool) -> tuple[Floats, Floats]:
     """Return impulses of all closed contacts together."""
     at = np.flatnonzero(touch.closed > 0.5)
     impulses, rests = np.zeros(len(touch.rates)), touch.resting.copy()

@@ -17,7 +17,7 @@ _PINNED = 1e-9  # of what it is without latches
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ClosedLatchRows:
     """Held rows of latches at one instant, shape (r,) each.
 
     Attributes:

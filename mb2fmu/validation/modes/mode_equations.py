@@ -16,8 +16,8 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.validation.modes.contact_friction_modes import rough_contacts
 from mb2fmu.validation.modes.latch_closure import pinned_places
-from mb2fmu.validation.modes.motion_in_modes import Counts, Observation, SwitchedMotion
-from mb2fmu.validation.modes.reference_switches import FrozenEquations
+from mb2fmu.validation.modes.motion_in_modes import InstantObservation, MotionInModes, OutputCounts
+from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
 from mb2fmu.validation.modes.shared_holding_forces import held_already, holding
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -29,18 +29,18 @@ _PUSHED = 1e-6
 
 
 @dataclass(slots=True)
-class Modes:
+class SwitchModes:
     """Modes of all switches; held signs are 0. ``fired``: conditions as they were."""
 
     values: Floats
     fired: Floats
 
-    def copy(self) -> Modes:
+    def copy(self) -> SwitchModes:
         """Return an independent copy."""
-        return Modes(self.values.copy(), self.fired.copy())
+        return SwitchModes(self.values.copy(), self.fired.copy())
 
 
-class HoldingEquations(NumericEquations):
+class ModeEquations(NumericEquations):
     """Equations between events, in given modes.
 
     Args:
@@ -51,9 +51,9 @@ class HoldingEquations(NumericEquations):
     are the numbers of the switches that may hold.
     """
 
-    def __init__(self, frozen: FrozenEquations, typical: Sequence[float] | None = None) -> None:
+    def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
-        self._divided: Counts | None = None
+        self._divided: OutputCounts | None = None
         self._count = len(frozen.switches)
         self.sizes = np.ones(self._count)
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
@@ -71,7 +71,7 @@ class HoldingEquations(NumericEquations):
         self._locks = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
 
     def slope(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[Floats, float]:
         """Return state derivative and power for given modes."""
         held = self._holding(x, modes)
@@ -87,7 +87,7 @@ class HoldingEquations(NumericEquations):
         found[: self._count] = modes
         return found
 
-    def _holding(self, x: Floats, modes: Modes) -> list[int]:
+    def _holding(self, x: Floats, modes: SwitchModes) -> list[int]:
         """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
         signs = [i for i in self.signs if modes.values[i] == 0.0]
         held = [x[place] > 0.5 for place in self._rests]
@@ -97,23 +97,23 @@ class HoldingEquations(NumericEquations):
 
     def look_at(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
-    ) -> SwitchedMotion:
+    ) -> MotionInModes:
         """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
         values = self._whole(values) if len(values) == self._count else values
-        motion = Observation(*self.observed(t, x, [*r, *values.tolist()], prepared))
-        return SwitchedMotion(motion, self._divided or self._counts_of_outputs(len(motion.outputs)), self.sizes)
+        motion = InstantObservation(*self.observed(t, x, [*r, *values.tolist()], prepared))
+        return MotionInModes(motion, self._divided or self._counts_of_outputs(len(motion.outputs)), self.sizes)
 
-    def _counts_of_outputs(self, found: int) -> Counts:
+    def _counts_of_outputs(self, found: int) -> OutputCounts:
         """Return the division of the outputs; settings of events take the rest."""
         if self._divided is None:
             n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
             settings = found - self.frozen.outputs - 3 * n - c - 7 * k - 5 * f - 5 * m
-            self._divided = Counts(self.frozen.outputs, n, c, settings, k, f, m)
+            self._divided = OutputCounts(self.frozen.outputs, n, c, settings, k, f, m)
         return self._divided
 
     def held_at(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
-    ) -> tuple[SwitchedMotion, Floats]:
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> tuple[MotionInModes, Floats]:
         """Return the outputs with held signs at their holding values, and all values."""
         held = self._holding(x, modes)
         values = self._whole(modes.values)
@@ -123,7 +123,13 @@ class HoldingEquations(NumericEquations):
         return self.look_at(t, x, r, prepared, values), values
 
     def _sticking(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes, held: Sequence[int]
+        self,
+        t: float,
+        x: Floats,
+        r: Sequence[float],
+        prepared: Sequence[float],
+        modes: SwitchModes,
+        held: Sequence[int],
     ) -> Floats:
         """Return the holding values."""
         base = self.look_at(t, x, r, prepared, modes.values)
@@ -131,7 +137,7 @@ class HoldingEquations(NumericEquations):
         return self._solved(B, -base.rates[list(held)], held, base.limits, t)
 
     def refuse_without_effect(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> None:
         """Refuse a contact that rests where no speed changes its gap: no force could hold it.
 
@@ -165,8 +171,8 @@ class HoldingEquations(NumericEquations):
         x: Floats,
         r: Sequence[float],
         prepared: Sequence[float],
-        base: SwitchedMotion,
-        modes: Modes,
+        base: MotionInModes,
+        modes: SwitchModes,
         held: Sequence[int],
     ) -> tuple[Floats, Floats]:
         """Return the effect of each holding input on the held rates, shape (k, k), and on x', shape (n_x, k)."""
@@ -190,7 +196,7 @@ class HoldingEquations(NumericEquations):
             reach[:, column] = (other.motion.x_dot - base.motion.x_dot) / size
         return B, reach
 
-    def bars(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes) -> Floats:
+    def bars(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return the slip over its size up to which each sign rests whatever it could hold, shape (switches,).
 
         It is more than 0 where contacts that rest or latches that are closed hold its motion: they bear what drives it.
@@ -224,7 +230,7 @@ class HoldingEquations(NumericEquations):
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
 
     def _pinned_places(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> list[int]:
         """Return the places among all own inputs, from their end, that say which rows of contacts latches hold."""
         latched = [self._count + self._lines + i for i, place in enumerate(self._locks) if x[place] > 0.5]

@@ -12,15 +12,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.modes.contact_friction_modes import Rub
-from mb2fmu.validation.modes.impact_impulses import Touch
-from mb2fmu.validation.modes.latch_closure import Held
+from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts
+from mb2fmu.validation.modes.impact_impulses import ContactRows
+from mb2fmu.validation.modes.latch_closure import ClosedLatchRows
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class OutputCounts:
     """Numbers of outputs, in order.
 
     Attributes:
@@ -28,9 +28,9 @@ class Counts:
         switches: Each has a surface, a limit and a rate.
         conditions: Of events.
         settings: Values that events set.
-        contacts: Seven outputs each, see :class:`Touch`.
-        frictions: Of contacts; five outputs each, see :class:`Rub`.
-        latched: Rows of latches; five outputs each, see :class:`Held`.
+        contacts: Seven outputs each, see :class:`ContactRows`.
+        frictions: Of contacts; five outputs each, see :class:`FrictionContacts`.
+        latched: Rows of latches; five outputs each, see :class:`ClosedLatchRows`.
         rated: Places, among all outputs, of the rates of everything that may hold: of the signs' surfaces, second rates
             of gaps, rates of slip, second rates of latch rows.
     """
@@ -66,7 +66,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class InstantObservation:
     """What is observed at one instant, for given forces of frictions, contacts and latches.
 
     Attributes:
@@ -78,7 +78,7 @@ class Observation:
     outputs: Floats
 
 
-class SwitchedMotion:
+class MotionInModes:
     """All quantities at one instant, for given modes.
 
     Args:
@@ -87,7 +87,7 @@ class SwitchedMotion:
         sizes: What surfaces are divided by, shape (switches,).
     """
 
-    def __init__(self, motion: Observation, counts: Counts, sizes: Floats) -> None:
+    def __init__(self, motion: InstantObservation, counts: OutputCounts, sizes: Floats) -> None:
         self.motion, self._counts, self._sizes = motion, counts, sizes
 
     def _part(self, first: int, count: int) -> Floats:
@@ -123,19 +123,19 @@ class SwitchedMotion:
         return self._part(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
 
     @cached_property
-    def touch(self) -> Touch:
+    def touch(self) -> ContactRows:
         """Quantities of contacts."""
-        return Touch(*self._rows(self._counts.touched, 7, self._counts.contacts))
+        return ContactRows(*self._rows(self._counts.touched, 7, self._counts.contacts))
 
     @cached_property
-    def rub(self) -> Rub:
+    def rub(self) -> FrictionContacts:
         """Quantities of the friction of contacts."""
-        return Rub(*self._rows(self._counts.rubbed, 5, self._counts.frictions))
+        return FrictionContacts(*self._rows(self._counts.rubbed, 5, self._counts.frictions))
 
     @cached_property
-    def held(self) -> Held:
+    def held(self) -> ClosedLatchRows:
         """Quantities of the rows of latches."""
-        return Held(*self._rows(self._counts.latches, 5, self._counts.latched))
+        return ClosedLatchRows(*self._rows(self._counts.latches, 5, self._counts.latched))
 
     def _rows(self, first: int, rows: int, count: int) -> Floats:
         """Return the outputs from one on, one row per quantity."""

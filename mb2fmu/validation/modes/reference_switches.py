@@ -45,7 +45,7 @@ _FOUND = (
 
 
 @dataclass(frozen=True, slots=True)
-class OwnSwitch:
+class ReferenceSwitch:
     """One switch.
 
     Attributes:
@@ -70,7 +70,7 @@ class OwnSwitch:
 
 
 @dataclass(frozen=True)
-class FrozenEquations:
+class EquationsBetweenEvents:
     """Equations between events.
 
     Attributes:
@@ -88,7 +88,7 @@ class FrozenEquations:
     """
 
     equations: EquationsOfMotion
-    switches: tuple[OwnSwitch, ...]
+    switches: tuple[ReferenceSwitch, ...]
     events: tuple[EventRecord, ...]
     inputs: int
     outputs: int
@@ -119,13 +119,13 @@ def margin_of_steps(at: float, mode: float, *, clock: bool) -> float:
     return 0.0 if clock and abs(ahead) <= _ROUND_OFF * abs(at) else min(at - mode, ahead)
 
 
-def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
+def frozen_equations(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
     """Return the equations between events; None where nothing switches.
 
     Args:
         equations: With a mass matrix.
     """
-    finder = _Finder(equations)
+    finder = _SwitchFinder(equations)
     events = equations.all_events
     conditions = [finder(event.condition) for event in events]
     values = [finder(value) for event in events for _, value in event.settings]
@@ -142,7 +142,7 @@ def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
     numbers = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
     ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values, *touches, *held]
     outputs = tuple(OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(ours))
-    return FrozenEquations(
+    return EquationsBetweenEvents(
         equations=replace(frozen, outputs=(*frozen.outputs, *outputs)),
         switches=switches,
         events=events,
@@ -153,7 +153,7 @@ def frozen_equations(equations: EquationsOfMotion) -> FrozenEquations | None:
     )
 
 
-class _Finder:
+class _SwitchFinder:
     """Replaces switches by symbols, from the inside out."""
 
     def __init__(self, equations: EquationsOfMotion) -> None:
@@ -162,7 +162,7 @@ class _Finder:
         self._constant: set[sm.Basic] = constant
         held = {z for z, rate in zip(equations.z, equations.z_dot, strict=True) if rate == 0}
         self._set: set[sm.Basic] = constant | held | set(equations.r)
-        self.switches: dict[tuple[str, sm.Expr, sm.Expr], OwnSwitch] = {}
+        self.switches: dict[tuple[str, sm.Expr, sm.Expr], ReferenceSwitch] = {}
         self._done: dict[sm.Basic, sm.Basic] = {}
 
     def __call__(self, expression: Any) -> Any:
@@ -268,7 +268,7 @@ class _Finder:
         key = (kind, surface, limit)
         if key not in self.switches:
             mode, set_only = sm.Dummy(f"mode_{len(self.switches)}"), surface.free_symbols <= self._set
-            self.switches[key] = OwnSwitch(mode, kind, surface, limit, name, set_only, words)
+            self.switches[key] = ReferenceSwitch(mode, kind, surface, limit, name, set_only, words)
             self._set.add(mode)
         return self.switches[key].symbol
 

@@ -16,7 +16,7 @@ import numpy as np
 from mb2fmu.errors import ValidationError
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.reference.reference_run import Reference
+    from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 FEW = 10.0
 """Digits below which a reader is told."""
@@ -27,7 +27,7 @@ _ALL = -math.log10(2.0**-53)
 
 
 @dataclass(frozen=True, slots=True)
-class Digits:
+class KnownDigits:
     """The smallest number of known digits of any derivative along the motion.
 
     Attributes:
@@ -52,7 +52,7 @@ class Digits:
         )
 
 
-def known_digits(reference: Reference) -> Digits | None:
+def known_digits(reference: ReferenceRun) -> KnownDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.conditions
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _POINTS).astype(np.int64)).tolist()
@@ -81,4 +81,4 @@ def known_digits(reference: Reference) -> Digits | None:
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
     known = min(_ALL, max(0.0, _ALL - math.log10(max(float(kappa[row, column]), 1.0))))
     name = reference.variables[reference.state_columns[column]].name
-    return Digits(name, found[row][0], round(known, 1))
+    return KnownDigits(name, found[row][0], round(known, 1))

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
-from mb2fmu.validation.reference.event_step_loop import EventSeen
+from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.event_step_loop import LocatedEvent
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -26,7 +26,7 @@ AT_ONCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class SimultaneousEvents:
     """Events of one motion too close together to be distinguished; mostly a single one.
 
     Attributes:
@@ -35,8 +35,8 @@ class Occasion:
         count: How many they are.
     """
 
-    first: EventSeen
-    last: EventSeen
+    first: LocatedEvent
+    last: LocatedEvent
     count: int
 
     @property
@@ -50,29 +50,29 @@ class Occasion:
         return self.first.outside
 
 
-def gathered(events: Sequence[EventSeen], gaps: Sequence[float]) -> list[Occasion]:
+def gathered(events: Sequence[LocatedEvent], gaps: Sequence[float]) -> list[SimultaneousEvents]:
     """Return events grouped into occasions.
 
     Args:
         events: In their order.
         gaps: How far each may be from the one before and be one with it, s. What inputs make is by itself.
     """
-    found: list[Occasion] = []
+    found: list[SimultaneousEvents] = []
     for event, gap in zip(events, gaps, strict=True):
         before = found[-1].last if found else None
         if before and not before.outside and not event.outside and event.time - before.time <= gap:
-            found[-1] = Occasion(found[-1].first, event, found[-1].count + 1)
+            found[-1] = SimultaneousEvents(found[-1].first, event, found[-1].count + 1)
         else:
-            found.append(Occasion(event, event, 1))
+            found.append(SimultaneousEvents(event, event, 1))
     return found
 
 
-def of_the_motion(events: Sequence[EventSeen]) -> tuple[EventSeen, ...]:
+def of_the_motion(events: Sequence[LocatedEvent]) -> tuple[LocatedEvent, ...]:
     """Return the events without those that round-off makes."""
     return tuple(event for event in events if not event.round_off)
 
 
-def idle_switches(events: Sequence[EventSeen]) -> frozenset[int]:
+def idle_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
     """Return the numbers of the switches whose modes round-off changes."""
     pairs = (zip(event.before, event.after, strict=True) for event in events if event.round_off)
     return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
@@ -83,7 +83,7 @@ def _without(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
     return tuple(mode for i, mode in enumerate(modes) if i not in idle)
 
 
-def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen]) -> tuple[Flags, float]:
+def apart(time: Floats, first: Sequence[LocatedEvent], second: Sequence[LocatedEvent]) -> tuple[Flags, float]:
     """Return points between the same event in two motions, and the largest time difference, s.
 
     Events are the same as long as their sequences are, and their instants closer than ``NEAR`` steps. Those that
@@ -111,7 +111,7 @@ def apart(time: Floats, first: Sequence[EventSeen], second: Sequence[EventSeen])
     return between, late
 
 
-def for_a_moment(ours: Sequence[Modes], others: Sequence[Modes], idle: frozenset[int]) -> Flags:
+def for_a_moment(ours: Sequence[SwitchModes], others: Sequence[SwitchModes], idle: frozenset[int]) -> Flags:
     """Return points at which modes of two motions differ, and agree again at the next; shape (n,).
 
     ``idle``: switches that are not looked at.
@@ -123,7 +123,7 @@ def for_a_moment(ours: Sequence[Modes], others: Sequence[Modes], idle: frozenset
 
 def drifted(
     numeric: HybridEquations, at: float, y: Floats, to: float, r: Sequence[float], prepared: Sequence[float],
-    modes: Modes,
+    modes: SwitchModes,
 ) -> Floats:  # fmt: skip
     """Return (x, W) a little later or earlier with modes held, ignoring margins: one step of order 4."""
 
@@ -142,8 +142,8 @@ def drifted(
 
 
 def both_sides(
-    numeric: HybridEquations, occasion: Occasion, to: float, r: Sequence[float], prepared: Sequence[float]
-) -> tuple[tuple[Floats, Modes], tuple[Floats, Modes]]:
+    numeric: HybridEquations, occasion: SimultaneousEvents, to: float, r: Sequence[float], prepared: Sequence[float]
+) -> tuple[tuple[Floats, SwitchModes], tuple[Floats, SwitchModes]]:
     """Return (x, W) and modes at an instant near an event: as if it came later, and as if it had come before."""
     first, last = occasion.first, occasion.last
     before = drifted(numeric, first.time, first.states[0], to, r, prepared, first.sides[0])

@@ -19,7 +19,7 @@ from scipy.integrate import DOP853
 from mb2fmu.root_finding import find_first_crossing
 from mb2fmu.validation.evaluation_plans.event_faults import endless
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST, stuck
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -34,7 +34,7 @@ _ZERO = 1e-12  # of a surface's size: what is held at zero stays so near to it
 
 
 @dataclass(frozen=True, slots=True)
-class EventSeen:
+class LocatedEvent:
     """An event of a motion.
 
     Attributes:
@@ -60,13 +60,13 @@ class EventSeen:
     outside: bool
     switch: int
     step: int
-    sides: tuple[Modes, Modes]
+    sides: tuple[SwitchModes, SwitchModes]
     states: Floats
     round_off: bool = False
 
 
 @dataclass(slots=True)
-class StepLog:
+class IntegrationEventLog:
     """Events of an integration.
 
     Attributes:
@@ -74,8 +74,8 @@ class StepLog:
         modes: At each communication point, at the end of the step before.
     """
 
-    events: list[EventSeen] = field(default_factory=list)
-    modes: list[Modes] = field(default_factory=list)
+    events: list[LocatedEvent] = field(default_factory=list)
+    modes: list[SwitchModes] = field(default_factory=list)
 
 
 @contextmanager
@@ -103,13 +103,13 @@ def travel(
     parts: int,
     projected: bool,
     budget: int,
-    seen: StepLog | None = None,
+    seen: IntegrationEventLog | None = None,
 ) -> Floats:
     """Return (x, W) at each communication point; arguments as of :meth:`.trajectory_integration.Journey.travel`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """
-    loop = _StepLoop(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
+    loop = _EventStepLoop(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
     y = np.empty((len(time), len(start)))
     y[0] = start
     first = inputs[0].tolist()
@@ -120,7 +120,7 @@ def travel(
     else:
         loop.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
     here = y[0].copy()
-    log = seen or StepLog()
+    log = seen or IntegrationEventLog()
     log.modes.append(loop.modes.copy())
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         r = inputs[k].tolist()
@@ -133,7 +133,7 @@ def travel(
     return y
 
 
-class _StepLoop:
+class _EventStepLoop:
     """State of one integration."""
 
     def __init__(
@@ -144,7 +144,7 @@ class _StepLoop:
         absolute: Floats,
         projected: bool,
         budget: int,
-        seen: StepLog | None,
+        seen: IntegrationEventLog | None,
     ) -> None:
         self.numeric, self.prepared = numeric, prepared
         self._relative, self._absolute = relative, absolute
@@ -156,7 +156,7 @@ class _StepLoop:
         self._testing = numeric.frozen.testing
         self.number = 0  # of the communication step
         self.span = 1.0  # its length in s
-        self.modes: Modes
+        self.modes: SwitchModes
 
     def jump(self, t: float, y: Floats, before: Sequence[float], r: Sequence[float]) -> Floats:
         """Return the state after inputs have jumped, at a communication point.
@@ -326,7 +326,13 @@ class _StepLoop:
             raise endless(t, f"more than {_MOST_AT_ONCE} events follow each other at once", names)
 
     def _note(
-        self, t: float, name: str, due: Sequence[int], sides: tuple[Modes, Modes], states: Floats, hovers: bool
+        self,
+        t: float,
+        name: str,
+        due: Sequence[int],
+        sides: tuple[SwitchModes, SwitchModes],
+        states: Floats,
+        hovers: bool,
     ) -> None:
         """Keep an event in which anything changed."""
         assert self._seen is not None
@@ -337,5 +343,5 @@ class _StepLoop:
             round_off = hovers and not jumped and np.array_equal(sides[0].fired, sides[1].fired)
             round_off &= {i for i, (was, now) in enumerate(zip(old, new, strict=True)) if was != now} <= self._testing
             self._seen.events.append(
-                EventSeen(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)
+                LocatedEvent(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)
             )

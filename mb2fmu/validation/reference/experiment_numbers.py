@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class ExperimentNumbers:
     """Conditions of an experiment, the same for the FMU and for its reference.
 
     Attributes:
@@ -72,7 +72,7 @@ class Conditions:
         """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
 
-    def thinned(self, most: int, also: npt.ArrayLike = ()) -> tuple[Conditions, npt.NDArray[np.int64]]:
+    def thinned(self, most: int, also: npt.ArrayLike = ()) -> tuple[ExperimentNumbers, npt.NDArray[np.int64]]:
         """Return the experiment at about ``most`` points and ``also``, with indices; all where an input changes."""
         last = len(self.time) - 1
         stride = max(1, last // max(most, 1)) if self.steady else 1
@@ -80,7 +80,7 @@ class Conditions:
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 
-def conditions(definition: Declarations, parameters: Mapping[str, float] | None = None) -> Conditions:
+def conditions(definition: Declarations, parameters: Mapping[str, float] | None = None) -> ExperimentNumbers:
     """Return the default experiment of a model, as numbers.
 
     Args:
@@ -106,7 +106,7 @@ def conditions(definition: Declarations, parameters: Mapping[str, float] | None 
         faults += [fault] if fault else []
     if faults:
         raise ValidationError("the experiment cannot be run:", faults)
-    return Conditions(
+    return ExperimentNumbers(
         time=time,
         inputs=inputs,
         input_names=tuple(record.name for record in definition.inputs),

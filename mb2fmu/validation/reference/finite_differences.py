@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,7 +24,7 @@ _SEED = 11
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class DifferencePoint:
     """A point at which derivatives are taken.
 
     Attributes:
@@ -41,7 +41,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Directions:
+class DirectionalDifferences:
     """Changes and their effects. One row per direction.
 
     Attributes:
@@ -61,13 +61,13 @@ class Directions:
     rates_off: Floats
 
 
-def spans(reference: Reference) -> Floats:
+def spans(reference: ReferenceRun) -> Floats:
     """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
     spread = np.ptp(reference.states, axis=0)
     return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
 
 
-def state_and_input_directions(reference: Reference, point: Point) -> Directions:
+def state_and_input_directions(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
     """Return directions along each state and input if these are few, else random ones; then along all at once.
 
     What is wrong only where several are asked for in one call shows in the last.
@@ -78,7 +78,9 @@ def state_and_input_directions(reference: Reference, point: Point) -> Directions
     return _measured(reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters))))
 
 
-def parameter_directions(reference: Reference, point: Point, indices: Sequence[int]) -> Directions:
+def parameter_directions(
+    reference: ReferenceRun, point: DifferencePoint, indices: Sequence[int]
+) -> DirectionalDifferences:
     """Return directions along single parameters at the same state, then along all of them with states and inputs.
 
     ``indices``: only such parameters as leave the state on the constraints.
@@ -94,7 +96,7 @@ def parameter_directions(reference: Reference, point: Point, indices: Sequence[i
     return _measured(reference, point, moves[:, :n_x], moves[:, n_x : n_x + n_r], moves[:, n_x + n_r :])
 
 
-def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
+def rate_in_time(reference: ReferenceRun, point: DifferencePoint) -> tuple[Floats, Floats]:
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state(reference, point)
     x_dot = _at(reference, point, 0.0, x, point.held, point.parameters)[1]
@@ -110,7 +112,7 @@ def rate_in_time(reference: Reference, point: Point) -> tuple[Floats, Floats]:
     return (4 * near - far) / 3, np.abs(near - far)
 
 
-def _state(reference: Reference, point: Point) -> Floats:
+def _state(reference: ReferenceRun, point: DifferencePoint) -> Floats:
     """Return the state there; a change of parameters may have parted a contact, for example."""
     x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
     if not point.settled:
@@ -119,7 +121,7 @@ def _state(reference: Reference, point: Point) -> Floats:
     return numeric.changed(float(run.time[point.row]), x, point.held.tolist(), before, after)
 
 
-def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[None]:
+def _modes_kept(reference: ReferenceRun, point: DifferencePoint) -> AbstractContextManager[None]:
     """Keep the modes of the point: other parameters would change them by events only."""
     numeric, run = reference.numeric, reference.conditions
     t, x = float(run.time[point.row]), reference.states[point.row]
@@ -127,7 +129,7 @@ def _modes_kept(reference: Reference, point: Point) -> AbstractContextManager[No
     return numeric.keeping_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
 
 
-def _excited(reference: Reference) -> Floats:
+def _excited(reference: ReferenceRun) -> Floats:
     """Return the range of each input in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
     inputs = reference.conditions.inputs
     if inputs.shape[1] == 0:
@@ -148,7 +150,9 @@ def _few(n: int) -> Floats:
     return np.random.default_rng(_SEED).choice(np.array([-1.0, 1.0]), size=(_MOST, n))
 
 
-def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats, parameters: Floats) -> Directions:
+def _measured(
+    reference: ReferenceRun, point: DifferencePoint, states: Floats, inputs: Floats, parameters: Floats
+) -> DirectionalDifferences:
     """Return differences along given changes, one per row."""
     rows, x = [], _state(reference, point)
     for dx, dr, dp in zip(states, inputs, parameters, strict=True):
@@ -164,11 +168,16 @@ def _measured(reference: Reference, point: Point, states: Floats, inputs: Floats
         rows.append((*best, *(np.abs(a - b) for a, b in zip(near, far, strict=True))))
     n, n_x = len(reference.variables), reference.numeric.n_x
     stacked = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
-    return Directions(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
+    return DirectionalDifferences(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
 
 
 def _at(
-    reference: Reference, point: Point, later: float, state: Floats, held: Floats, parameters: Sequence[float] | Floats
+    reference: ReferenceRun,
+    point: DifferencePoint,
+    later: float,
+    state: Floats,
+    held: Floats,
+    parameters: Sequence[float] | Floats,
 ) -> tuple[Floats, Floats]:
     """Return all compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
 

@@ -22,9 +22,9 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import ConservedQuantities, PotentialFunction
 from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import LagrangianConservedQuantities
-from mb2fmu.validation.evaluation_plans.evaluation_plan import Planner
+from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import INFORMATIVE, ROUNDING
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +55,7 @@ def potential_of(equations: EquationsOfMotion) -> PotentialFunction | None:
     if e.energy.potential is None:
         return None
     given = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
-    planner = Planner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
+    planner = EvaluationPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
     try:
         plan = planner.plan([e.energy.potential])
     except KeyError:  # a speed, an input, an auxiliary state
@@ -69,7 +69,7 @@ def potential_of(equations: EquationsOfMotion) -> PotentialFunction | None:
     return potential
 
 
-class KeptIntegrals:
+class FirstIntegralsAlongRun:
     """Values of the integrals along the reference of one experiment, and the bounds for a unit.
 
     Args:
@@ -79,7 +79,9 @@ class KeptIntegrals:
         near: Points that may be on either side of an event.
     """
 
-    def __init__(self, reference: Reference, conserved: Conserved, often: Floats, near: Collection[int] = ()) -> None:
+    def __init__(
+        self, reference: ReferenceRun, conserved: Conserved, often: Floats, near: Collection[int] = ()
+    ) -> None:
         self._reference, self._conserved = reference, conserved
         self.kept = conserved.kept
         run = reference.conditions

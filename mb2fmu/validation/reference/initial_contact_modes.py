@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.evaluation_plans.evaluation_plan import Planner
+from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -39,7 +39,7 @@ def mode_places(numeric: NumericEquations) -> tuple[int, ...]:
     return tuple(places[symbol] for symbol in found)
 
 
-class Gaps:
+class ContactGaps:
     """The gaps of a mechanism's contacts, from their own expressions.
 
     Args:
@@ -52,7 +52,7 @@ class Gaps:
         self._each = contacts.each if contacts else ()
         e = numeric.equations
         given = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
-        planner = Planner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
+        planner = EvaluationPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
         told = [expression for each in self._each for expression in (each.gap, each.rest_below, each.stabilization)]
         self._plan = planner.plan(told) if self._each else None
         self._blank = [0.0] * (planner.size - len(given))

@@ -108,14 +108,16 @@ def _jacobian(f: Slopes, t: float, y: Floats, scales: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stages:
+class _CollocationStep:
     """One collocation step: y at the stages less y at its beginning, and their round-off; shapes (s, n)."""
 
     stages: Floats
     floor: Floats
 
 
-def _step(f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats) -> _Stages | None:
+def _step(
+    f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats
+) -> _CollocationStep | None:
     """Return one collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
 
     Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
@@ -142,7 +144,7 @@ def _step(f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Fl
         Z = Z + update
         # The next correction would be ``rate`` times this one.
         if size <= 1.0 or (np.isfinite(last) and size * rate <= 1.0) or rate > _SLOW:
-            return _Stages(Z, floor)
+            return _CollocationStep(Z, floor)
         last = size
     return None
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.reference.reference_run import Reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ KNOWN = 1e-7
 _AGREE = 3.0
 
 
-def excerpt(reference: Reference) -> Trajectory:
+def excerpt(reference: ReferenceRun) -> Trajectory:
     """Return the stored part of a reference: equally spaced rows, as long as every variable is well known.
 
     That is to 1e-7 of its scale.

@@ -19,14 +19,14 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
 from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import Modes
+from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.modes.reference_switches import frozen_equations
 from mb2fmu.validation.reference.event_sides import apart
-from mb2fmu.validation.reference.event_step_loop import EventSeen, StepLog
-from mb2fmu.validation.reference.experiment_numbers import Conditions, conditions
-from mb2fmu.validation.reference.initial_contact_modes import Gaps
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, conditions
+from mb2fmu.validation.reference.initial_contact_modes import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST, HeldSlope, explicit_euler
-from mb2fmu.validation.reference.trajectory_integration import AT_A_STEP, BUDGET, Journey
+from mb2fmu.validation.reference.trajectory_integration import AT_A_STEP, BUDGET, TrajectoryIntegration
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference.variable_scales import (
     ROUNDING,
@@ -37,8 +37,8 @@ from mb2fmu.validation.reference.variable_scales import (
     own_scales,
     row_scales,
 )
-from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
-from mb2fmu.validation.reference_equations.numeric_equations import Motion, NumericEquations
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
+from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, NumericEquations
 
 Floats = npt.NDArray[np.float64]
 _VISITED = 8
@@ -54,7 +54,7 @@ ENERGIES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class ComparedVariable:
     """A compared variable: FMU name, kind, unit, and ``nominal`` if it has one."""
 
     name: str
@@ -64,7 +64,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class BalanceQuantity:
     """A quantity of the reference that should vanish.
 
     Attributes:
@@ -88,7 +88,7 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ReferenceRun:
     """A trajectory with all data that is needed to judge others by it.
 
     Attributes:
@@ -110,18 +110,18 @@ class Reference:
     """
 
     trajectory: Trajectory
-    variables: tuple[Variable, ...]
+    variables: tuple[ComparedVariable, ...]
     states: Floats
     state_columns: tuple[int, ...]
     scales: Floats
     typical: Floats
     natural_energy: float
     work: Floats
-    balances: tuple[Balance, ...]
+    balances: tuple[BalanceQuantity, ...]
     numeric: NumericEquations
-    conditions: Conditions
-    events: tuple[EventSeen, ...] = ()
-    modes: tuple[Modes, ...] = ()
+    conditions: ExperimentNumbers
+    events: tuple[LocatedEvent, ...] = ()
+    modes: tuple[SwitchModes, ...] = ()
     event_uncertainty: float = 0.0
     diagnosed: tuple[tuple[str, sm.Symbol], ...] = ()
 
@@ -180,10 +180,10 @@ def make_reference(
     definition: Declarations,
     equations: EquationsOfMotion,
     *,
-    experiment: Conditions | None = None,
+    experiment: ExperimentNumbers | None = None,
     mechanism: Mechanism | None = None,
     numeric: NumericEquations | None = None,
-) -> Reference:
+) -> ReferenceRun:
     """Integrate the equations over the experiment twice; the difference is the reference's uncertainty.
 
     Method: Dormand-Prince 8(5, 3) with relative tolerance 2.3e-14 from communication point to communication point,
@@ -206,7 +206,9 @@ def make_reference(
     """
     run, diagnosed = experiment or conditions(definition), select_diagnostic_outputs(equations.outputs)
     equations = comparable(equations)
-    numeric = numeric or (NewtonEuler(mechanism, equations) if mechanism else numeric_equations(equations, definition))
+    numeric = numeric or (
+        NewtonEulerEquations(mechanism, equations) if mechanism else numeric_equations(equations, definition)
+    )
     numeric.compile()
     variables, columns = describe(definition, equations), state_columns(numeric)
     natural = estimate_characteristic_units(definition, _largest_inputs(definition, run))
@@ -214,7 +216,7 @@ def make_reference(
     energy = natural.magnitude("J")
     found = _integrated(numeric, run, typical[list(columns)], energy)
     scales = own_scales(found.values, moving(found.values, found.uncertainty, typical), typical)
-    return Reference(
+    return ReferenceRun(
         trajectory=Trajectory(
             names=tuple(v.name for v in variables),
             time=run.time,
@@ -243,7 +245,7 @@ def make_reference(
 
 
 @dataclass(frozen=True)
-class _Integrated:
+class _IntegratedExperiment:
     """The experiment integrated twice.
 
     Attributes:
@@ -262,20 +264,26 @@ class _Integrated:
     residual: Floats
     uncertainty: Floats
     late: float
-    seen: StepLog
+    seen: IntegrationEventLog
 
 
-def _integrated(numeric: NumericEquations, run: Conditions, typical: Floats, energy: float) -> _Integrated:
+def _integrated(
+    numeric: NumericEquations, run: ExperimentNumbers, typical: Floats, energy: float
+) -> _IntegratedExperiment:
     """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([start_state(numeric, run), [0.0]])
-    Gaps(numeric).refuse_overlaps(start[:-1], prepared)
-    largest, sizes, seen = _scouted(numeric, run, start, typical, energy), np.append(typical, 0.0), StepLog()
+    ContactGaps(numeric).refuse_overlaps(start[:-1], prepared)
+    largest, sizes, seen = (
+        _scouted(numeric, run, start, typical, energy),
+        np.append(typical, 0.0),
+        IntegrationEventLog(),
+    )
     exact = error_scales(largest, sizes, TIGHTEST)
     motion = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
     values, kinetic, residual = observe(numeric, run, motion[:, :-1], prepared, seen.modes)
     uncertainty, late = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values, seen)
-    return _Integrated(motion, values, kinetic, residual, uncertainty, late, seen)
+    return _IntegratedExperiment(motion, values, kinetic, residual, uncertainty, late, seen)
 
 
 def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
@@ -290,13 +298,15 @@ def numeric_equations(equations: EquationsOfMotion, definition: Declarations) ->
     return numeric
 
 
-def _largest_inputs(definition: Declarations, run: Conditions) -> list[tuple[float, str]]:
+def _largest_inputs(definition: Declarations, run: ExperimentNumbers) -> list[tuple[float, str]]:
     """Return the largest magnitude of each input in the experiment, and its unit."""
     largest = np.max(np.abs(run.inputs), axis=0).tolist()
     return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
 
 
-def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical: Floats, energy: float) -> Floats:
+def _scouted(
+    numeric: NumericEquations, run: ExperimentNumbers, start: Floats, typical: Floats, energy: float
+) -> Floats:
     """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
     rough, _ = run.thinned(SCOUTED)
     first = np.append(first_scales(start[:-1], typical), energy)
@@ -311,14 +321,19 @@ def _scouted(numeric: NumericEquations, run: Conditions, start: Floats, typical:
 
 
 def _uncertainty(
-    numeric: NumericEquations, run: Conditions, start: Floats, scales: Floats, values: Floats, fine: StepLog
+    numeric: NumericEquations,
+    run: ExperimentNumbers,
+    start: Floats,
+    scales: Floats,
+    values: Floats,
+    fine: IntegrationEventLog,
 ) -> tuple[Floats, float]:
     """Return the running maximum of the difference to a coarser run plus round-off, like ``values``; of events, s.
 
     At a point between an event of the one and the same event of the other the difference is the jump: that is left out.
     """
     coarse, rows = run.thinned((len(run.time) - 1) // STRIDE)
-    log = StepLog()
+    log = IntegrationEventLog()
     rough = solve(numeric, coarse, start, COARSE, scales, seen=log)
     seen, _, _ = observe(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
     between, late = apart(coarse.time, fine.events, log.events)
@@ -330,30 +345,32 @@ def _uncertainty(
 
 def solve(
     numeric: NumericEquations,
-    run: Conditions,
+    run: ExperimentNumbers,
     start: Floats,
     tolerance: float,
     scales: Floats,
     *,
     parts: int = 1,
-    seen: StepLog | None = None,
+    seen: IntegrationEventLog | None = None,
 ) -> Floats:
     """Return (x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
     Raises:
-        ValidationError: See :meth:`mb2fmu.validation.reference.trajectory_integration.Journey.travel`.
+        ValidationError: See :meth:`mb2fmu.validation.reference.trajectory_integration.TrajectoryIntegration.travel`.
     """
     budget = max(BUDGET, AT_A_STEP * (len(run.time) - 1) * parts)
-    journey = Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget)
+    journey = TrajectoryIntegration(
+        numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget
+    )
     return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained, seen=seen)
 
 
-def held_slope(numeric: NumericEquations, run: Conditions) -> HeldSlope:
+def held_slope(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlope:
     """Return the slope of (x, W) in step k, with the inputs of that step held."""
-    return Journey(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
+    return TrajectoryIntegration(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
 
-def start_state(numeric: NumericEquations, run: Conditions) -> Floats:
+def start_state(numeric: NumericEquations, run: ExperimentNumbers) -> Floats:
     """Return x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
     u = [run.u[i] for i in numeric.equations.u_independent]
     return numeric.project(0.0, np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
@@ -368,10 +385,10 @@ def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
 
 def observe(
     numeric: NumericEquations,
-    run: Conditions,
+    run: ExperimentNumbers,
     states: Floats,
     prepared: Sequence[float],
-    modes: Sequence[Modes] = (),
+    modes: Sequence[SwitchModes] = (),
 ) -> tuple[Floats, Floats, Floats]:
     """Return all compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m).
 
@@ -388,26 +405,31 @@ def observe(
 
 
 def moment(
-    numeric: NumericEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: Modes | None
-) -> Motion:
+    numeric: NumericEquations,
+    t: float,
+    x: Floats,
+    r: Sequence[float],
+    prepared: Sequence[float],
+    modes: SwitchModes | None,
+) -> InstantMotion:
     """Return all quantities at one instant."""
     if modes is not None and isinstance(numeric, HybridEquations):
         return numeric.motion_in(t, x, r, prepared, modes)
     return numeric.motion(t, x, r, prepared)
 
 
-def compared(numeric: NumericEquations, x: Floats, motion: Motion) -> Floats:
+def compared(numeric: NumericEquations, x: Floats, motion: InstantMotion) -> Floats:
     """Return all compared variables at one instant."""
     return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
 
 
-def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variable, ...]:
+def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[ComparedVariable, ...]:
     """Return the compared variables: coordinates, speeds, auxiliary states, outputs."""
     return (
-        *(Variable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
-        *(Variable(s.name, "speed", s.unit, s.nominal) for s in definition.speeds),
-        *(Variable(z.name, "state", z.unit, z.nominal) for z in definition.auxiliary_states),
-        *(Variable(o.name, "output", o.unit, o.nominal) for o in comparable(equations).outputs),
+        *(ComparedVariable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
+        *(ComparedVariable(s.name, "speed", s.unit, s.nominal) for s in definition.speeds),
+        *(ComparedVariable(z.name, "state", z.unit, z.nominal) for z in definition.auxiliary_states),
+        *(ComparedVariable(o.name, "output", o.unit, o.nominal) for o in comparable(equations).outputs),
     )
 
 
@@ -417,17 +439,19 @@ def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 
 
-def energy_balance(equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float) -> tuple[Balance, ...]:
+def energy_balance(
+    equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float
+) -> tuple[BalanceQuantity, ...]:
     """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
     if equations.energy.kinetic is None or not equations.energy.balanced:
         return ()
     scale = energy_scale(kinetic, work, natural)
-    return (Balance("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
+    return (BalanceQuantity("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
 
 
 def constraint_balances(
-    numeric: NumericEquations, run: Conditions, residual: Floats, values: Floats, scales: Floats
-) -> tuple[Balance, ...]:
+    numeric: NumericEquations, run: ExperimentNumbers, residual: Floats, values: Floats, scales: Floats
+) -> tuple[BalanceQuantity, ...]:
     """Return the largest residual of all constraint rows, each over its own scale."""
     if not residual.shape[1]:
         return ()
@@ -435,7 +459,7 @@ def constraint_balances(
     n_phi = len(numeric.equations.position_rows)
     relative = np.abs(residual) / sizes
     return tuple(
-        Balance(name, formula, np.max(part, axis=1), 1.0, "1")
+        BalanceQuantity(name, formula, np.max(part, axis=1), 1.0, "1")
         for name, formula, part in (
             ("position constraints", "φ(q, t)", relative[:, :n_phi]),
             ("velocity constraints", "A u + b", relative[:, n_phi:]),
@@ -445,7 +469,7 @@ def constraint_balances(
 
 
 def constraint_scales(
-    numeric: NumericEquations, run: Conditions, values: Floats, scales: Floats
+    numeric: NumericEquations, run: ExperimentNumbers, values: Floats, scales: Floats
 ) -> tuple[Floats, Floats]:
     """Return scale and round-off of each constraint row by ``scales.row_scales``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
@@ -454,7 +478,7 @@ def constraint_scales(
     return row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
 
 
-def provenance(definition: Declarations, numeric: NumericEquations, run: Conditions) -> dict[str, object]:
+def provenance(definition: Declarations, numeric: NumericEquations, run: ExperimentNumbers) -> dict[str, object]:
     """Return the tools and settings of a reference, without time, place or machine."""
     return {
         "model": definition.name,
@@ -478,7 +502,7 @@ def provenance(definition: Declarations, numeric: NumericEquations, run: Conditi
 
 
 def by_euler(
-    definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: Conditions | None = None
+    definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: ExperimentNumbers | None = None
 ) -> Trajectory:
     """Integrate by explicit Euler with a fixed step in s, for results that others published so.
 

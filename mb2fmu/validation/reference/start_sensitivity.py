@@ -8,9 +8,9 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_sides import apart, for_a_moment, idle_switches
-from mb2fmu.validation.reference.event_step_loop import StepLog, behind_the_start
-from mb2fmu.validation.reference.initial_contact_modes import Gaps, mode_places
-from mb2fmu.validation.reference.reference_run import Reference, moment, observe, solve
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, behind_the_start
+from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, mode_places
+from mb2fmu.validation.reference.reference_run import ReferenceRun, moment, observe, solve
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def directions(n: int) -> Floats:
     return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(DIRECTIONS, n))
 
 
-def rapid(reference: Reference) -> npt.NDArray[np.int64]:
+def rapid(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     """Return points between the thinned ones at which an output changes faster than at any before.
 
     There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
@@ -60,7 +60,7 @@ def rapid(reference: Reference) -> npt.NDArray[np.int64]:
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _output_rates(reference: Reference, row: int) -> Floats:
+def _output_rates(reference: ReferenceRun, row: int) -> Floats:
     """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
     numeric, run = reference.numeric, reference.conditions
     prepared, r = numeric.prepare(run.parameters), run.held(row).tolist()
@@ -76,7 +76,7 @@ def _output_rates(reference: Reference, row: int) -> Floats:
     return np.where(np.isfinite(rates), rates, 0.0)
 
 
-def measure_sensitivity(reference: Reference) -> Floats:
+def measure_sensitivity(reference: ReferenceRun) -> Floats:
     """Return the error of each variable per relative error of the state, as it grows over time.
 
     S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
@@ -100,7 +100,7 @@ def measure_sensitivity(reference: Reference) -> Floats:
     truth = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
     scales = reference.error_scales(TOLERANCE)
-    gaps, grown = Gaps(numeric), []
+    gaps, grown = ContactGaps(numeric), []
     axes = directions(numeric.n_x)
     one_by_one = len(axes) == numeric.n_x
     axes[:, list(mode_places(numeric))] = 0.0
@@ -109,7 +109,7 @@ def measure_sensitivity(reference: Reference) -> Floats:
         x0 = gaps.opened(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
         if isinstance(numeric, HybridEquations):
             x0 = numeric.kept_at_rest(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
-        log = StepLog()
+        log = IntegrationEventLog()
         with behind_the_start(numeric):
             moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
         values, _, _ = observe(numeric, run, moved[:, :-1], prepared, log.modes)

@@ -1,4 +1,4 @@
-"""``Journey``: integrate equations of motion between communication points, compiled where there is a compiler."""
+"""``TrajectoryIntegration``: integrate equations of motion between communication points, compiled where there is a compiler."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.compiled import c_structures
-from mb2fmu.validation.compiled.compiled_equations import FailureError, Machine
+from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_step_loop import StepLog, travel
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, travel
 from mb2fmu.validation.reference.radau_collocation import integrate_stiff
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST, Slope, Slopes, integrate, one_by_one, stuck
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, explained
@@ -26,7 +26,7 @@ STIFF_BUDGET = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Journey:
+class TrajectoryIntegration:
     """Equations and conditions under which (x, W) moves; W is the work of all loads.
 
     Attributes:
@@ -53,7 +53,7 @@ class Journey:
         *,
         parts: int = 1,
         projected: bool = False,
-        seen: StepLog | None = None,
+        seen: IntegrationEventLog | None = None,
     ) -> Floats:
         """Return (x, W) at each communication point, shape (n_t, n_x + 1).
 
@@ -104,7 +104,7 @@ class Journey:
             """Return slopes with inputs and parameters held."""
             try:
                 return machine.slopes(times, values, r, prepared)
-            except FailureError as error:
+            except CompiledFunctionError as error:
                 raise explained(error) from error
 
         return held
@@ -114,14 +114,21 @@ class Journey:
         return np.append(self.numeric.project(t, y[:-1], self.prepared), y[-1])
 
     def _compiled(
-        self, machine: Machine, start: Floats, tolerance: float, scales: Floats, parts: int, *, projected: bool
+        self,
+        machine: CompiledEquations,
+        start: Floats,
+        tolerance: float,
+        scales: Floats,
+        parts: int,
+        *,
+        projected: bool,
     ) -> Floats:
         """Integrate by compiled functions, which give the same errors as the others."""
         relative = max(tolerance, TIGHTEST)
         given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
         try:
             return machine.integrate(*given, parts=parts, projected=projected)
-        except FailureError as error:
+        except CompiledFunctionError as error:
             reasons = {c_structures.VANISHING: _VANISHING, c_structures.SPENT: f"{self.budget} evaluations are spent"}
             if error.status in reasons:
                 raise stuck(error.time, reasons[error.status]) from error

@@ -71,7 +71,7 @@ _EVALUATIONS = 2400  # of constraint rows, about, for their scales; never fewer 
 _ASIDE = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that have no period of an angle in common
 
 
-class Rows(Protocol):
+class ConstraintRows(Protocol):
     """Constraint rows as functions of numbers."""
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
@@ -163,7 +163,7 @@ def energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
 
 
 def row_scales(
-    rows: Rows,
+    rows: ConstraintRows,
     holonomic: int,
     time: Floats,
     motion: tuple[Floats, Floats, Floats],

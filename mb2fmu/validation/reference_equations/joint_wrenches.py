@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sights
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantities
 
 Floats = npt.NDArray[np.float64]
 GROUND = -1
@@ -29,7 +29,7 @@ _CLOSE = 1e-9  # of the largest partial velocity
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _CutForce:
     """A force on a point or a torque on a frame, in N; ``body``: the body that it acts on, if given."""
 
     at: int
@@ -38,10 +38,10 @@ class _Piece:
     body: int = GROUND
 
 
-class Cuts:
+class JointWrenches:
     """Forces in the cuts of one mechanism, written in sights."""
 
-    def __init__(self, mechanism: Mechanism, sights: Sights) -> None:
+    def __init__(self, mechanism: Mechanism, sights: KinematicQuantities) -> None:
         self.m, self.sights = mechanism, sights
 
     def of(self, request: RequestedOutput) -> sm.Matrix:
@@ -108,7 +108,7 @@ class Cuts:
                 total -= (self.sights.vector("position", piece.at) - here).cross(piece.vector)
         return total
 
-    def _on(self, bodies: set[int]) -> Iterator[_Piece]:
+    def _on(self, bodies: set[int]) -> Iterator[_CutForce]:
         """Yield the loads on some bodies."""
         for piece in (*self._loads(), *self._constraint_forces()):
             number = piece.body
@@ -118,42 +118,42 @@ class Cuts:
             if number in bodies:
                 yield piece
 
-    def _loads(self) -> Iterator[_Piece]:
+    def _loads(self) -> Iterator[_CutForce]:
         """Yield each load as forces on points and torques on frames, in inertial components, with reactions."""
         for load in self.m.loads:
             if isinstance(load, ForceLoad):
-                yield _Piece(load.point, self.sights.in_inertial_frame(load.force), body=load.body)
+                yield _CutForce(load.point, self.sights.in_inertial_frame(load.force), body=load.body)
             elif isinstance(load, TorqueLoad):
-                yield _Piece(load.frame, self.sights.in_inertial_frame(load.torque), torque=True, body=load.body)
+                yield _CutForce(load.frame, self.sights.in_inertial_frame(load.torque), torque=True, body=load.body)
             elif isinstance(load, TorqueActuatorLoad):
                 vector = load.torque * self.sights.in_inertial_frame(load.axis)
-                yield _Piece(load.frame, vector, torque=True)
+                yield _CutForce(load.frame, vector, torque=True)
                 if load.reaction >= 0:
-                    yield _Piece(load.reaction, -vector, torque=True)
+                    yield _CutForce(load.reaction, -vector, torque=True)
             else:
                 yield from self._along(load)
 
-    def _along(self, load: PathwayLoad) -> Iterator[_Piece]:
+    def _along(self, load: PathwayLoad) -> Iterator[_CutForce]:
         """Yield the forces of each segment, which push its ends apart."""
         for a, b in zip(load.points, load.points[1:], strict=False):
             d = self.sights.vector("position", b) - self.sights.vector("position", a)
             push = load.force * d / sm.sqrt(d.dot(d))
-            yield from (_Piece(a, -push), _Piece(b, push))
+            yield from (_CutForce(a, -push), _CutForce(b, push))
 
-    def _constraint_forces(self) -> Iterator[_Piece]:
+    def _constraint_forces(self) -> Iterator[_CutForce]:
         """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
         for symbol, acts in zip(self.m.multipliers, self.m.acts, strict=True):
             for act in acts:
                 vector = -symbol * self.sights.in_inertial_frame(act.vector)
-                yield _Piece(act.at, vector, act.torque, act.body)
+                yield _CutForce(act.at, vector, act.torque, act.body)
 
     @cached_property
-    def _fixed(self) -> _Fixed:
+    def _fixed(self) -> _BodyOfPointFinder:
         """Finder of frames and points that are fixed to each other."""
-        return _Fixed(self.m)
+        return _BodyOfPointFinder(self.m)
 
 
-class _Fixed:
+class _BodyOfPointFinder:
     """Finds the body in which points and frames are fixed, by their motion at random states."""
 
     def __init__(self, mechanism: Mechanism) -> None:

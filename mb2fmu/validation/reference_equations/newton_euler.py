@@ -19,9 +19,9 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
-from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan, Planner, solve
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sight, seen
-from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, Observed
+from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationPlanner, solve
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, seen
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, ObservedQuantities
 from mb2fmu.validation.reference_equations.observables import read_off
 
 Floats = npt.NDArray[np.float64]
@@ -56,7 +56,7 @@ def newton_euler_applies(mechanism: Mechanism) -> bool:
     return not any(sm.sympify(e).free_symbols & late for e in m.z_dot)
 
 
-class NewtonEuler(NumericEquations):
+class NewtonEulerEquations(NumericEquations):
     """Equations in numbers from a mechanism, without its equations of motion.
 
     Args:
@@ -78,7 +78,7 @@ class NewtonEuler(NumericEquations):
         assert self.mechanism
         return NumericMechanism(self.mechanism)
 
-    def _observed(self) -> Observed:
+    def _observed(self) -> ObservedQuantities:
         """Return energies and outputs, computed from the mechanism; only a closed-form potential is of the equations.
 
         It is written in the equations' intermediates, of which those are evaluated that it needs.
@@ -88,7 +88,7 @@ class NewtonEuler(NumericEquations):
         own = {assignment.symbol for assignment in reading.pathways}
         others = [i for i in self.equations.intermediates if not (isinstance(i, Assignment) and i.symbol in own)]
         wanted = set().union(*(e.free_symbols for e in outputs)) & set(self.mechanism.multipliers)
-        return Observed(
+        return ObservedQuantities(
             kinetic=reading.kinetic,
             outputs=outputs,
             multipliers=self.mechanism.multipliers if wanted else (),
@@ -96,16 +96,16 @@ class NewtonEuler(NumericEquations):
             seen=reading.sights.symbols,
         )
 
-    def _sights(self) -> tuple[Sight, ...]:
+    def _sights(self) -> tuple[KinematicQuantity, ...]:
         """Return the quantities that outputs read from the mechanism."""
         return self._reading.sights.all
 
-    def _plan_dynamics(self, planner: Planner) -> Plan:
+    def _plan_dynamics(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan nothing: the mass matrix comes from bodies, over all speeds."""
         self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
         return planner.plan([], keep=False)
 
-    def _plan_late(self, planner: Planner) -> Plan:
+    def _plan_late(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan nothing: there are no late intermediates."""
         return planner.plan([], keep=False)
 

@@ -19,10 +19,10 @@ from mb2fmu.errors import Fault, PlatformError, ToolError, ValidationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Intermediate
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
-from mb2fmu.validation.compiled.c_expressions import CannotWriteError
-from mb2fmu.validation.compiled.compiled_equations import FailureError, Machine, Sizes
-from mb2fmu.validation.evaluation_plans.evaluation_plan import Plan, Planner, singular, solve
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import Sight
+from mb2fmu.validation.compiled.c_expressions import NoCExpressionError
+from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError, EquationSizes
+from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationPlanner, singular, solve
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,13 +54,13 @@ def _astray(t: float) -> ValidationError:
     )
 
 
-def explained(error: FailureError) -> ValidationError:
+def explained(error: CompiledFunctionError) -> ValidationError:
     """Turn failures of compiled functions into the same errors as those of NumPy."""
     return singular(error.name) if error.status == c_structures.SINGULAR else _astray(error.time)
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class InstantMotion:
     """All quantities at one instant.
 
     Attributes:
@@ -81,7 +81,7 @@ class Motion:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedQuantities:
     """Observed quantities of a motion, and the symbols that they are written in.
 
     Attributes:
@@ -124,14 +124,14 @@ class NumericEquations:
         self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
         self.n_x = len(e.states)
         self._independent, self._dependent = list(e.u_independent), list(e.u_dependent)
-        self._calculated = Planner(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
+        self._calculated = EvaluationPlanner(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
             [c.symbol for c in e.calculated_parameters]
         )
         given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
         observed = self._observed()
         self._asks_for_multipliers = bool(observed.multipliers)
         self._seen = len(given)
-        planner = Planner(observed.intermediates, {s: i for i, s in enumerate((*given, *observed.seen))})
+        planner = EvaluationPlanner(observed.intermediates, {s: i for i, s in enumerate((*given, *observed.seen))})
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
         self._project = planner.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
@@ -147,24 +147,24 @@ class NumericEquations:
         self._kinetic = planner.plan([observed.kinetic])
         self._outputs = planner.plan(list(observed.outputs))
         self._blank = [0.0] * planner.size
-        self.machine: Machine | None = None
+        self.machine: CompiledEquations | None = None
 
     def compile(self) -> bool:
         """Use compiled functions from now on; return False, changing nothing, where there is no compiler."""
         if self.machine:
             return True
         try:
-            self.machine = Machine(
+            self.machine = CompiledEquations(
                 self._sizes(), self._independent, self.typical, self._plans(), self.mechanism, self._sights()
             )
-        except (ToolError, PlatformError, CannotWriteError):
+        except (ToolError, PlatformError, NoCExpressionError):
             return False
         return True
 
-    def _sizes(self) -> Sizes:
+    def _sizes(self) -> EquationSizes:
         """Return the sizes of the equations, for the compiled functions."""
         e = self.equations
-        return Sizes(
+        return EquationSizes(
             n_q=self.n_q,
             n_u=self.n_u,
             n_z=self.n_z,
@@ -180,7 +180,7 @@ class NumericEquations:
             seen=self._seen,
         )
 
-    def _plans(self) -> dict[str, Plan]:
+    def _plans(self) -> dict[str, EvaluationPlan]:
         """Return the plans by the names that the compiled functions know them by."""
         plans = {
             "holonomic": self._holonomic,
@@ -193,10 +193,10 @@ class NumericEquations:
         }
         return plans | ({"projection": self._project} if self._project else {})
 
-    def _observed(self) -> Observed:
+    def _observed(self) -> ObservedQuantities:
         """Return energies and outputs, by the equations' own expressions."""
         e = self.equations
-        return Observed(
+        return ObservedQuantities(
             kinetic=e.energy.kinetic if e.energy.kinetic is not None else sm.nan,
             outputs=tuple(output.expression for output in e.outputs),
             multipliers=e.multipliers,
@@ -207,16 +207,16 @@ class NumericEquations:
             ),
         )
 
-    def _sights(self) -> tuple[Sight, ...]:
+    def _sights(self) -> tuple[KinematicQuantity, ...]:
         """Return the quantities requested of the mechanism: the numbers of ``Observed.seen``."""
         return ()
 
-    def _plan_late(self, planner: Planner) -> Plan:
+    def _plan_late(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan z' and the power of all loads."""
         e = self.equations
         return planner.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
 
-    def _plan_dynamics(self, planner: Planner) -> Plan:
+    def _plan_dynamics(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan q', M, f and gamma, entry by entry; note the number of rows of M."""
         e = self.equations
         self.rows = e.mass_and_forcing.mass_matrix.rows
@@ -243,24 +243,24 @@ class NumericEquations:
 
     @staticmethod
     def _asked(
-        machine: Machine, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
+        machine: CompiledEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
     ) -> dict[str, Floats]:
         """Return the compiled functions' answer; errors as for :meth:`x_dot`."""
         try:
             return machine.motion(t, x, r, prepared, wanted)
-        except FailureError as error:
+        except CompiledFunctionError as error:
             raise explained(error) from error
 
-    def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Motion:
+    def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> InstantMotion:
         """Return all quantities at one instant; errors as for :meth:`x_dot`."""
         if self.machine:
             found = self._asked(self.machine, t, x, r, prepared, "u kinetic outputs residual")
             power, kinetic = float(found.pop("power")[0]), float(found.pop("kinetic")[0])
-            return Motion(power=power, kinetic=kinetic, **found)
+            return InstantMotion(power=power, kinetic=kinetic, **found)
         values, constraints, x_dot, power = self._advance(t, x, r, prepared)
         self._complete(values)
         u = np.array(values[1 + self.n_q : 1 + self.n_q + self.n_u])
-        return Motion(
+        return InstantMotion(
             u=u,
             x_dot=x_dot,
             power=power,
@@ -343,7 +343,7 @@ class NumericEquations:
         if self.machine:
             try:
                 return self.machine.project(t, x, prepared)
-            except FailureError as error:
+            except CompiledFunctionError as error:
                 raise explained(error) from error
         if self._project is not None:
             x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])

@@ -23,15 +23,15 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import Kind, Sights
-from mb2fmu.validation.reference_equations.joint_wrenches import Cuts
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import Kind, KinematicQuantities
+from mb2fmu.validation.reference_equations.joint_wrenches import JointWrenches
 from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
 
 AXES = (".x", ".y", ".z")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ObservableExpressions:
     """Quantities of a mechanism, as expressions.
 
     Attributes:
@@ -41,32 +41,32 @@ class Reading:
         kinetic: T in J.
     """
 
-    sights: Sights
+    sights: KinematicQuantities
     pathways: tuple[Assignment, ...]
     outputs: tuple[OutputExpression, ...]
     kinetic: sm.Expr
 
 
-def read_off(mechanism: Mechanism, equations: EquationsOfMotion) -> Reading:
+def read_off(mechanism: Mechanism, equations: EquationsOfMotion) -> ObservableExpressions:
     """Return all outputs of ``equations`` and the kinetic energy, from a mechanism's motion.
 
     Args:
         mechanism: With bodies.
         equations: Of the same mechanism: they tell the outputs' names, units and levels, and a potential energy.
     """
-    made = _Instruments(mechanism, equations)
+    made = _ObservableWriter(mechanism, equations)
     outputs = tuple(made.outputs())
     pathways, kinetic = tuple(made.pathways()), made.kinetic()
-    return Reading(made.sights, pathways, outputs, kinetic)
+    return ObservableExpressions(made.sights, pathways, outputs, kinetic)
 
 
-class _Instruments:
+class _ObservableWriter:
     """Writes the expressions."""
 
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
         self.m, self.equations = mechanism, equations
-        self.sights = Sights(len(mechanism.u))
-        self._cuts = Cuts(mechanism, self.sights)
+        self.sights = KinematicQuantities(len(mechanism.u))
+        self._cuts = JointWrenches(mechanism, self.sights)
         self._kinetic: sm.Expr | None = None
 
     def outputs(self) -> Iterator[OutputExpression]:

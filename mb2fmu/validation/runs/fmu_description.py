@@ -27,7 +27,7 @@ TROUBLES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatus
 
 
 @dataclass(frozen=True, slots=True)
-class UnitVariable:
+class FmuVariableDescription:
     """A variable of an FMU.
 
     Attributes:
@@ -57,7 +57,7 @@ class UnitVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class InterfaceCapabilities:
     """Optional abilities of an interface type.
 
     Attributes:
@@ -78,7 +78,7 @@ class Offers:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitDescription:
+class FmuDescription:
     """The description of an FMU.
 
     Attributes:
@@ -99,12 +99,12 @@ class UnitDescription:
     version: int
     identifiers: Mapping[UnitKind, str]
     token: str
-    variables: Mapping[str, UnitVariable]
+    variables: Mapping[str, FmuVariableDescription]
     states: int
     indicators: int
     completes_steps: bool
     troubles: tuple[str, ...] = ()
-    offers: Mapping[UnitKind, Offers] = field(default_factory=lambda: MappingProxyType({}))
+    offers: Mapping[UnitKind, InterfaceCapabilities] = field(default_factory=lambda: MappingProxyType({}))
     rates: tuple[tuple[str, str], ...] = ()
     arrays: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     elements: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
@@ -121,7 +121,7 @@ class UnitDescription:
         return found is None or found.any_step
 
 
-def read_description(tree: FileTree) -> UnitDescription:
+def read_description(tree: FileTree) -> FmuDescription:
     """Read the description of an unpacked FMU.
 
     Raises:
@@ -151,7 +151,7 @@ def read_description(tree: FileTree) -> UnitDescription:
     exchange = interfaces["ModelExchange"]
     scalars = _variables(root, int(major))
     held, arrays = _elements(root, scalars)
-    found = UnitDescription(
+    found = FmuDescription(
         version=int(major),
         identifiers=identifiers,
         token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
@@ -186,7 +186,7 @@ def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
     }
 
 
-def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
+def _variables(root: etree._Element, major: int) -> dict[str, FmuVariableDescription]:
     """Return all variables by name, with FMI's defaults of causality, variability and initial put in."""
     variables = {}
     for element in root.iterfind("ModelVariables/*"):
@@ -197,7 +197,7 @@ def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
         kind = str(typed.tag)
         causality = str(element.get("causality", "local"))
         variability = str(element.get("variability", "continuous" if kind in {"Real", "Float64"} else "discrete"))
-        variables[str(element.get("name"))] = UnitVariable(
+        variables[str(element.get("name"))] = FmuVariableDescription(
             reference=int(element.get("valueReference", "-1")),
             real=kind in {"Real", "Float64"} and scalar,
             causality=causality,
@@ -211,8 +211,8 @@ def _variables(root: etree._Element, major: int) -> dict[str, UnitVariable]:
 
 
 def _elements(
-    root: etree._Element, known: Mapping[str, UnitVariable]
-) -> tuple[dict[str, UnitVariable], dict[int, int]]:
+    root: etree._Element, known: Mapping[str, FmuVariableDescription]
+) -> tuple[dict[str, FmuVariableDescription], dict[int, int]]:
     """Return elements of our arrays that are no variables themselves, by their names in the description; all arrays."""
     found, sizes = {}, {}
     for node in _arrays(root):
@@ -250,7 +250,7 @@ def _initial(causality: str, variability: str) -> str:
     return "" if causality == "independent" else "calculated"
 
 
-def _offers(interface: etree._Element, major: int) -> Offers:
+def _offers(interface: etree._Element, major: int) -> InterfaceCapabilities:
     """Return which optional calls an interface type offers, by the flags of FMI 2 or 3."""
 
     def flag(two: str, three: str) -> bool:
@@ -258,7 +258,7 @@ def _offers(interface: etree._Element, major: int) -> Offers:
         return interface.get(two if major == 2 else three) in {"true", "1"}
 
     step = "canHandleVariableCommunicationStepSize"
-    return Offers(
+    return InterfaceCapabilities(
         any_step=flag(step, step),
         output_derivatives=int(interface.get("maxOutputDerivativeOrder", "0")),
         directional=flag("providesDirectionalDerivative", "providesDirectionalDerivatives"),
@@ -314,7 +314,7 @@ def platform_folder(version: int) -> tuple[str, str]:
     return {"windows": "win64", "darwin": "darwin64", "linux": "linux64"}[system], extension
 
 
-def _check_platform(tree: FileTree, found: UnitDescription) -> None:
+def _check_platform(tree: FileTree, found: FmuDescription) -> None:
     """Raise where the FMU has no binary for this machine; name the platforms it has."""
     folder, extension = platform_folder(found.version)
     needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in found.identifiers.values()]

@@ -20,8 +20,8 @@ from mb2fmu.fmu import runner
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_work_folder
-from mb2fmu.validation.reference.experiment_numbers import Conditions
-from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitKind, read_description
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
 
 Floats = npt.NDArray[np.float64]
 Operations = Sequence[Sequence[Any]]
@@ -34,7 +34,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Simulation:
+class FmuSimulationResult:
     """Results of an FMU's run.
 
     Attributes:
@@ -63,7 +63,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, slots=True)
-class Driven:
+class FmuProcessResult:
     """Results of an FMU in one process.
 
     Attributes:
@@ -75,7 +75,7 @@ class Driven:
         events: Of each experiment in Model Exchange: the time in s of each event, what was watched before it and after.
     """
 
-    simulations: tuple[Simulation, ...]
+    simulations: tuple[FmuSimulationResult, ...]
     answers: Mapping[str, list[Any]]
     refusal: str = ""
     events: tuple[list[Any], ...] = ()
@@ -83,12 +83,12 @@ class Driven:
 
 def simulate(
     fmu: Path,
-    experiment: Conditions,
+    experiment: ExperimentNumbers,
     variables: Sequence[str],
     *,
     kind: UnitKind | None = None,
     time_limit: float = TIME_LIMIT,
-) -> Simulation:
+) -> FmuSimulationResult:
     """Step an FMU through an experiment; its own defaults hold where the experiment sets nothing.
 
     Inputs are set at the beginning of each communication step and held; the variables are read after initialization
@@ -114,7 +114,7 @@ def simulate(
 
 def drive(
     fmu: Path,
-    experiments: Sequence[Conditions],
+    experiments: Sequence[ExperimentNumbers],
     variables: Sequence[str],
     *,
     kind: UnitKind | None = None,
@@ -122,7 +122,7 @@ def drive(
     watched: Sequence[str] = (),
     tolerance: float | None = None,
     time_limit: float = TIME_LIMIT,
-) -> Driven:
+) -> FmuProcessResult:
     """Run an FMU through experiments (an instance each), then through sessions, in one process.
 
     ``tolerance`` is what the FMU promises; None: as the strictest experiment says. ``watched``: variables that are
@@ -164,7 +164,9 @@ def drive(
         return _drive(fmu, folder, experiments, tuple(variables), chosen, limit)
 
 
-def _requested(folder: Path, description: UnitDescription, number: int, experiment: Conditions) -> dict[str, object]:
+def _requested(
+    folder: Path, description: FmuDescription, number: int, experiment: ExperimentNumbers
+) -> dict[str, object]:
     """Return one experiment as the driver reads it."""
     held = folder / f"held-{number}.npy"
     np.save(held, experiment.inputs)
@@ -192,7 +194,7 @@ def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
     return tuple(read_description(read_archive(fmu)).identifiers)
 
 
-def check_variables(description: UnitDescription, experiment: Conditions, variables: Sequence[str]) -> None:
+def check_variables(description: FmuDescription, experiment: ExperimentNumbers, variables: Sequence[str]) -> None:
     """Raise if an FMU lacks variables that the experiment sets or records.
 
     Raises:
@@ -228,11 +230,11 @@ def _write(tree: FileTree, folder: Path) -> None:
 def _drive(
     fmu: Path,
     folder: Path,
-    experiments: Sequence[Conditions],
+    experiments: Sequence[ExperimentNumbers],
     variables: tuple[str, ...],
     kind: UnitKind,
     time_limit: float,
-) -> Driven:
+) -> FmuProcessResult:
     """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
     command = [
         sys.executable,
@@ -262,7 +264,7 @@ def _drive(
     if refusal and messages:
         refusal += f" ({messages[-1].what})"
     simulations = tuple(
-        Simulation(
+        FmuSimulationResult(
             names=variables,
             time=experiment.time,
             values=np.load(folder / f"values-{k}.npy"),
@@ -273,7 +275,7 @@ def _drive(
         for k, (experiment, run) in enumerate(zip(experiments, outcome["experiments"], strict=True))
     )
     noted = tuple(run["events"] for run in outcome["experiments"])
-    return Driven(simulations, outcome["sessions"], refusal, noted)
+    return FmuProcessResult(simulations, outcome["sessions"], refusal, noted)
 
 
 def _ending(code: int) -> Fault:

@@ -10,14 +10,14 @@ from lxml import etree
 
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
-from mb2fmu.validation.runs.fmu_description import UnitDescription, UnitVariable
+from mb2fmu.validation.runs.fmu_description import FmuDescription, FmuVariableDescription
 
 Role = Literal["input", "parameter", "state", "result"]
 """``input`` and ``parameter`` are set; a ``state`` is set or compared; a ``result`` is compared."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarVariable:
     """A scalar of doubles.
 
     Attributes:
@@ -36,7 +36,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Anatomy:
+class FmuVariables:
     """The variables of an FMU.
 
     Attributes:
@@ -45,7 +45,7 @@ class Anatomy:
         units: FMUs that the FMU defines by base units, by name.
     """
 
-    scalars: Mapping[str, Scalar]
+    scalars: Mapping[str, ScalarVariable]
     states: tuple[str, ...]
     units: Mapping[str, UnitOfMeasurement]
 
@@ -59,13 +59,13 @@ class Anatomy:
             return None
 
 
-def read_anatomy(tree: FileTree, description: UnitDescription) -> Anatomy:
+def read_anatomy(tree: FileTree, description: FmuDescription) -> FmuVariables:
     """Read FMUs and roles of the variables of an unpacked FMU."""
     root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
     second = description.version == 2
     types = _units_of_types(root, second=second)
     states = tuple(state for state, _ in description.rates)
-    scalars: dict[str, Scalar] = {}
+    scalars: dict[str, ScalarVariable] = {}
     for element in root.iterfind("ModelVariables/*"):
         name = str(element.get("name"))
         variable = description.variables.get(name)
@@ -74,12 +74,12 @@ def read_anatomy(tree: FileTree, description: UnitDescription) -> Anatomy:
             continue
         unit = str(real.get("unit") or types.get(str(real.get("declaredType")), ""))
         role = "state" if name in states else _role(variable)
-        scalars[name] = Scalar(name, variable.reference, role, unit, variable.settable or role == "input")
+        scalars[name] = ScalarVariable(name, variable.reference, role, unit, variable.settable or role == "input")
     named = {f"der({state})": scalars[rate] for state, rate in description.rates if f"der({state})" not in scalars}
-    return Anatomy(scalars | named, states, _defined(root))
+    return FmuVariables(scalars | named, states, _defined(root))
 
 
-def _role(variable: UnitVariable) -> Role:
+def _role(variable: FmuVariableDescription) -> Role:
     """Return the role of a variable that is no state; a calculated parameter is a result."""
     if variable.causality == "input":
         return "input"

@@ -22,8 +22,8 @@ from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Constraint, Output
 from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
-from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols, stand_in
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, stand_in
 
 SAME = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -35,7 +35,7 @@ _STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _SourceAndImport:
     """A quantity in the user's expression and in that which was read; numbers, or conditions as margins.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moving:
+class _QuantityWithRates:
     """What has rates: a position (gap, row), or a slip, which is linear in speeds.
 
     Attributes:
@@ -70,7 +70,7 @@ class _Moving:
     second: sm.Expr
 
 
-class EventsRead:
+class EventImportCheck:
     """Compares what was read of contacts, latches and events with what the model says.
 
     Args:
@@ -85,8 +85,8 @@ class EventsRead:
         self,
         definition: ModelDefinition,
         mechanism: Mechanism,
-        symbols: OwnSymbols,
-        constraints: OwnConstraints,
+        symbols: SourceSymbols,
+        constraints: SourceConstraints,
         q_scale: Floats,
     ) -> None:
         self._d, self._m, self._symbols, self._constraints = definition, mechanism, symbols, constraints
@@ -127,7 +127,7 @@ class EventsRead:
                 self.left_out.append(item.what)
         return found
 
-    def _of_pair(self, pair: _Pair) -> Any:
+    def _of_pair(self, pair: _SourceAndImport) -> Any:
         """Return both sides as functions."""
         return self._own(pair.own), self._read([pair.read])
 
@@ -135,7 +135,7 @@ class EventsRead:
         """Return a function of the slots' values, then of u' and of forces that are solved for."""
         return self._symbols.function([sm.sympify(expression).xreplace(self._unknown)], self._stand_ins)
 
-    def _of_moving(self, item: _Moving) -> Any:
+    def _of_moving(self, item: _QuantityWithRates) -> Any:
         """Return the user's value, and all that was read of it."""
         read = [item.read, item.second, *([item.rate] if item.rate is not None else [])]
         own = self._symbols.function([item.own])
@@ -170,28 +170,28 @@ class EventsRead:
             if (event.kind, event.period, event.offset) != (own.kind, own.period, own.offset):
                 yield f"{event.name} was read with other instants"
 
-    def _all_pairs(self) -> Iterator[_Pair]:
+    def _all_pairs(self) -> Iterator[_SourceAndImport]:
         """Yield all pairs of expressions that are compared at the points."""
         if self.wrong:
             return
         d, m = self._d, self._m
         for said, read in zip(d.contacts, m.contacts.each if m.contacts else (), strict=True):
             for part in ("restitution", "rest_below", "stabilization"):
-                yield _Pair(f"{part} of {said.name}", getattr(said, part), getattr(read, part))
+                yield _SourceAndImport(f"{part} of {said.name}", getattr(said, part), getattr(read, part))
             if said.friction and read.friction:
-                yield _Pair(f"friction of {said.name}", said.friction.coefficient, read.friction.coefficient)
+                yield _SourceAndImport(f"friction of {said.name}", said.friction.coefficient, read.friction.coefficient)
         for latch, held in zip(d.latches, m.latches.each if m.latches else (), strict=True):
-            yield _Pair(f"{latch.name} closes", margin(latch.close), margin(held.close))
-            yield _Pair(f"{latch.name} opens", margin(latch.open), margin(held.open))
+            yield _SourceAndImport(f"{latch.name} closes", margin(latch.close), margin(held.close))
+            yield _SourceAndImport(f"{latch.name} opens", margin(latch.open), margin(held.open))
             for row in held.rows:
-                yield _Pair(f"stabilization of {row.name}", latch.stabilization, row.stabilization)
+                yield _SourceAndImport(f"stabilization of {row.name}", latch.stabilization, row.stabilization)
         for event, own in zip(d.events, m.events, strict=True):
-            yield _Pair(f"condition of {event.name}", margin(event.condition), margin(own.condition))
+            yield _SourceAndImport(f"condition of {event.name}", margin(event.condition), margin(own.condition))
             for (symbol, value), (_, there) in zip(event.settings.items(), own.settings, strict=True):
-                yield _Pair(f"{symbol} as {event.name} sets it", sm.sympify(value), there)
+                yield _SourceAndImport(f"{symbol} as {event.name} sets it", sm.sympify(value), there)
         yield from self._of_outputs()
 
-    def _of_outputs(self) -> Iterator[_Pair]:
+    def _of_outputs(self) -> Iterator[_SourceAndImport]:
         """Yield outputs that contain unknown forces or sticking friction; the FMU itself is asked for all others."""
         d, m = self._d, self._m
         written = {each.name: each.expression for each in m.outputs if isinstance(each, ExpressionOutput)}
@@ -200,12 +200,12 @@ class EventsRead:
                 own = sm.sympify(output.expression)
                 if own.has(StickingSign):
                     here, there = _held(own), _held(written[output.name])
-                    yield _Pair(f"output {output.name} while it sticks", here, there)
+                    yield _SourceAndImport(f"output {output.name} while it sticks", here, there)
                 elif own.atoms(sm.Function) & self._solved.keys():
-                    yield _Pair(f"output {output.name}", own, written[output.name])
+                    yield _SourceAndImport(f"output {output.name}", own, written[output.name])
         yield from self._of_multipliers()
 
-    def _of_multipliers(self) -> Iterator[_Pair]:
+    def _of_multipliers(self) -> Iterator[_SourceAndImport]:
         """Yield constraints whose multipliers are outputs: the model's row and the row that was read.
 
         Signs are free. With quaternions rows are read at unit length, which is another expression beside it.
@@ -225,9 +225,9 @@ class EventsRead:
         for name, k, own in rows:
             moves = bool(own.atoms(*(s.symbol.func for s in d.speeds if s.symbol.is_Function), sm.Derivative))
             read = rates[k] if moves or k >= len(m.holonomic) else m.holonomic[k][1]
-            yield _Pair(f"row of {name}", own**2, read**2, beside=True)
+            yield _SourceAndImport(f"row of {name}", own**2, read**2, beside=True)
 
-    def _all_moving(self) -> Iterator[_Moving]:
+    def _all_moving(self) -> Iterator[_QuantityWithRates]:
         """Yield gaps, slip and rows of latches: they are compared with their rates."""
         if self.wrong:
             return
@@ -237,15 +237,15 @@ class EventsRead:
             if said.friction and read.friction:
                 f = read.friction
                 second = sm.Add(*map(sm.Mul, f.jacobian, self._u_dot), f.bias)
-                yield _Moving(f"slip of {said.name}", said.friction.slip, f.slip(m.u), None, second)
+                yield _QuantityWithRates(f"slip of {said.name}", said.friction.slip, f.slip(m.u), None, second)
         for latch, held in zip(d.latches, m.latches.each if m.latches else (), strict=True):
             for row, other in zip(latch.rows, held.rows, strict=True):
                 yield self._position(row.name, row.position, other.position, other)
 
-    def _position(self, what: str, own: sm.Expr, read: sm.Expr, rates: Any) -> _Moving:
+    def _position(self, what: str, own: sm.Expr, read: sm.Expr, rates: Any) -> _QuantityWithRates:
         """Return a position with the rates that were read."""
         second = sm.Add(*map(sm.Mul, rates.jacobian, self._u_dot), rates.bias)
-        return _Moving(what, own, read, rates.rate(self._m.u), second)
+        return _QuantityWithRates(what, own, read, rates.rate(self._m.u), second)
 
     def differences(self, values: Sequence[float]) -> Iterator[tuple[str, float, float]]:
         """Yield the name, error and bound of each comparison at a point; ``values`` of all slots, q' included."""
@@ -279,7 +279,7 @@ class EventsRead:
         return [*found, *solved]
 
     def _of_motion(
-        self, item: _Moving, own: Any, read: Sequence[float], values: list[float], u_dot: Floats
+        self, item: _QuantityWithRates, own: Any, read: Sequence[float], values: list[float], u_dot: Floats
     ) -> Iterator[tuple[str, float, float]]:
         """Yield a value and its rates; a rate is left out where two steps disagree, since there is a kink."""
         here = own(values)[0]

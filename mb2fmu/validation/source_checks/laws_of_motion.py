@@ -23,15 +23,15 @@ import numpy.typing as npt
 
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
-from mb2fmu.validation.reference.experiment_numbers import Conditions
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.reference.variable_scales import FACTOR, ROUNDING
-from mb2fmu.validation.runs.fmu_run import Simulation
-from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
-from mb2fmu.validation.source_checks.source_kinematics import OwnKinematics, OwnMotion
-from mb2fmu.validation.source_checks.source_symbols import Floats, OwnSymbols
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
+from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics, SourceMotion
+from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
 
 Flags = npt.NDArray[np.bool_]
-Run = tuple[Conditions, Simulation]
+Run = tuple[ExperimentNumbers, FmuSimulationResult]
 Judged = tuple[float, str]
 """Error over bound; of what, and when."""
 
@@ -59,9 +59,9 @@ class LawsOfMotion:
     def __init__(
         self,
         definition: ModelDefinition,
-        symbols: OwnSymbols,
-        constraints: OwnConstraints,
-        kinematics: OwnKinematics | None,
+        symbols: SourceSymbols,
+        constraints: SourceConstraints,
+        kinematics: SourceKinematics | None,
         scales: tuple[Floats, Floats],
     ) -> None:
         self._symbols, self._constraints, self._kinematics, self._scales = symbols, constraints, kinematics, scales
@@ -105,7 +105,7 @@ class LawsOfMotion:
             ):
                 yield from _momentum_kept(motions, np.array(centres), time, allowed)
 
-    def _values(self, run: Conditions, simulation: Simulation, k: int) -> list[float]:
+    def _values(self, run: ExperimentNumbers, simulation: FmuSimulationResult, k: int) -> list[float]:
         """Return the slots' values at a communication point, as the FMU shows its states."""
         s, values = self._symbols, [0.0] * len(self._symbols.slot)
         values[0] = float(run.time[k])
@@ -130,7 +130,7 @@ def _worst(error: Floats, bound: Floats, time: Floats, what: str) -> Iterator[Ju
         yield float(ratios[k, j]), f"{what} {j + 1}, {error[k, j]:.3g} off at t = {time[k]:.4g} s"
 
 
-def _shifts(motion: OwnMotion) -> list[Floats | None]:
+def _shifts(motion: SourceMotion) -> list[Floats | None]:
     """Return for each axis the speeds that shift all bodies along it at 1 m/s; None where they cannot be shifted."""
     J, W, A = motion.partials
     J = J[_moving(motion)]
@@ -143,7 +143,7 @@ def _shifts(motion: OwnMotion) -> list[Floats | None]:
     return found
 
 
-def _is_resolved(states: Floats, motions: Sequence[OwnMotion], time: Floats, noise: Floats) -> bool:
+def _is_resolved(states: Floats, motions: Sequence[SourceMotion], time: Floats, noise: Floats) -> bool:
     """Return whether no body turns far from point to point, and (q, u) changes there by what its rates at both say.
 
     It may change by more: then the FMU does not do what the objects say, which is to be found.
@@ -162,12 +162,14 @@ def _is_resolved(states: Floats, motions: Sequence[OwnMotion], time: Floats, noi
     return turned <= _TURNED and bool(np.all(unseen <= _COARSE * largest + noise))
 
 
-def _moving(motion: OwnMotion) -> Flags:
+def _moving(motion: SourceMotion) -> Flags:
     """Return which bodies' mass centres any speed moves."""
     return np.asarray(np.any(motion.partials[0] != 0.0, axis=(1, 2)))
 
 
-def _momentum_kept(motions: Sequence[OwnMotion], centres: Floats, time: Floats, tolerance: float) -> Iterator[Judged]:
+def _momentum_kept(
+    motions: Sequence[SourceMotion], centres: Floats, time: Floats, tolerance: float
+) -> Iterator[Judged]:
     """Yield the worst error over bound at each second point, of the axes along which all bodies can always be shifted.
 
     Args:

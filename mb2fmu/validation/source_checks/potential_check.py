@@ -42,7 +42,7 @@ _ASKED = {"potential_energy", "total_energy"}
 
 
 @dataclass(frozen=True, slots=True)
-class PotentialFound:
+class PotentialFit:
     """How a potential energy fits the loads.
 
     Attributes:
@@ -61,25 +61,25 @@ def asks_for_potential(definition: ModelDefinition) -> bool:
     return any(isinstance(output, OutputRequest) and output.kind in _ASKED for output in definition.outputs)
 
 
-def compared(mechanism: Mechanism, potential: PotentialFunction) -> PotentialFound:
+def compared(mechanism: Mechanism, potential: PotentialFunction) -> PotentialFit:
     """Compare V with the loads.
 
     Args:
         mechanism: With bodies.
         potential: V of t, q and all parameters.
     """
-    rest = _AtRest(mechanism, potential)
+    rest = _ForcesAtRest(mechanism, potential)
     ratio = rest.ratio(())
     if ratio <= 1.0:
-        return PotentialFound(rest.points, ratio)
+        return PotentialFit(rest.points, ratio)
     without = rest.without_potential()
     if len(without) > _MOST_SUBSETS:
-        return PotentialFound(rest.points, ratio, f"{len(without)} loads have no potential of their own")
+        return PotentialFit(rest.points, ratio, f"{len(without)} loads have no potential of their own")
     some = (s for n in range(1, len(without) + 1) for s in itertools.combinations(without, n))
-    return PotentialFound(rest.points, min([ratio, *map(rest.ratio, some)]))
+    return PotentialFit(rest.points, min([ratio, *map(rest.ratio, some)]))
 
 
-class _AtRest:
+class _ForcesAtRest:
     """Generalized forces at rest and without inputs, at random places."""
 
     def __init__(self, mechanism: Mechanism, potential: PotentialFunction) -> None:

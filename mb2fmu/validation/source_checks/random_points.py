@@ -11,9 +11,9 @@ import sympy as sm
 
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Quantity, Speed
-from mb2fmu.validation.source_checks.source_constraints import OwnConstraints, independence
-from mb2fmu.validation.source_checks.source_objects import Handed
-from mb2fmu.validation.source_checks.source_symbols import Floats, OwnSymbols
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, independence
+from mb2fmu.validation.source_checks.source_objects import SourceObjects
+from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
 
 SEED = 11
 _SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
@@ -37,19 +37,19 @@ _RATES = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RandomPoint:
     """One admissible point.
 
     Attributes:
         time: In s.
-        values: Of all slots of ``OwnSymbols``, q' included.
+        values: Of all slots of ``SourceSymbols``, q' included.
     """
 
     time: float
     values: tuple[float, ...]
 
 
-class Admissible:
+class RandomPointGenerator:
     """Draws random points; reproducible.
 
     Args:
@@ -67,9 +67,9 @@ class Admissible:
     def __init__(
         self,
         definition: ModelDefinition,
-        parts: Handed,
-        symbols: OwnSymbols,
-        constraints: OwnConstraints,
+        parts: SourceObjects,
+        symbols: SourceSymbols,
+        constraints: SourceConstraints,
         quaternions: Sequence[Sequence[int]] = (),
         reach: Mapping[str, float] = MappingProxyType({}),
         computed: Collection[str] = (),
@@ -95,7 +95,7 @@ class Admissible:
         """The longest that each row of the velocity constraints was."""
         self._independent = self._rows_by_default()
 
-    def draw(self) -> Iterator[Point]:
+    def draw(self) -> Iterator[RandomPoint]:
         """Yield points without end; points that the constraints exclude are skipped."""
         attempt = 0
         while True:
@@ -107,7 +107,7 @@ class Admissible:
                     return
                 continue
             attempt = max(attempt - 1, 0)
-            yield Point(found[0], tuple(found))
+            yield RandomPoint(found[0], tuple(found))
 
     def _projected(self, values: list[float]) -> list[float] | None:
         """Return random values moved onto the constraints; None where Newton's method fails or overflows."""

@@ -17,7 +17,7 @@ FEW = 10.0
 _ALL = -math.log10(2.0**-53)
 
 
-class Terms(Protocol):
+class StateDerivativeTerms(Protocol):
     """What is known of x' at one point, by FMU name of the state."""
 
     @property
@@ -34,7 +34,7 @@ class Terms(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Solving:
+class SolutionAccuracy:
     """The derivative that has the fewest digits.
 
     Attributes:
@@ -57,7 +57,9 @@ class Solving:
         )
 
 
-def solving(points: Sequence[Terms], typical: Mapping[str, float], stop: float) -> Solving | None:
+def solving(
+    points: Sequence[StateDerivativeTerms], typical: Mapping[str, float], stop: float
+) -> SolutionAccuracy | None:
     """Return the worst derivative over all points; None without points.
 
     Args:
@@ -66,11 +68,11 @@ def solving(points: Sequence[Terms], typical: Mapping[str, float], stop: float) 
             that in the whole experiment is as good as zero.
         stop: Length of the experiment in s.
     """
-    found: list[Solving] = []
+    found: list[SolutionAccuracy] = []
     for name, magnitude in typical.items():
         sizes = [max(abs(rates[name]) for rates in point.rates.values()) for point in points]
         if sizes:
             size = max(*sizes, *(abs(point.states[name]) / stop for point in points), magnitude / stop)
             ratio = max(point.terms[name] for point in points) / size
-            found.append(Solving(name, round(min(_ALL, max(0.0, _ALL - math.log10(max(ratio, 1.0)))), 1)))
+            found.append(SolutionAccuracy(name, round(min(_ALL, max(0.0, _ALL - math.log10(max(ratio, 1.0)))), 1)))
     return min(found, key=lambda each: each.known, default=None)

@@ -19,21 +19,21 @@ from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
-from mb2fmu.validation.source_checks.event_import_check import EventsRead
+from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
 from mb2fmu.validation.source_checks.laws_of_motion import Judged, LawsOfMotion, Run
-from mb2fmu.validation.source_checks.random_points import Admissible, Point
-from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
+from mb2fmu.validation.source_checks.random_points import RandomPoint, RandomPointGenerator
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_equations import (
     MOST_PATHWAYS,
     MOST_WORK,
-    OwnEquations,
+    SourceEquations,
     expected_work,
     pathway_work,
 )
-from mb2fmu.validation.source_checks.source_kinematics import MIXED, OwnKinematics, OwnMotion
-from mb2fmu.validation.source_checks.source_objects import Handed, handed, untouched
-from mb2fmu.validation.source_checks.source_outputs import Named, OwnOutputs, asked_of
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols
+from mb2fmu.validation.source_checks.source_kinematics import MIXED, SourceKinematics, SourceMotion
+from mb2fmu.validation.source_checks.source_objects import SourceObjects, handed, untouched
+from mb2fmu.validation.source_checks.source_outputs import Named, SourceOutputs, asked_of
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
 POINTS = 24
 EPSILON = float(np.finfo(float).eps)
@@ -53,7 +53,7 @@ Reading = tuple[float, Differences]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class AccelerationSample:
     """Motion of the user's object at one admissible point.
 
     Attributes:
@@ -66,7 +66,7 @@ class Sample:
         states: By FMU name.
     """
 
-    point: Point
+    point: RandomPoint
     rates: dict[str, dict[str, float]]
     bounds: dict[str, float]
     differences: Differences
@@ -76,7 +76,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnMotions:
+class SourceAccelerations:
     """The samples, how they were made, and the reasons for missing ones.
 
     Attributes:
@@ -87,12 +87,12 @@ class OwnMotions:
         ways: That there are, the most independent first.
         events: What was read of events against the model's own expressions: (error over bound, of what and when).
         left_out: What events are made of and could not be compared.
-        readings: (time, what the reading is off by) at points where a latch is closed, as :class:`Sample` has it: there
-            the objects tell no x', and still their velocities, energy and forces.
+        readings: (time, what the reading is off by) at points where a latch is closed, as :class:`AccelerationSample`
+            has it: there the objects tell no x', and still their velocities, energy and forces.
         laws: By law: (error over bound, of what and when) of the FMU's own runs.
     """
 
-    samples: tuple[Sample, ...]
+    samples: tuple[AccelerationSample, ...]
     starts: dict[str, int]
     inputs: dict[str, int]
     missing: dict[str, str]
@@ -110,7 +110,7 @@ def own_motions(
     computed: Collection[str] = (),
     visited: Sequence[Mapping[str, float]] = (),
     runs: Sequence[Run] = (),
-) -> OwnMotions:
+) -> SourceAccelerations:
     """Return samples of x' from the mechanics themselves, which stay unchanged.
 
     Args:
@@ -125,7 +125,7 @@ def own_motions(
     with untouched(definition.mechanics):
         # Where a contact or latch is closed by then, the objects know nothing of it.
         alone = definition.contacts or definition.latches or definition.events
-        maker = _Maker(definition, mechanism, reach, computed, () if alone else visited)
+        maker = _SourceSampler(definition, mechanism, reach, computed, () if alone else visited)
         samples = maker.samples() if maker.ways else []
         events = maker.events() if maker.ways else []
         laws = maker.laws(runs) if maker.ways else ()
@@ -134,7 +134,7 @@ def own_motions(
     states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
     starts = {p.name: slot[p.symbol] for p in free} | {item.name: slot[item.symbol] for item in states}
     inputs = {r.name: slot[r.symbol] for r in d.inputs}
-    return OwnMotions(
+    return SourceAccelerations(
         tuple(samples),
         starts,
         inputs,
@@ -164,19 +164,19 @@ def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelD
     )
 
 
-def _switched(parts: Handed) -> bool:
+def _switched(parts: SourceObjects) -> bool:
     """Return whether loads have switches, the modes of which an impact may change."""
     return any(entry.has(*_SWITCHES) for _, load in parts.loads for matrix, _ in load.args for entry in matrix)
 
 
-def _timed(parts: Handed) -> bool:
+def _timed(parts: SourceObjects) -> bool:
     """Return whether loads contain the time itself: between communication points they may do what nobody sees."""
     entries = [sm.sympify(entry) for _, load in parts.loads for matrix, _ in load.args for entry in matrix]
     still = {f: sm.S.One for entry in entries for f in entry.atoms(AppliedUndef, sm.Derivative)}
     return any(dynamicsymbols._t in entry.xreplace(still).free_symbols for entry in entries)  # noqa: SLF001
 
 
-class _Maker:
+class _SourceSampler:
     """Forms equations where possible, and samples them."""
 
     def __init__(
@@ -194,11 +194,11 @@ class _Maker:
         self.readings: list[Reading] = []
         work = pathway_work(definition.mechanics)
         parts = self._parts = handed(definition.mechanics, actuators=work <= MOST_PATHWAYS)
-        self.symbols = OwnSymbols(definition, parts)
+        self.symbols = SourceSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = self.symbols.function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
         self._gaps = self.symbols.function([c.gap for c in definition.contacts]) if _switched(parts) else None
-        self.ways: list[OwnEquations | OwnKinematics] = []
+        self.ways: list[SourceEquations | SourceKinematics] = []
         if work > MOST_PATHWAYS:
             reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MOST_PATHWAYS:.1e}"
             self.missing = {"equations": reason, "kinematics": reason}
@@ -208,48 +208,48 @@ class _Maker:
         self._reading = None
         needed = self._equations is None or self._latched is not None
         if needed and self._kinematics is not None and mechanism.bodies:
-            self._reading = _Reading(mechanism, parts, self.symbols)
+            self._reading = _ImportComparison(mechanism, parts, self.symbols)
         if not self.ways:
             return
         try:
-            constraints = self._constraints = OwnConstraints(parts, self.symbols, complex_step=False)
+            constraints = self._constraints = SourceConstraints(parts, self.symbols, complex_step=False)
         except NotFormedError as reason:
             self.ways = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
-        self._outputs = OwnOutputs(definition, self.symbols, self._kinematics)
-        self._points = Admissible(
+        self._outputs = SourceOutputs(definition, self.symbols, self._kinematics)
+        self._points = RandomPointGenerator(
             definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed, visited
         )
-        self._events = EventsRead(definition, mechanism, self.symbols, constraints, self._points.q_scale)
+        self._events = EventImportCheck(definition, mechanism, self.symbols, constraints, self._points.q_scale)
         self.left_out = self._events.left_out
 
-    def _form_equations(self) -> OwnEquations | None:
+    def _form_equations(self) -> SourceEquations | None:
         """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
         if expected_work(self._definition.mechanics, self._parts) > MOST_WORK:
             self.missing["equations"] = f"SymPy would compose more than {MOST_WORK:.1e} operations to form them"
             return None
         try:
-            return OwnEquations(self._definition.mechanics, self._parts, self.symbols)
+            return SourceEquations(self._definition.mechanics, self._parts, self.symbols)
         except NotFormedError as reason:
             self.missing["equations"] = str(reason)
         return None
 
-    def _form_kinematics(self) -> OwnKinematics | None:
+    def _form_kinematics(self) -> SourceKinematics | None:
         """Form Kane's equations from SymPy's own frames and points; None where a Lagrangian gives the forces."""
         if self._parts.lagrangian:
             self.missing["kinematics"] = "forces come from a Lagrangian"
             return None
         try:
-            return OwnKinematics(self._parts, self.symbols, *asked_of(self._definition))
+            return SourceKinematics(self._parts, self.symbols, *asked_of(self._definition))
         except NotFormedError as reason:
             self.missing["kinematics"] = str(reason)
         return None
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[AccelerationSample]:
         """Return samples; points where round-off alone exceeds 1e-6 are left out."""
-        found: list[Sample] = []
-        latched: list[Point] = []
+        found: list[AccelerationSample] = []
+        latched: list[RandomPoint] = []
         for tried, point in enumerate(self._points.draw()):
             if len(found) == POINTS or tried > _TRIED:
                 break
@@ -271,7 +271,7 @@ class _Maker:
             self._read_where_latched(latched[:POINTS])
         return found
 
-    def _read_where_latched(self, points: Sequence[Point]) -> None:
+    def _read_where_latched(self, points: Sequence[RandomPoint]) -> None:
         """Hold what was read against the objects where a latch is closed: what it holds changes nothing of that."""
         if self._reading is None or self._kinematics is None:
             return
@@ -305,7 +305,7 @@ class _Maker:
         found = ("constraints", tuple(laws.constraints(runs))), ("momentum", tuple(laws.momentum(runs)))
         return tuple((law, judged) for law, judged in found if judged)
 
-    def _sample(self, point: Point) -> Sample | None:
+    def _sample(self, point: RandomPoint) -> AccelerationSample | None:
         """Return x' at one point by every way there is, with round-off bounds; None where ill conditioned."""
         values = list(point.values)
         motion = self._kinematics.motion(values) if self._kinematics is not None else None
@@ -324,7 +324,7 @@ class _Maker:
         if np.any(bound > _BLUNT * np.maximum(scale, np.abs(next(iter(rates.values()))))):
             return None
         names = self._names()
-        return Sample(
+        return AccelerationSample(
             point,
             {way: dict(zip(names, each.tolist(), strict=True)) for way, each in rates.items()},
             dict(zip(names, bound.tolist(), strict=True)),
@@ -344,7 +344,7 @@ class _Maker:
         items: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
         return {item.name: values[slot[item.symbol]] for item in items}
 
-    def _u_dot(self, values: list[float], motion: OwnMotion | None) -> dict[Any, float]:
+    def _u_dot(self, values: list[float], motion: SourceMotion | None) -> dict[Any, float]:
         """Return u' of all speeds."""
         if motion is not None:
             return dict(zip(self.symbols.u, motion.u_dot.tolist(), strict=True))
@@ -378,7 +378,7 @@ class _Maker:
         x_dot, scale = e.x_dot(values)
         return self._ordered(values, (*e.q, *e.u), x_dot, scale)
 
-    def _by_kinematics(self, values: list[float], motion: OwnMotion) -> tuple[Floats, Floats]:
+    def _by_kinematics(self, values: list[float], motion: SourceMotion) -> tuple[Floats, Floats]:
         """Return x' by the object's own kinematics and the size of its terms, in the order of states."""
         s = self.symbols
         x_dot = np.concatenate([motion.q_dot, motion.u_dot])
@@ -420,10 +420,10 @@ class _Maker:
         return spread, shaken
 
 
-class _Reading:
+class _ImportComparison:
     """Compares the mechanism that was read with the objects: velocities, kinetic energy, generalized forces."""
 
-    def __init__(self, mechanism: Mechanism, parts: Handed, symbols: OwnSymbols) -> None:
+    def __init__(self, mechanism: Mechanism, parts: SourceObjects, symbols: SourceSymbols) -> None:
         self._numeric, self._symbols = NumericMechanism(mechanism), symbols
         d = mechanism.declared
         self._q = [symbols.slot[c.symbol] for c in d.coordinates]
@@ -439,7 +439,7 @@ class _Reading:
         ]
         self._all_speeds = len(d.speeds) == len(symbols.u)  # a speed that is the rate of a coordinate may be none here
 
-    def differences(self, values: list[float], motion: OwnMotion) -> Differences:
+    def differences(self, values: list[float], motion: SourceMotion) -> Differences:
         """Return (error, bound) of the worst velocity, angular velocity, energy and generalized force."""
         s, n, array = self._symbols, self._numeric, np.array(values)
         z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))

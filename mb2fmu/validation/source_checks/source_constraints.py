@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
-from mb2fmu.validation.source_checks.source_objects import Handed
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols
+from mb2fmu.validation.source_checks.source_objects import SourceObjects
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
 Places = npt.NDArray[np.intp]
 Numbers = npt.NDArray[Any]
@@ -28,7 +28,7 @@ _FLAT = 0.03
 """Sine of an angle between links, about, below which they lie flat: closed forms end at 0.01."""
 
 
-class OwnConstraints:
+class SourceConstraints:
     """Evaluates the kinematic equations and the constraints of the user's objects.
 
     Args:
@@ -40,7 +40,7 @@ class OwnConstraints:
         NotFormedError: If that cannot be done, or the kinematic equations do not determine q'.
     """
 
-    def __init__(self, parts: Handed, symbols: OwnSymbols, *, complex_step: bool) -> None:
+    def __init__(self, parts: SourceObjects, symbols: SourceSymbols, *, complex_step: bool) -> None:
         self._symbols = symbols
         kinematic = [row for row in parts.kinematic if row != 0]  # a q' that is a speed needs none
         self._kinematic = len(kinematic)

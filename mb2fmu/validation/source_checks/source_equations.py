@@ -21,8 +21,8 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
 from mb2fmu.validation.source_checks.source_kinematics import mixed
-from mb2fmu.validation.source_checks.source_objects import Handed, tree
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols, stand_in
+from mb2fmu.validation.source_checks.source_objects import SourceObjects, tree
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, stand_in
 
 MOST_WORK = 20_000
 """Operations of composed direction cosines up to which SymPy forms the equations, see :func:`expected_work`."""
@@ -31,7 +31,7 @@ MOST_PATHWAYS = 5_000
 """Operations of pathways' lengths up to which SymPy composes their loads, see :func:`pathway_work`."""
 
 
-class OwnEquations:
+class SourceEquations:
     """Equations of the user's object. Call it within ``untouched``.
 
     Args:
@@ -43,7 +43,7 @@ class OwnEquations:
         NotFormedError: If SymPy cannot form them.
     """
 
-    def __init__(self, mechanics: Mechanics, parts: Handed, symbols: OwnSymbols) -> None:
+    def __init__(self, mechanics: Mechanics, parts: SourceObjects, symbols: SourceSymbols) -> None:
         self._symbols = symbols
         self._solves: list[tuple[list[sm.Symbol], sm.Matrix, sm.Matrix]] = []
         with warnings.catch_warnings():
@@ -69,7 +69,7 @@ class OwnEquations:
         self._size = M.rows
         self._numbers = symbols.function([*M, *(term for of_entry in terms for term in of_entry)], opaque)
 
-    def _formed(self, mechanics: Mechanics, parts: Handed) -> Any:
+    def _formed(self, mechanics: Mechanics, parts: SourceObjects) -> Any:
         """Return the method with its equations, on a copy if they have not been formed yet."""
         if isinstance(mechanics, System):
             if isinstance(mechanics.eom_method, KanesMethod):
@@ -133,7 +133,7 @@ class OwnEquations:
         return x_dot[:count], scale[:count]
 
 
-def expected_work(mechanics: Mechanics, parts: Handed) -> float:
+def expected_work(mechanics: Mechanics, parts: SourceObjects) -> float:
     """Estimate the operations that SymPy will compose to form the equations, before it is tried; up to ``MOST_WORK``.
 
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
@@ -156,7 +156,7 @@ def expected_work(mechanics: Mechanics, parts: Handed) -> float:
     return total
 
 
-def _ways(parts: Handed) -> list[list[sm.Matrix]]:
+def _ways(parts: SourceObjects) -> list[list[sm.Matrix]]:
     """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
     parents = tree(parts.frame, lambda frame: frame._dcm_dict)
     ways = []

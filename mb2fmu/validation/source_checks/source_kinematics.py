@@ -23,9 +23,9 @@ import sympy as sm
 from sympy.physics.mechanics import Point, RigidBody
 from sympy.physics.vector import Vector
 
-from mb2fmu.validation.source_checks.source_constraints import Numbers, OwnConstraints
-from mb2fmu.validation.source_checks.source_objects import Handed, tree
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols
+from mb2fmu.validation.source_checks.source_constraints import Numbers, SourceConstraints
+from mb2fmu.validation.source_checks.source_objects import SourceObjects, tree
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
 _STEP = 1e-30
 _RANK = 1e-10
@@ -34,7 +34,7 @@ MIXED = 2.0**-6
 
 
 @dataclass(frozen=True, slots=True)
-class OwnMotion:
+class SourceMotion:
     """Motion of the objects at one state; bodies in the order given, vectors in the inertial frame.
 
     Attributes:
@@ -62,14 +62,14 @@ class OwnMotion:
     kinetic: float
     forces: Floats
     force_scale: Floats
-    asked: AskedMotion
+    asked: RequestedMotion
     masses: Floats
     centres: Floats | None
     partials: tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class AskedMotion:
+class RequestedMotion:
     """Points and frames that outputs need; vectors in the inertial frame's components.
 
     Attributes:
@@ -86,7 +86,7 @@ class AskedMotion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Velocities:
+class _SourceVelocities:
     """Velocities of mass centres and of the points of loads, angular velocities of bodies and of frames of loads.
 
     Each of shape (n, 3, k) for k sets of speeds; ``rotations`` are those of all frames, shape (3, 3, 1 or k).
@@ -102,7 +102,7 @@ _Terms = list[tuple[list[int], Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _VelocityStep:
     """How a point gets its velocity: as it is given, or from the point before it.
 
     Attributes:
@@ -116,7 +116,7 @@ class _Step:
     arms: _Terms
 
 
-class OwnKinematics:
+class SourceKinematics:
     """Evaluates the user's objects. Call it within ``untouched``.
 
     Args:
@@ -130,7 +130,7 @@ class OwnKinematics:
     """
 
     def __init__(
-        self, parts: Handed, symbols: OwnSymbols, points: Sequence[Any] = (), frames: Sequence[Any] = ()
+        self, parts: SourceObjects, symbols: SourceSymbols, points: Sequence[Any] = (), frames: Sequence[Any] = ()
     ) -> None:
         if parts.frame is None or not parts.bodies:
             raise NotFormedError("there are no bodies")
@@ -152,7 +152,7 @@ class OwnKinematics:
         self._asked_frames = [frame for frame in frames if frame in self._turning]
         self._spinning += self._asked_frames
         self._omegas: dict[Any, _Terms] = {}
-        self._steps: list[_Step] = []
+        self._steps: list[_VelocityStep] = []
         self._stops: list[Any] = []
         self._numbers: dict[tuple[int, Any], int] = {}
         self._ends = {point: self._path(point) for point in dict.fromkeys(self._points)}
@@ -164,7 +164,7 @@ class OwnKinematics:
             if rigid else [] for body, rigid in zip(parts.bodies, self._rigid, strict=True)
         ]  # fmt: skip
         self._places = self._positions([*points, *self._points[: len(parts.bodies)]])
-        self.constraints = OwnConstraints(parts, symbols, complex_step=True)
+        self.constraints = SourceConstraints(parts, symbols, complex_step=True)
         self._evaluate = symbols.array_function(self._expressions)
         self._loads = [(place, self._constants(vector)) for place, vector in parts.loads]
         flat = [e for _, terms in self._loads for components, _ in terms for e in components]
@@ -231,12 +231,12 @@ class OwnKinematics:
         key = (before, point)
         if key not in self._numbers:
             if before < 0:
-                step = _Step(before, self._terms(point._vel_dict[self._parts.frame]), [])
+                step = _VelocityStep(before, self._terms(point._vel_dict[self._parts.frame]), [])
             else:
                 position = point._pos_dict[self._stops[before]]
                 for _, frame in self._constants(position):
                     self._need_omega(frame)
-                step = _Step(before, self._rates(position), self._terms(position))
+                step = _VelocityStep(before, self._rates(position), self._terms(position))
             self._numbers[key] = len(self._steps)
             self._steps.append(step)
             self._stops.append(point)
@@ -253,7 +253,7 @@ class OwnKinematics:
                 node = parents[node]
         return found
 
-    def _asked(self, found: Numbers, moving: _Velocities) -> AskedMotion:
+    def _asked(self, found: Numbers, moving: _SourceVelocities) -> RequestedMotion:
         """Return velocities of points and frames at a state a complex step along the motion."""
         positions, velocities = {}, {}
         for point, terms in self._places.items():
@@ -263,11 +263,11 @@ class OwnKinematics:
             velocities[point] = total.imag / _STEP
         first = len(self._spinning) - len(self._asked_frames)
         omegas = {f: moving.angular[first + k, :, 0].real for k, f in enumerate(self._asked_frames)}
-        return AskedMotion(positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()})
+        return RequestedMotion(positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()})
 
     # ------------------------------------------------------------------ numbers
 
-    def _velocities(self, found: Numbers) -> _Velocities:
+    def _velocities(self, found: Numbers) -> _SourceVelocities:
         """Return velocities of points and frames in inertial components, for all columns of numbers at once."""
         count, dtype = found.shape[1], found.dtype
 
@@ -297,7 +297,7 @@ class OwnKinematics:
                 velocity += _cross(omegas[frame], expressed([(places, frame)], R))
             moving.append(velocity)
         linear = np.array([moving[self._ends[point]] for point in self._points])
-        return _Velocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
+        return _SourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
 
     def _found(self, values: list[Any], count: int, dtype: Any) -> Numbers:
         """Return all expressions, shape (number of expressions, count)."""
@@ -311,7 +311,7 @@ class OwnKinematics:
         along = self.along(values, u_dot)
         return [complex(along[k]).imag / _STEP for k in self.constraints.rates]
 
-    def motion(self, values: list[float]) -> OwnMotion:
+    def motion(self, values: list[float]) -> SourceMotion:
         """Return x' and its parts; ``values`` are those of all slots except q', which follow.
 
         Raises:
@@ -347,8 +347,8 @@ class OwnKinematics:
         rows: tuple[Floats, Floats, Floats, Floats, Floats],
         partials: tuple[Floats, Floats],
         found: Numbers,
-        moving: _Velocities,
-    ) -> OwnMotion:
+        moving: _SourceVelocities,
+    ) -> SourceMotion:
         """Return M u' = f of all bodies and loads, solved on the constraints."""
         (K, k0, A, b, gamma), (J, W) = rows, partials
         n, count = len(self._symbols.u), len(self._parts.bodies)
@@ -385,12 +385,12 @@ class OwnKinematics:
         unit, asked = _units(M), self._asked(found, moving)
         masses = found[self._masses, 0].real
         centres = [asked.positions.get(point) for point in self._points[:count]]
-        return OwnMotion(
+        return SourceMotion(
             q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit), asked, masses,
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
         )  # fmt: skip
 
-    def _inertia(self, i: int, found: Numbers, moving: _Velocities) -> Numbers:
+    def _inertia(self, i: int, found: Numbers, moving: _SourceVelocities) -> Numbers:
         """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
         by_frames: dict[tuple[Any, Any], Numbers] = {}
         for factor, left, right in self._inertias[i]:
@@ -401,7 +401,7 @@ class OwnKinematics:
         turned = (R[a][:, :, 0] @ part @ R[b][:, :, 0].T for (a, b), part in by_frames.items())
         return np.asarray(sum(turned, np.zeros((3, 3), dtype=complex)))
 
-    def _forces(self, values: list[float], J: Floats, W: Floats, moving: _Velocities) -> tuple[Floats, Floats]:
+    def _forces(self, values: list[float], J: Floats, W: Floats, moving: _SourceVelocities) -> tuple[Floats, Floats]:
         """Return generalized active forces and the sums of the magnitudes of their terms, loads in order."""
         numbers = iter(self._load_values(values))
         n = len(self._symbols.u)

@@ -26,7 +26,7 @@ Expressions = tuple[sm.Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class SourceObjects:
     """Parts of the user's mechanics, in SymPy's own objects and functions of time.
 
     Attributes:
@@ -58,7 +58,7 @@ class Handed:
     origin: Any = None
 
 
-def handed(mechanics: Mechanics, *, actuators: bool = True) -> Handed:
+def handed(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
     """Take the mechanics apart; call it within :func:`untouched`: actuators write results into points.
 
     Args:
@@ -68,13 +68,13 @@ def handed(mechanics: Mechanics, *, actuators: bool = True) -> Handed:
     return replace(_parts_of(mechanics, actuators=actuators), origin=origin(mechanics) or pivot_origin(mechanics))
 
 
-def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:
+def _parts_of(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:
     """Return the parts of any mechanics source, read from SymPy's own attributes."""
     match mechanics:
         case KanesMethod():
             return _of_kane(mechanics)
         case System():
-            return Handed(
+            return SourceObjects(
                 mechanics.frame, tuple(mechanics.q), tuple(mechanics.u), tuple(mechanics.u_aux),
                 tuple(mechanics.u_dep), tuple(mechanics.kdes), tuple(mechanics.holonomic_constraints),
                 tuple(mechanics.velocity_constraints), tuple(mechanics.bodies),
@@ -84,34 +84,34 @@ def _parts_of(mechanics: Mechanics, *, actuators: bool) -> Handed:
             bodies, loads = tuple(mechanics._bodies or ()), _placed(mechanics.forcelist or (), ())
             rates, rows = tuple(mechanics._qdots), tuple(mechanics.coneqs)
             found = tuple(mechanics._hol_coneqs)
-            return Handed(
+            return SourceObjects(
                 mechanics.inertial, tuple(mechanics.q), rates, (), (), (), found, rows, bodies, loads, lagrangian=True
             )
     assert isinstance(mechanics, Parts)  # of recorded mechanics there are no objects
     return _of_parts(mechanics, actuators=actuators)
 
 
-def _of_kane(method: KanesMethod) -> Handed:
+def _of_kane(method: KanesMethod) -> SourceObjects:
     """Return the parts of a KanesMethod; its kinematic equations are put together again from their matrices."""
     kinematic = ()
     if method._k_kqdot_implicit:
         rows = method._k_kqdot_implicit * method._qdot + method._f_k_implicit + method._k_ku_implicit * method.u
         kinematic = tuple(rows)
     velocity = tuple(method._k_nh * method.u + method._f_nh) if method._k_nh else ()
-    return Handed(
+    return SourceObjects(
         method._inertial, tuple(method.q), tuple(method.u), tuple(method._uaux), tuple(method._udep), kinematic,
         tuple(method._f_h), velocity, tuple(method.bodylist or ()), _placed(method.forcelist or (), ()),
     )  # fmt: skip
 
 
-def _of_parts(parts: Parts, *, actuators: bool) -> Handed:
+def _of_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
     """Return the parts handed over one by one; the origin gets velocity zero if the user gave none."""
     if parts.frame not in parts.origin._vel_dict:
         parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
     independent = tuple(u for u in parts.u if u not in parts.u_dependent)
     coordinates = tuple(q for q in parts.q if q not in parts.q_dependent)
     rates = tuple(sm.diff(row, dynamicsymbols._t) for row in parts.holonomic_constraints)
-    return Handed(
+    return SourceObjects(
         parts.frame, (*coordinates, *parts.q_dependent), (*independent, *parts.u_dependent), tuple(parts.u_auxiliary),
         tuple(parts.u_dependent), tuple(parts.kinematic_equations), tuple(parts.holonomic_constraints),
         (*rates, *parts.velocity_constraints), tuple(parts.bodies),

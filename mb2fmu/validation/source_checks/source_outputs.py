@@ -16,8 +16,8 @@ import sympy as sm
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
-from mb2fmu.validation.source_checks.source_kinematics import AskedMotion, OwnKinematics, OwnMotion
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, OwnSymbols, stand_in
+from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion, SourceKinematics, SourceMotion
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, stand_in
 
 _AXES = (".x", ".y", ".z")
 _ASKED = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}
@@ -39,7 +39,7 @@ def asked_of(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
     return points, frames
 
 
-class OwnOutputs:
+class SourceOutputs:
     """Evaluates outputs at a state with known x'.
 
     Args:
@@ -48,7 +48,9 @@ class OwnOutputs:
         kinematics: Of the objects; None: only expressions without q'' of their own are evaluated.
     """
 
-    def __init__(self, definition: ModelDefinition, symbols: OwnSymbols, kinematics: OwnKinematics | None) -> None:
+    def __init__(
+        self, definition: ModelDefinition, symbols: SourceSymbols, kinematics: SourceKinematics | None
+    ) -> None:
         self._symbols, self._kinematics = symbols, kinematics
         self._dots = {u: stand_in(k, "dot") for k, u in enumerate(symbols.u)}
         written = [sm.sympify(item.expression) for item in definition.outputs if isinstance(item, Output)]
@@ -79,7 +81,7 @@ class OwnOutputs:
         with suppress(NotFormedError):
             self._expressions[item.name] = self._symbols.function([expression], self._more)
 
-    def at(self, values: list[float], u_dot: Mapping[Any, float], motion: OwnMotion | None) -> Named:
+    def at(self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None) -> Named:
         """Return all outputs that can be evaluated.
 
         Args:
@@ -104,7 +106,7 @@ class OwnOutputs:
         return {name: pair for name, pair in found.items() if np.isfinite(pair[0])}
 
 
-def _answered(request: OutputRequest, motion: OwnMotion) -> Named:
+def _answered(request: OutputRequest, motion: SourceMotion) -> Named:
     """Return the values of a request; nothing where the objects do not give them."""
     asked = motion.asked
     if request.kind == "kinetic_energy":
@@ -124,7 +126,7 @@ def _answered(request: OutputRequest, motion: OwnMotion) -> Named:
     return {request.name + axis: (float(part), size) for axis, part in zip(_AXES, value, strict=True)}
 
 
-def _oriented(request: OutputRequest, asked: AskedMotion) -> Named:
+def _oriented(request: OutputRequest, asked: RequestedMotion) -> Named:
     """Return a frame's orientation as a quaternion with w ≥ 0, or as angles; nothing where its sign, or one, jumps."""
     known = asked.rotations
     frames = [request.subject[0], *([] if request.relative_to is None else [request.relative_to])]
@@ -158,7 +160,7 @@ def _as_angles(request: OutputRequest, turned: Floats) -> Named:
     return {f"{request.name}[{k}]": (float(angle), 1.0) for k, angle in enumerate(angles, 1)}
 
 
-def _vector(request: OutputRequest, asked: AskedMotion) -> tuple[Floats, float] | None:
+def _vector(request: OutputRequest, asked: RequestedMotion) -> tuple[Floats, float] | None:
     """Return components in the inertial frame, and the magnitudes of their terms."""
     known: Mapping[Any, tuple[Floats, float]]
     match request.kind:

@@ -17,7 +17,7 @@ from mb2fmu.model.functions import TableValue
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.validation.evaluation_plans.scalar_functions import NAMESPACE, scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import distinct
-from mb2fmu.validation.source_checks.source_objects import Handed
+from mb2fmu.validation.source_checks.source_objects import SourceObjects
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def stand_in(number: int, of: str = "slot") -> sm.Symbol:
     return sm.Symbol(f"mb2fmu_own_{of}_{number}")
 
 
-class OwnSymbols:
+class SourceSymbols:
     """Gives every symbol of the user's expressions a slot in one list of values.
 
     The slots, in this order: t, q, q' (as far as it is no speed), u, z, inputs, all parameters. Auxiliary speeds and
@@ -50,7 +50,7 @@ class OwnSymbols:
         parts: What was handed over.
     """
 
-    def __init__(self, definition: ModelDefinition, parts: Handed) -> None:
+    def __init__(self, definition: ModelDefinition, parts: SourceObjects) -> None:
         t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
         self.t = t
         rates = [qi.diff(t) for qi in parts.q]

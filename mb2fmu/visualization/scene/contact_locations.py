@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.visualization.scene.poses import Motion
+from mb2fmu.visualization.scene.poses import StateTrajectory
 from mb2fmu.visualization.scene.scene import Scene
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ _LONG = 1e-2  # that n may be longer or shorter than 1: gaps that are no lengths
 
 
 @dataclass(frozen=True, slots=True)
-class TouchPlace:
+class ContactArrow:
     """An arrow of a touch.
 
     Attributes:
@@ -44,7 +44,7 @@ class TouchPlace:
     directions: Floats
 
 
-def touch_places(scene: Scene, motion: Motion) -> tuple[TouchPlace, ...]:
+def touch_places(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow, ...]:
     """Return where the touches of a scene are along a motion; nothing for those that are at none of its points."""
     wanted = [
         (t, k, gap)
@@ -66,13 +66,15 @@ def touch_places(scene: Scene, motion: Motion) -> tuple[TouchPlace, ...]:
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.intp))
     points, gaps = _slopes(scene, motion, rows)
     return tuple(
-        TouchPlace(t, k, point, sense * _unit(_between(motion.time, rows, _directions(points, gaps[:, :, gap], pair))))
+        ContactArrow(
+            t, k, point, sense * _unit(_between(motion.time, rows, _directions(points, gaps[:, :, gap], pair)))
+        )
         for t, k, gap, pair in chosen
         for point, sense in zip(pair, (1.0, -1.0), strict=False)
     )
 
 
-def _slopes(scene: Scene, motion: Motion, rows: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _slopes(scene: Scene, motion: StateTrajectory, rows: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Return dP/dx, shape (n_rows, n_x, n_points, 3), and dg/dx, shape (n_rows, n_x, n_gaps), by differences."""
     here = motion.at(rows)
     functions = [evaluation.make_evaluator(scene.program, entry) for entry in ("points", "gaps")]

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.visualization.scene.drawing_records import Drawing
-from mb2fmu.visualization.scene.poses import Signals
-from mb2fmu.visualization.scene.scene_contacts import SceneTouch
+from mb2fmu.visualization.scene.poses import PlotSignals
+from mb2fmu.visualization.scene.scene_contacts import SceneContact
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,7 +29,7 @@ _MOST_BLOWS = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Touches:
+class ContactOverlay:
     """What the page shows of touches.
 
     Attributes:
@@ -45,7 +45,7 @@ class Touches:
     pushed: bool
 
 
-def touches_along(drawing: Drawing, signals: Signals | None) -> Touches | None:
+def touches_along(drawing: Drawing, signals: PlotSignals | None) -> ContactOverlay | None:
     """Return the touches of a drawing whose variables are among the signals; None if there are none.
 
     Args:
@@ -86,10 +86,10 @@ def touches_along(drawing: Drawing, signals: Signals | None) -> Touches | None:
         }
         for p in pushed
     ]
-    return Touches({"each": each, "pushed": places}, np.stack(values, axis=1), pushed=bool(pushed))
+    return ContactOverlay({"each": each, "pushed": places}, np.stack(values, axis=1), pushed=bool(pushed))
 
 
-def _state(touch: SceneTouch, columns: dict[str, Floats], size: Floats) -> Floats:
+def _state(touch: SceneContact, columns: dict[str, Floats], size: Floats) -> Floats:
     """Return the state of a touch at all times."""
     holds = columns[touch.holds] > 0.5 if touch.holds else np.zeros(len(size), dtype=bool)
     if touch.kind == "contact" and not touch.counts:  # compliant
@@ -108,7 +108,7 @@ def _largest_impulses(drawing: Drawing, columns: dict[str, Floats]) -> dict[str,
     return found
 
 
-def _blows(touch: SceneTouch, columns: dict[str, Floats], time: Floats, largest: float) -> Iterator[list[float]]:
+def _blows(touch: SceneContact, columns: dict[str, Floats], time: Floats, largest: float) -> Iterator[list[float]]:
     """Yield time, part of the largest impulse, and impulse of each blow, at the end of the step it came in."""
     if touch.counts not in columns:
         return

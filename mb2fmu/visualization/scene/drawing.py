@@ -11,21 +11,21 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.visualization.scene.contact_locations import TouchPlace, touch_places
+from mb2fmu.visualization.scene.contact_locations import ContactArrow, touch_places
 from mb2fmu.visualization.scene.drawing_records import (
     WORLD,
-    Anchor,
-    ArrowOf,
+    AnchorPoint,
+    CameraTarget,
+    ContactForceLocation,
     Drawing,
-    Followed,
-    Line,
-    Poses,
-    Pushed,
-    Solid,
-    Trace,
+    DrawnArrow,
+    DrawnLine,
+    DrawnSolid,
+    DrawnTrace,
+    PoseSeries,
 )
-from mb2fmu.visualization.scene.mesh_files import Triangles
-from mb2fmu.visualization.scene.poses import Motion, Places, places, start_of
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh
+from mb2fmu.visualization.scene.poses import PoseTrajectory, StateTrajectory, places, start_of
 from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLink
 from mb2fmu.visualization.scene.unit_quaternions import Turn, continuous, quaternions, rotated, turn_of_y
 
@@ -39,7 +39,7 @@ FAR = 5.0
 _RIGID = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
 
 
-def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
+def draw(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | None = None) -> Drawing:
     """Evaluate a scene along a motion.
 
     Args:
@@ -47,7 +47,7 @@ def draw(scene: Scene, motion: Motion, ghost: Motion | None = None) -> Drawing:
         motion: How it moves.
         ghost: The same mechanism, as the reference moves.
     """
-    artist = _Artist(scene, places(scene, motion))
+    artist = _DrawingBuilder(scene, places(scene, motion))
     drawing = artist.drawing(touch_places(scene, motion))
     if ghost is None:
         return drawing
@@ -59,10 +59,10 @@ def draw_start(scene: Scene) -> Drawing:
     return draw(scene, start_of(scene))
 
 
-class _Artist:
+class _DrawingBuilder:
     """Fixes drawn parts in poses."""
 
-    def __init__(self, scene: Scene, where: Places) -> None:
+    def __init__(self, scene: Scene, where: PoseTrajectory) -> None:
         self.scene = scene
         self.where = where
         points = where.points.reshape(-1, 3)
@@ -78,7 +78,7 @@ class _Artist:
         self.colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(named)}
         self.scales = self._arrow_scales()
 
-    def drawing(self, touching: Sequence[TouchPlace] = ()) -> Drawing:
+    def drawing(self, touching: Sequence[ContactArrow] = ()) -> Drawing:
         """Return solids and lines of all bodies in drawing order, and the poses that move them.
 
         Args:
@@ -86,7 +86,7 @@ class _Artist:
         """
         dressed = {shape.body for shape in self.scene.shapes}
         solids = [*self._shapes(), *self._bodies(dressed)]
-        lines: list[Line] = []
+        lines: list[DrawnLine] = []
         dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
         dressed_frames |= {shape.frame for shape in self.scene.shapes if shape.body not in self.named_bodies}
         for link in self.scene.links:
@@ -99,15 +99,15 @@ class _Artist:
                 lines.append(self._line(link))
         solids += self._joints()
         traces = tuple(
-            Trace(t.name, self._anchor(t.point), t.color or PALETTE[(i + 4) % len(PALETTE)])
+            DrawnTrace(t.name, self._anchor(t.point), t.color or PALETTE[(i + 4) % len(PALETTE)])
             for i, t in enumerate(self.scene.traces)
         )
         arrows = tuple(
-            ArrowOf(a.name, self._anchor(a.point), a.vector, a.torque, a.color or (TORQUE if a.torque else FORCE))
+            DrawnArrow(a.name, self._anchor(a.point), a.vector, a.torque, a.color or (TORQUE if a.torque else FORCE))
             for a in self.scene.arrows
         )
-        pushed = tuple(Pushed(p.touch, p.gap, self._anchor(p.point), p.directions) for p in touching)
-        followed = tuple(Followed(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
+        pushed = tuple(ContactForceLocation(p.touch, p.gap, self._anchor(p.point), p.directions) for p in touching)
+        followed = tuple(CameraTarget(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
         poses = self.poses(self.where)
         near = _near(poses, solids, self.scene.meshes)
         standing = np.array([s.anchor.local for s in solids if s.anchor.pose == WORLD and s.role == "shape"])
@@ -149,7 +149,7 @@ class _Artist:
         points = [i for i in range(self.where.points.shape[1]) if i not in worn]
         return points if len(points) > 2 else list(range(self.where.points.shape[1]))
 
-    def poses(self, where: Places) -> Poses:
+    def poses(self, where: PoseTrajectory) -> PoseSeries:
         """Return the poses found so far, wherever the mechanism goes."""
         points = [point for point, _ in self.keys]
         frames = [frame for _, frame in self.keys]
@@ -157,7 +157,9 @@ class _Artist:
         n = len(where.time)
         turns = np.stack([turned[f] for f in frames], axis=1) if frames else np.zeros((n, 0, 4))
         scales = np.array(self.scales)[:, None] if self.scales else np.zeros((0, 1))
-        return Poses(time=where.time, positions=where.points[:, points], turns=turns, vectors=where.vectors * scales)
+        return PoseSeries(
+            time=where.time, positions=where.points[:, points], turns=turns, vectors=where.vectors * scales
+        )
 
     def _pose(self, point: int, frame: int) -> int:
         """Return the number of the pose of a point and frame, a new one if there is none yet."""
@@ -165,12 +167,12 @@ class _Artist:
             self.keys.append((point, frame))
         return self.keys.index((point, frame))
 
-    def _anchor(self, point: int, frame: int | None = None) -> Anchor:
+    def _anchor(self, point: int, frame: int | None = None) -> AnchorPoint:
         """Return a pose in which the point is fixed; of ``frame`` if that matters; a new one if there is none."""
         track = self.where.points[:, point]
         close = _RIGID * max(self.extent, 1e-12)
         if frame in (None, 0) and np.abs(track - track[0]).max() <= close:
-            return Anchor(WORLD, _triple(track[0]))
+            return AnchorPoint(WORLD, _triple(track[0]))
         for index in self._near(track, close):
             at, turning = self.keys[index]
             if frame is not None and turning != frame:
@@ -178,8 +180,8 @@ class _Artist:
             R = self.where.rotations[:, turning]
             local = np.einsum("nji,nj->ni", R, track - self.where.points[:, at])
             if np.abs(local - local[0]).max() <= close:
-                return Anchor(index, _triple(local[0]))
-        return Anchor(self._pose(point, frame or 0), (0.0, 0.0, 0.0))
+                return AnchorPoint(index, _triple(local[0]))
+        return AnchorPoint(self._pose(point, frame or 0), (0.0, 0.0, 0.0))
 
     def _near(self, track: Floats, close: float) -> list[int]:
         """Return poses from whose point a track keeps its distance, judged at three instants."""
@@ -188,30 +190,30 @@ class _Artist:
         distances = np.linalg.norm(track[instants][:, None] - others, axis=2)
         return np.flatnonzero(np.ptp(distances, axis=0) <= 2 * close).tolist() if self.keys else []
 
-    def _shapes(self) -> Iterator[Solid]:
+    def _shapes(self) -> Iterator[DrawnSolid]:
         """Draw the shapes that the model declares, each in its own colour or its body's."""
         for shape in self.scene.shapes:
             anchor = self._anchor(shape.point, shape.frame)
             sizes = tuple(abs(float(self.where.sizes[i])) for i in shape.sizes)
             turn = turn_of_y(self._vector(shape.along))
             color = shape.color or (self.colors[shape.body] if shape.frame or shape.body in self.named_bodies else GREY)
-            place = Anchor(anchor.pose, _triple(np.array(anchor.local) + self._vector(shape.offset)))
-            yield Solid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
+            place = AnchorPoint(anchor.pose, _triple(np.array(anchor.local) + self._vector(shape.offset)))
+            yield DrawnSolid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
 
-    def _bodies(self, dressed: set[str]) -> Iterator[Solid]:
+    def _bodies(self, dressed: set[str]) -> Iterator[DrawnSolid]:
         """Draw mass centre and inertia of each body that has no shape."""
         for index, body in enumerate(self.bodies):
             if body.name in dressed:
                 continue
             color = self.colors[body.name]
-            anchor = Anchor(self.keys.index((body.point, body.frame)), (0.0, 0.0, 0.0))
+            anchor = AnchorPoint(self.keys.index((body.point, body.frame)), (0.0, 0.0, 0.0))
             axes = self._axes(body)
             if axes is not None:
                 half, turn = axes
                 half = np.clip(half, 0.8 * self.unit, max(self.extent, 10 * self.unit))
-                yield Solid("ellipsoid", _triple(half), anchor, turn, color, 0.25, "inertia")
+                yield DrawnSolid("ellipsoid", _triple(half), anchor, turn, color, 0.25, "inertia")
             size = 1.3 * self.unit if axes is not None else 2.2 * self.unit
-            yield Solid("sphere", (size,), anchor, (1.0, 0.0, 0.0, 0.0), color, 1.0, "centre")
+            yield DrawnSolid("sphere", (size,), anchor, (1.0, 0.0, 0.0, 0.0), color, 1.0, "centre")
             assert index >= 0
 
     def _axes(self, body: SceneBody) -> tuple[Floats, tuple[float, float, float, float]] | None:
@@ -220,7 +222,7 @@ class _Artist:
             return None
         return ellipsoid(float(self.where.sizes[body.mass]), self.where.sizes[body.inertia : body.inertia + 6])
 
-    def _rod(self, link: SceneLink) -> Solid | None:
+    def _rod(self, link: SceneLink) -> DrawnSolid | None:
         """Return a thin cylinder between two points of a frame; None if they are one point, or not fixed in a pose."""
         ends = [self._fixed(point, link.frame) for point in link.points]
         if ends[0] is None or ends[1] is None or ends[0].pose != ends[1].pose:
@@ -231,10 +233,10 @@ class _Artist:
             return None
         color = next((self.colors[body.name] for body in self.bodies if body.frame == link.frame), GREY)
         color = color if link.frame else GREY
-        place = Anchor(ends[0].pose, _triple((a + b) / 2))
-        return Solid("cylinder", (length, 0.55 * self.unit), place, turn_of_y(b - a), color, 1.0, "rod")
+        place = AnchorPoint(ends[0].pose, _triple((a + b) / 2))
+        return DrawnSolid("cylinder", (length, 0.55 * self.unit), place, turn_of_y(b - a), color, 1.0, "rod")
 
-    def _fixed(self, point: int, frame: int) -> Anchor | None:
+    def _fixed(self, point: int, frame: int) -> AnchorPoint | None:
         """Return an anchor; None if it would need a second pose for a frame that has one."""
         before = len(self.keys)
         anchor = self._anchor(point, frame)
@@ -248,14 +250,14 @@ class _Artist:
         track = self.where.points[:, list(link.points)]
         return float(np.linalg.norm(np.diff(track, axis=1), axis=2).sum(axis=1).max())
 
-    def _line(self, link: SceneLink) -> Line:
+    def _line(self, link: SceneLink) -> DrawnLine:
         """Draw a link as a rail, a pathway between two points, or a cable over several."""
         anchors = tuple(self._anchor(point) for point in link.points)
         if link.kind != "pathway":
-            return Line(anchors, GREY, "rail")
-        return Line(anchors, SPRING, "pathway" if len(anchors) == 2 else "cable")
+            return DrawnLine(anchors, GREY, "rail")
+        return DrawnLine(anchors, SPRING, "pathway" if len(anchors) == 2 else "cable")
 
-    def _joints(self) -> Iterator[Solid]:
+    def _joints(self) -> Iterator[DrawnSolid]:
         """Draw joints: pins along their axes, balls for all others; without declared joints, where rods meet."""
         shown = [(joint.point, joint.kind, joint.frame, self._vector(joint.axis)) for joint in self.scene.joints]
         if not shown:
@@ -267,9 +269,9 @@ class _Artist:
             anchor = self._fixed(point, frame) if along else None
             if anchor is not None:
                 sizes = (3.6 * self.unit, 1.05 * self.unit)
-                yield Solid("cylinder", sizes, anchor, turn_of_y(axis), GREY, 1.0, "joint")
+                yield DrawnSolid("cylinder", sizes, anchor, turn_of_y(axis), GREY, 1.0, "joint")
             elif kind != "slide":
-                yield Solid("sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), GREY, 1.0, "joint")
+                yield DrawnSolid("sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), GREY, 1.0, "joint")
 
     def _vector(self, first: int) -> Floats:
         """Return three numbers of the scene's sizes, from ``first`` on; shape (3,)."""
@@ -307,7 +309,7 @@ class _Artist:
             for arrow in self.scene.arrows
         ]
 
-    def _box(self, poses: Poses, solids: Sequence[Solid], axes: Floats) -> tuple[Floats, Floats]:
+    def _box(self, poses: PoseSeries, solids: Sequence[DrawnSolid], axes: Floats) -> tuple[Floats, Floats]:
         """Return middle and edges, along ``axes`` (rows), of a box around everything ever visible."""
         points = self.where.points.reshape(-1, 3) @ axes.T
         low, high = points.min(axis=0), points.max(axis=0)
@@ -318,7 +320,7 @@ class _Artist:
         return (low + high) / 2 @ axes, np.maximum(high - low, 1e-9)
 
 
-def place_of(poses: Poses, anchor: Anchor) -> Floats:
+def place_of(poses: PoseSeries, anchor: AnchorPoint) -> Floats:
     """Return an anchor's position over time, shape (n_t, 3)."""
     local = np.array(anchor.local)
     if anchor.pose == WORLD:
@@ -326,7 +328,7 @@ def place_of(poses: Poses, anchor: Anchor) -> Floats:
     return poses.positions[:, anchor.pose] + rotated(poses.turns[:, anchor.pose], local)
 
 
-def _reach(solid: Solid, meshes: Sequence[Triangles]) -> float:
+def _reach(solid: DrawnSolid, meshes: Sequence[TriangleMesh]) -> float:
     """Return the largest distance of a solid's surface from its anchor, in m."""
     if solid.kind == "mesh":
         return solid.sizes[0] * float(np.linalg.norm(meshes[solid.mesh].vertices, axis=1).max())
@@ -335,12 +337,12 @@ def _reach(solid: Solid, meshes: Sequence[Triangles]) -> float:
     return float(np.linalg.norm(solid.sizes) / 2) if solid.kind == "box" else max(solid.sizes)
 
 
-def _way(poses: Poses) -> float:
+def _way(poses: PoseSeries) -> float:
     """Return the extent of all places that moving parts come to, m."""
     return float(np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))))
 
 
-def is_ball(solids: Sequence[Solid]) -> bool:
+def is_ball(solids: Sequence[DrawnSolid]) -> bool:
     """Return whether all that moves is a ball, or several about one point: seen from near, it shows no motion.
 
     Args:
@@ -350,7 +352,7 @@ def is_ball(solids: Sequence[Solid]) -> bool:
     return all(solid.kind == "sphere" for solid in moving) and len({solid.anchor for solid in moving}) == 1
 
 
-def _near(poses: Poses, solids: Sequence[Solid], meshes: Sequence[Triangles]) -> float:
+def _near(poses: PoseSeries, solids: Sequence[DrawnSolid], meshes: Sequence[TriangleMesh]) -> float:
     """Return the largest extent of the moving parts at one instant, m; 0 if nothing moves."""
     if not poses.positions.shape[1]:
         return 0.0
@@ -405,7 +407,9 @@ _FLAT = 1e-6
 _BEFORE = 0.6  # widths of what moves
 
 
-def viewpoint(where: Places, mechanism: Sequence[int], moving: Floats, standing: Floats) -> tuple[Floats, Floats, bool]:
+def viewpoint(
+    where: PoseTrajectory, mechanism: Sequence[int], moving: Floats, standing: Floats
+) -> tuple[Floats, Floats, bool]:
     """Return up, the direction to the eye, and whether all motion is in one plane.
 
     Args:

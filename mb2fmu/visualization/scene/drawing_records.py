@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.scene import ShapeKind
-from mb2fmu.visualization.scene.scene_contacts import SceneTouch
+from mb2fmu.visualization.scene.scene_contacts import SceneContact
 
 Floats = npt.NDArray[np.float64]
 Role = Literal["shape", "inertia", "centre", "rod", "joint"]
@@ -20,7 +20,7 @@ WORLD = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class AnchorPoint:
     """A point fixed in a pose: its index (or ``WORLD_LINK``) and the point's components in it, m."""
 
     pose: int
@@ -28,7 +28,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
-class Solid:
+class DrawnSolid:
     """A shape fixed in a pose.
 
     Attributes:
@@ -44,7 +44,7 @@ class Solid:
 
     kind: ShapeKind
     sizes: tuple[float, ...]
-    anchor: Anchor
+    anchor: AnchorPoint
     turn: tuple[float, float, float, float]
     color: str
     opacity: float
@@ -53,36 +53,36 @@ class Solid:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """A thin line through anchors: a rail that a body slides along, a spring, a cable round obstacles."""
 
-    anchors: tuple[Anchor, ...]
+    anchors: tuple[AnchorPoint, ...]
     color: str
     kind: Literal["rail", "pathway", "cable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class DrawnTrace:
     """The path of an anchor."""
 
     name: str
-    anchor: Anchor
+    anchor: AnchorPoint
     color: str
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowOf:
+class DrawnArrow:
     """An arrow from an anchor: index of its vector, which is already in m of the picture."""
 
     name: str
-    anchor: Anchor
+    anchor: AnchorPoint
     vector: int
     torque: bool
     color: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pushed:
+class ContactForceLocation:
     """Where a contact or latch pushes.
 
     Attributes:
@@ -94,12 +94,12 @@ class Pushed:
 
     touch: int
     effort: int
-    anchor: Anchor
+    anchor: AnchorPoint
     directions: Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class CameraTarget:
     """A body that a camera can follow, by its pose."""
 
     name: str
@@ -107,7 +107,7 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Poses:
+class PoseSeries:
     """Poses over time.
 
     Attributes:
@@ -151,13 +151,13 @@ class Drawing:
     """
 
     name: str
-    poses: Poses
-    solids: tuple[Solid, ...]
-    lines: tuple[Line, ...]
-    traces: tuple[Trace, ...]
-    arrows: tuple[ArrowOf, ...]
-    bodies: tuple[Followed, ...]
-    meshes: tuple[Triangles, ...]
+    poses: PoseSeries
+    solids: tuple[DrawnSolid, ...]
+    lines: tuple[DrawnLine, ...]
+    traces: tuple[DrawnTrace, ...]
+    arrows: tuple[DrawnArrow, ...]
+    bodies: tuple[CameraTarget, ...]
+    meshes: tuple[TriangleMesh, ...]
     unit: float
     centre: Floats
     span: tuple[float, float, float]
@@ -167,9 +167,9 @@ class Drawing:
     near: float
     travels: bool
     floor: float
-    ghost: Poses | None = None
+    ghost: PoseSeries | None = None
     keys: tuple[tuple[int, int], ...] = ()
     arrow_scales: tuple[float, ...] = ()
-    touches: tuple[SceneTouch, ...] = ()
-    pushed: tuple[Pushed, ...] = ()
+    touches: tuple[SceneContact, ...] = ()
+    pushed: tuple[ContactForceLocation, ...] = ()
     notes: tuple[str, ...] = ()

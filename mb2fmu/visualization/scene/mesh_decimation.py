@@ -8,13 +8,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 
 Key = TypeVar("Key", bound=Hashable)
 _CELLS = (96, 64, 48, 36, 26, 18, 12, 8)
 
 
-def thinned(mesh: Triangles, most: int) -> Triangles:
+def thinned(mesh: TriangleMesh, most: int) -> TriangleMesh:
     """Return at most ``most`` faces; the same mesh if it has no more (Rossignac and Borrel 1993: vertex clustering)."""
     if len(mesh.faces) <= most:
         return mesh
@@ -28,7 +28,7 @@ def thinned(mesh: Triangles, most: int) -> Triangles:
         whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
         kept = faces[whole]
         _, once = np.unique(_numbered(kept, len(first)), return_index=True)
-        result = Triangles(mesh.vertices[first], kept[once].astype(np.uint32))
+        result = TriangleMesh(mesh.vertices[first], kept[once].astype(np.uint32))
         if len(result.faces) <= most:
             break
     return result
@@ -43,7 +43,7 @@ def _numbered(rows: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def fitting(meshes: tuple[Triangles, ...], most: int) -> tuple[Triangles, ...]:
+def fitting(meshes: tuple[TriangleMesh, ...], most: int) -> tuple[TriangleMesh, ...]:
     """Return meshes thinned alike to at most ``most`` characters in a page, as far as the coarsest grid allows."""
     kept, faces = meshes, max((len(mesh.faces) for mesh in meshes), default=0)
     while faces > 1 and sum(len(text) for mesh in kept for text in mesh.to_record().values()) > most:
@@ -57,7 +57,7 @@ def thinning_note(kept: int, given: int, where: str) -> str:
     return f"Surfaces are drawn with {kept:,} of their {given:,} triangles in {where}."
 
 
-def thinned_together(meshes: Mapping[Key, Triangles], budget: int) -> dict[Key, Triangles]:
+def thinned_together(meshes: Mapping[Key, TriangleMesh], budget: int) -> dict[Key, TriangleMesh]:
     """Return meshes with about ``budget`` triangles in total, shared by the square roots of their sizes."""
     if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:
         return dict(meshes)

@@ -24,7 +24,7 @@ _HEADLINE = "a mesh cannot be used:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Triangles:
+class TriangleMesh:
     """A surface.
 
     Attributes:
@@ -49,14 +49,14 @@ class Triangles:
         }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Triangles:
+    def from_record(cls, record: Mapping[str, Any]) -> TriangleMesh:
         """Return the triangles of :meth:`to_record`."""
         vertices = np.frombuffer(base64.b64decode(record["vertices"]), dtype="<f4").reshape(-1, 3)
         faces = np.frombuffer(base64.b64decode(record["faces"]), dtype="<u4").reshape(-1, 3)
         return cls(vertices, faces)
 
 
-def triangles(content: bytes, name: str, where: str = "", most: int | None = MOST) -> Triangles:
+def triangles(content: bytes, name: str, where: str = "", most: int | None = MOST) -> TriangleMesh:
     """Read a mesh file.
 
     Args:
@@ -81,7 +81,7 @@ def triangles(content: bytes, name: str, where: str = "", most: int | None = MOS
     if most is not None and len(faces) > most:
         remedy = f"thin it out to {most:,} or fewer"
         raise ModelError(_HEADLINE, [Fault(f"{name} has {len(faces):,} triangles", where, remedy)])
-    return Triangles(vertices.astype(np.float32), faces.astype(np.uint32))
+    return TriangleMesh(vertices.astype(np.float32), faces.astype(np.uint32))
 
 
 def _by_trimesh(content: bytes, kind: str, name: str, where: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

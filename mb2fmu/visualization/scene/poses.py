@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class PlotSignals:
     """Variables over the same times, for plots.
 
     Attributes:
@@ -30,7 +30,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class StateTrajectory:
     """A mechanism's states over time.
 
     Attributes:
@@ -50,13 +50,13 @@ class Motion:
         if not n or len(self.states) != n or len(self.inputs) != n:
             raise ValueError(f"{n} times, {len(self.states)} states, {len(self.inputs)} inputs")
 
-    def at(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Motion:
+    def at(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> StateTrajectory:
         """Return the motion at some of its times."""
-        return Motion(self.time[rows], self.states[rows], self.inputs[rows], self.parameters)
+        return StateTrajectory(self.time[rows], self.states[rows], self.inputs[rows], self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class PoseTrajectory:
     """Positions and orientations over time.
 
     Attributes:
@@ -76,15 +76,15 @@ class Places:
     up: Floats | None
 
 
-def start_of(scene: Scene) -> Motion:
+def start_of(scene: Scene) -> StateTrajectory:
     """Return the start values alone: a motion of one instant."""
     states, inputs, parameters = (
         np.array([variable.start for variable in group]) for group in (scene.states, scene.inputs, scene.parameters)
     )
-    return Motion(np.zeros(1), states[None, :], inputs[None, :], parameters)
+    return StateTrajectory(np.zeros(1), states[None, :], inputs[None, :], parameters)
 
 
-def places(scene: Scene, motion: Motion) -> Places:
+def places(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
     """Evaluate the scene's program; values that are not finite keep those of the instant before."""
     n = len(motion.time)
 
@@ -101,7 +101,7 @@ def places(scene: Scene, motion: Motion) -> Places:
     sizes = evaluation.make_evaluator(scene.program, "sizes")(*arguments)
     gravity = evaluation.make_evaluator(scene.program, "gravity")(*arguments)
     size = float(np.linalg.norm(gravity)) if len(gravity) else 0.0
-    return Places(
+    return PoseTrajectory(
         time=motion.time,
         points=evaluated("points", (3,)),
         rotations=evaluated("rotations", (3, 3)),

@@ -19,8 +19,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from mb2fmu.compiler.program import program_from_record, program_to_record
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.visualization.scene.mesh_files import Triangles
-from mb2fmu.visualization.scene.scene_contacts import SceneTouch
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh
+from mb2fmu.visualization.scene.scene_contacts import SceneContact
 
 FILE = "extra/org.mb2fmu.scene/scene.json"
 """Where an FMU carries its scene."""
@@ -171,8 +171,8 @@ class Scene:
     joints: tuple[SceneJoint, ...] = ()
     traces: tuple[SceneTrace, ...] = ()
     arrows: tuple[SceneArrow, ...] = ()
-    touches: tuple[SceneTouch, ...] = ()
-    meshes: tuple[Triangles, ...] = ()
+    touches: tuple[SceneContact, ...] = ()
+    meshes: tuple[TriangleMesh, ...] = ()
     program: Program = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -223,7 +223,7 @@ _PARTS: Mapping[str, type] = {
     "joints": SceneJoint,
     "traces": SceneTrace,
     "arrows": SceneArrow,
-    "touches": SceneTouch,
+    "touches": SceneContact,
 }
 
 
@@ -237,7 +237,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
             kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in part.items()})
             for part in (record.get(name, []) if name == "touches" else record[name])
         )
-    values["meshes"] = tuple(Triangles.from_record(mesh) for mesh in record["meshes"])
+    values["meshes"] = tuple(TriangleMesh.from_record(mesh) for mesh in record["meshes"])
     values["program"] = program_from_record(record["program"])
     return values
 

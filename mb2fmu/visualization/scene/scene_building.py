@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
-from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.scene import (
     Scene,
     SceneArrow,
@@ -37,7 +37,7 @@ _INERTIA = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 
 
 def describe(
-    mechanism: Mechanism, equations: EquationsOfMotion, meshes: Mapping[str, Triangles] | None = None
+    mechanism: Mechanism, equations: EquationsOfMotion, meshes: Mapping[str, TriangleMesh] | None = None
 ) -> Scene | None:
     """Return the scene of a mechanism.
 
@@ -54,12 +54,12 @@ def describe(
         if not scenery.frames:
             return None
         mechanism = replace(mechanism, frames=scenery.frames, points=scenery.points)
-    describer = _Describer(mechanism, equations, scenery, dict(meshes or {}))
+    describer = _SceneBuilder(mechanism, equations, scenery, dict(meshes or {}))
     scene = describer.scene()
     return scene if scene.bodies or scene.shapes or scene.traces else None
 
 
-class _Describer:
+class _SceneBuilder:
     """Numbers the parts in use, and collects their expressions."""
 
     def __init__(
@@ -67,7 +67,7 @@ class _Describer:
         mechanism: Mechanism,
         equations: EquationsOfMotion,
         scenery: AppearanceRecords,
-        meshes: dict[str, Triangles],
+        meshes: dict[str, TriangleMesh],
     ) -> None:
         self.mechanism = mechanism
         self.equations = equations

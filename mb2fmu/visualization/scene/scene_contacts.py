@@ -14,7 +14,7 @@ TouchKind = Literal["contact", "latch", "friction"]
 
 
 @dataclass(frozen=True, slots=True)
-class SceneTouch:
+class SceneContact:
     """A contact, latch or friction; its variables are the FMU's, empty names where it has none.
 
     Attributes:
@@ -42,7 +42,9 @@ class SceneTouch:
     impulse_unit: str
 
 
-def touches_of(equations: EquationsOfMotion, names: Mapping[sm.Symbol, str]) -> tuple[list[SceneTouch], list[sm.Expr]]:
+def touches_of(
+    equations: EquationsOfMotion, names: Mapping[sm.Symbol, str]
+) -> tuple[list[SceneContact], list[sm.Expr]]:
     """Return what can touch, in the order of the equations, and the expressions of its gaps.
 
     Args:
@@ -60,13 +62,13 @@ def _contacts(
     outputs: Mapping[str, OutputExpression],
     names: Mapping[sm.Symbol, str],
     gaps: list[sm.Expr],
-) -> Iterator[SceneTouch]:
+) -> Iterator[SceneContact]:
     """Yield the rigid contacts."""
     for contact in equations.contacts.each if equations.contacts else ():
         effort = f"{contact.name}.force"
         unit = outputs[effort].unit if effort in outputs else "N"
         gaps.append(contact.gap)
-        yield SceneTouch(
+        yield SceneContact(
             name=contact.name,
             kind="contact",
             gaps=(len(gaps) - 1,),
@@ -85,13 +87,13 @@ def _latches(
     outputs: Mapping[str, OutputExpression],
     names: Mapping[sm.Symbol, str],
     gaps: list[sm.Expr],
-) -> Iterator[SceneTouch]:
+) -> Iterator[SceneContact]:
     """Yield the latches."""
     for latch in equations.latches.each if equations.latches else ():
         first = len(gaps)
         gaps += [row.position for row in latch.rows]
         efforts = tuple(row.name for row in latch.rows)
-        yield SceneTouch(
+        yield SceneContact(
             name=latch.name,
             kind="latch",
             gaps=tuple(range(first, len(gaps))),
@@ -105,7 +107,7 @@ def _latches(
         )
 
 
-def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneTouch]:
+def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneContact]:
     """Yield compliant contacts (outputs gap, approach and force) and frictions (slip and sticking)."""
     ends = (".approach", ".sticking")
     for name in dict.fromkeys(each.rpartition(".")[0] for each in outputs if each.endswith(ends)):
@@ -117,7 +119,7 @@ def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) ->
             continue
         if touches:
             gaps.append(outputs[has["gap"]].expression)
-        yield SceneTouch(
+        yield SceneContact(
             name=name,
             kind="contact" if touches else "friction",
             gaps=(len(gaps) - 1,) if touches else (),
@@ -131,12 +133,12 @@ def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) ->
         )
 
 
-def _pushes(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneTouch]:
+def _pushes(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneContact]:
     """Yield what pushes while it is pressed and says on which distance or angle: compliant stops, play."""
     for name, output in outputs.items():
         if output.drives is not None:
             gaps.append(output.drives)
-            yield SceneTouch(
+            yield SceneContact(
                 name=name.rpartition(".")[0],
                 kind="contact",
                 gaps=(len(gaps) - 1,),

@@ -17,10 +17,10 @@ import pytest
 
 from mb2fmu.audit import audit, auditing
 from mb2fmu.audit.behaviour.fixture.short_runs import run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance import remote_hosts
-from mb2fmu.audit.behaviour.instance.fmi_types import Library
-from mb2fmu.audit.behaviour.instance.remote_library import FarLibrary
+from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
+from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.errors import ToolError
 
@@ -51,10 +51,10 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     path = tmp_path / "ball.so"
     path.write_bytes(ball.library(version))
     described = read_description(ball.description(version).encode())
-    far = FarLibrary([str(remote_hosts._program("native"))], str(path), dict(os.environ))
+    far = RemoteLibrary([str(remote_hosts._program("native"))], str(path), dict(os.environ))
     found = []
     for handle in (ctypes.CDLL(str(path)), far):
-        stage = Stage(Library(handle, described, str(tmp_path)), kind, tmp_path)
+        stage = TrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
         with stage.instance() as instance:
             rows = run(stage, instance, stage.variables, steps=15).rows
             kept = instance.serialize(state := instance.get_state())

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 from fmpy import simulate_fmu
 
-from mb2fmu.audit import AuditResult, Recorded, audit, beside, read_recorded
-from mb2fmu.audit.behaviour.fixture.short_runs import Run
+from mb2fmu.audit import AuditResult, RecordedReference, audit, beside, read_recorded
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun
 from mb2fmu.audit.behaviour.trials.recorded_trials import _departures
-from mb2fmu.audit.recorded_reference import Table
+from mb2fmu.audit.recorded_reference import RecordedTable
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
 
@@ -93,8 +93,8 @@ def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bo
     """A hundred periods in a run: 2 % of its length are two of them."""
     times = np.linspace(0.0, 1.0, 5001)
     truth, found = np.sin(200 * np.pi * times), np.sin(200 * np.pi * times + phase)
-    recorded = Recorded(Table(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0)
-    run = Run(times.tolist(), [[v] for v in found.tolist()])
+    recorded = RecordedReference(RecordedTable(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0)
+    run = ShortRun(times.tolist(), [[v] for v in found.tolist()])
     stage = SimpleNamespace(scale=lambda _variable: 1.0)
     assert bool(list(_departures(stage, recorded, [SimpleNamespace(name="x")], run))) is told
 

@@ -21,7 +21,7 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_archive
 from mb2fmu.model.model_loading import load, shipped_models_folder
-from mb2fmu.pipeline.derivation.pipeline_results import Timing
+from mb2fmu.pipeline.derivation.pipeline_results import StageTime
 
 SHORTER = "stop=0.5"
 
@@ -161,11 +161,11 @@ def test_who_waits_long_is_told_for_what_in_a_pipe_too(
 ) -> None:
     with Progress() as progress:
         progress.started("read")
-        progress.finished(Timing("read", 1.0))
+        progress.finished(StageTime("read", 1.0))
         monkeypatch.setattr("mb2fmu.cli.progress.LONG", -1.0)
         progress.started("validate")
         progress.came_to("validate", "run the unit")
-        progress.finished(Timing("validate", 99.5))
+        progress.finished(StageTime("validate", 99.5))
     assert capfd.readouterr().err.splitlines() == ["validate …", "validate: run the FMU …", "validate: 99.50 s"]
 
 

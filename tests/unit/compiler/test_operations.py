@@ -21,7 +21,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.model.scalar_operations import OPERATIONS, Op
-from mb2fmu.report.equation_display.mathml import MathML
+from mb2fmu.report.equation_display.mathml import MathMLPrinter
 from mb2fmu.targets.matlab import matlab_files
 from mb2fmu.targets.matlab.matlab_files import MatlabFunctionPrinter
 
@@ -154,7 +154,7 @@ def test_sympys_class_is_the_operation(row) -> None:
                 value = kind(*symbols).subs(dict(zip(symbols, map(sm.Float, point), strict=True)))
                 assert float(value.expand(func=True).evalf(25)) == pytest.approx(expected, rel=1e-14)
     if row.notation:
-        assert str(escape(row.notation)) in MathML().expression(kind(*symbols))
+        assert str(escape(row.notation)) in MathMLPrinter().expression(kind(*symbols))
 
 
 def test_the_documentation_lists_what_has_a_line() -> None:

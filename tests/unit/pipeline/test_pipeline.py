@@ -21,8 +21,8 @@ from mb2fmu import pipeline, visualization
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
 from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
+    ExportOptions,
     FormulationOptions,
-    UnitOptions,
     build_options,
     formulation_options,
 )
@@ -136,7 +136,7 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
     class Listener:
         def started(self, stage: str) -> None: ...
 
-        def finished(self, timing: pipeline.Timing) -> None: ...
+        def finished(self, timing: pipeline.StageTime) -> None: ...
 
         def came_to(self, stage: str, part: str) -> None:
             told.append(f"{stage}: {part}")
@@ -154,7 +154,7 @@ def test_observer_is_told_each_stage_once_and_in_order() -> None:
         def started(self, stage: str) -> None:
             told.append(("start", stage))
 
-        def finished(self, timing: pipeline.Timing) -> None:
+        def finished(self, timing: pipeline.StageTime) -> None:
             told.append(("end", timing.stage))
             assert timing.seconds >= 0.0
 
@@ -170,7 +170,7 @@ def test_what_fails_is_started_and_never_finished() -> None:
         def started(self, stage: str) -> None:
             told.append(stage)
 
-        def finished(self, timing: pipeline.Timing) -> None:
+        def finished(self, timing: pipeline.StageTime) -> None:
             told.remove(timing.stage)
 
     with pytest.raises(ModelError):
@@ -223,7 +223,7 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
 
 
 def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
-    asked: UnitOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
+    asked: ExportOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
     definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
     typed = report_pages.command(definition, {"n": 2}, asked)
     words = (
@@ -233,10 +233,10 @@ def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
 
 
 def test_options_fall_into_those_of_equations_and_those_of_the_unit():
-    asked: UnitOptions = {"method": "tmt", "baumgarte": 1.0, "fmi": "3", "fast": True}
+    asked: ExportOptions = {"method": "tmt", "baumgarte": 1.0, "fmi": "3", "fast": True}
     assert formulation_options(asked) == {"method": "tmt", "baumgarte": 1.0}
     assert build_options(asked) == {"fmi": "3", "fast": True}
-    assert set(UnitOptions.__annotations__) == {*FormulationOptions.__annotations__, *BuildOptions.__annotations__}
+    assert set(ExportOptions.__annotations__) == {*FormulationOptions.__annotations__, *BuildOptions.__annotations__}
 
 
 def test_a_stage_leaves_the_garbage_collector_alone():

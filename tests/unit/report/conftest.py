@@ -11,7 +11,7 @@ import pytest
 import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymbols
 
-from mb2fmu.audit.checkers import Finding
+from mb2fmu.audit.checkers import CheckerFinding
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
@@ -30,12 +30,12 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.model.model import Experiment, Parts
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Speed
-from mb2fmu.validation.reference.experiment_numbers import Conditions
-from mb2fmu.validation.reference.reference_run import Balance, Reference, Variable
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.reference.reference_run import BalanceQuantity, ComparedVariable, ReferenceRun
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.result import InvariantResult, ValidationResult, VariableResult
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _case(
     points: int = 201,
     failing: tuple[str, ...] = (),
     unjudged: tuple[str, ...] = (),
-    findings: tuple[Finding, ...] = (Finding("checker 1.0", "note", "no problems found"),),
+    findings: tuple[CheckerFinding, ...] = (CheckerFinding("checker 1.0", "note", "no problems found"),),
     description: str = "a rod on a pin",
     diagram: str = "",
     horizon: float = 2.0,
@@ -172,14 +172,14 @@ def _result(
     points: int,
     failing: tuple[str, ...],
     unjudged: tuple[str, ...],
-    findings: tuple[Finding, ...],
+    findings: tuple[CheckerFinding, ...],
     horizon: float,
 ) -> ValidationResult:
     time = np.linspace(0.0, 2.0, points)
     variables = (
-        Variable("hinge.angle", "coordinate", "rad"),
-        Variable("hinge.speed", "speed", "rad/s"),
-        *(Variable(name, "output", "m") for name in names),
+        ComparedVariable("hinge.angle", "coordinate", "rad"),
+        ComparedVariable("hinge.speed", "speed", "rad/s"),
+        *(ComparedVariable(name, "output", "m") for name in names),
     )
     phase = np.arange(len(variables))
     truth = np.cos(7.0 * time[:, None] + phase)
@@ -198,17 +198,19 @@ def _result(
         invariants=_invariants(time),
         conformance=findings,
         reference=reference,
-        simulation=Simulation(names_of_all, time, truth + errors, (), 1e-5),
+        simulation=FmuSimulationResult(names_of_all, time, truth + errors, (), 1e-5),
         timings={"simulate": 1.0},
         provenance={"method of the FMU": "tmt", "versions": {"sympy": "1.14.0"}},
         notes=("The reference was made by another method.",),
     )
 
 
-def _reference(equations: EquationsOfMotion, variables: tuple[Variable, ...], time: Any, truth: Any) -> Reference:
+def _reference(
+    equations: EquationsOfMotion, variables: tuple[ComparedVariable, ...], time: Any, truth: Any
+) -> ReferenceRun:
     """The motion that the FMU is compared with: cosines, known to 1e-13."""
     uncertainty = np.full_like(truth, 1e-13)
-    run = Conditions(
+    run = ExperimentNumbers(
         time=time,
         inputs=np.sin(time[:-1, None]),
         input_names=("torque",),
@@ -219,7 +221,7 @@ def _reference(equations: EquationsOfMotion, variables: tuple[Variable, ...], ti
         tolerance=1e-6,
     )
     trajectory = Trajectory(tuple(v.name for v in variables), time, truth, uncertainty, {"method": "kane"})
-    return Reference(
+    return ReferenceRun(
         trajectory=trajectory,
         variables=variables,
         states=truth[:, :2],
@@ -228,13 +230,13 @@ def _reference(equations: EquationsOfMotion, variables: tuple[Variable, ...], ti
         typical=np.ones(len(variables)),
         natural_energy=1.0,
         work=np.zeros_like(time),
-        balances=(Balance("energy", "|T − T(0) − W|", np.full_like(time, 3e-14), 12.0, "J"),),
+        balances=(BalanceQuantity("energy", "|T − T(0) − W|", np.full_like(time, 3e-14), 12.0, "J"),),
         numeric=NumericEquations(equations),
         conditions=run,
     )
 
 
-def _compared(v: Variable, verdict: Any, horizon: float, errors: Any, bounds: Any) -> VariableResult:
+def _compared(v: ComparedVariable, verdict: Any, horizon: float, errors: Any, bounds: Any) -> VariableResult:
     """One variable, judged: its last point is its worst."""
     return VariableResult(
         name=v.name,

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSolve,
     MassMatrixDynamics,
 )
-from mb2fmu.report.equation_display.equation_lists import DIMENSION, LENGTH, LISTED, Operations, equation_blocks
+from mb2fmu.report.equation_display.equation_lists import DIMENSION, LENGTH, LISTED, OperationCounter, equation_blocks
 
 a, b = sm.symbols("a b")
 
@@ -66,11 +66,11 @@ def test_long_entries_stand_below_and_very_long_ones_are_folded(pendulum):
     whole, mass, force = (text_of(line) for line in block.lines)
     assert whole == "Mω˙ =f"
     assert mass.startswith("M= cosθ +cos(2θ)")
-    assert force.startswith(f"f=an expression of {Operations().of(endless):,} operationscosθ +")
+    assert force.startswith(f"f=an expression of {OperationCounter().of(endless):,} operationscosθ +")
     assert block.lines[2].count("<details>") == 1
     cut = next(b for b in equation_blocks(replace(equations, dynamics=dynamics), 0) if b.title.startswith("Dynamics"))
-    assert text_of(cut.lines[2]) == f"f=an expression of {Operations().of(endless):,} operations"
-    assert Operations().of(endless) > LISTED
+    assert text_of(cut.lines[2]) == f"f=an expression of {OperationCounter().of(endless):,} operations"
+    assert OperationCounter().of(endless) > LISTED
 
 
 def test_large_matrices_are_folded(pendulum):
@@ -114,12 +114,12 @@ def test_operations_are_counted_as_written_out_but_looked_at_once(depth):
     expected = 0
     for _ in range(depth):
         expected = 2 * expected + 3
-    assert Operations().of(expression) == expected
+    assert OperationCounter().of(expression) == expected
 
 
 @pytest.mark.parametrize(("expression", "count"), [(a, 0), (a + b, 1), (a + b + 1, 2), (a**2, 1), (sm.sin(a * b), 2)])
 def test_operation_counts(expression, count):
-    assert Operations().of(expression) == count
+    assert OperationCounter().of(expression) == count
 
 
 def test_a_recursion_shows_its_links():

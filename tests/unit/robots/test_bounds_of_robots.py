@@ -10,8 +10,8 @@ from unit.robots.test_robot_loops import PARALLEL
 
 from mb2fmu import pipeline
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
-from mb2fmu.validation.independent_import.robot_accelerations import WAY, _closures, _Sampler
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
+from mb2fmu.validation.independent_import.robot_accelerations import WAY, _closures, _RobotPointSampler
 
 POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
 """Of the factor on lengths, where masses and times stay."""
@@ -41,10 +41,10 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
     assert isinstance(robot, RobotMechanics)
     moving = [robot.tree.parts[i].moving_joint.name for i in robot.variables]
 
-    def sampler(factor: float) -> _Sampler:
+    def sampler(factor: float) -> _RobotPointSampler:
         path.write_text(longer(PARALLEL, factor))
-        reading = MujocoReading(path, moving, ["m1", "m2"])
-        return _Sampler(definition, robot, reading, _closures(reading, []))
+        reading = MujocoEquations(path, moving, ["m1", "m2"])
+        return _RobotPointSampler(definition, robot, reading, _closures(reading, []))
 
     own = sampler(1.0)
     points = [sample.point.values for sample in own.motions().samples[:POINTS]]

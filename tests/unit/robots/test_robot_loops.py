@@ -18,8 +18,8 @@ from mb2fmu.robots.description.robot_description import LoopRecord
 from mb2fmu.robots.file_formats import sdf_import, urdf_import
 from mb2fmu.robots.tree import loop_list
 from mb2fmu.robots.tree.loop_rows import LoopConstraintRows
-from mb2fmu.validation.independent_import.independent_urdf import Situation
-from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
+from mb2fmu.validation.independent_import.independent_urdf import RobotState
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 
 PARALLEL = """<mujoco model="parallel"><compiler angle="radian"/><worldbody>
   <body name="plate" pos="0 0 0.5"><freejoint name="plate"/><geom type="cylinder" size="0.2 0.02"/></body>
@@ -79,7 +79,7 @@ axis = [0, 1, 0]
 """
 
 
-def closed_rows(reading: MujocoReading) -> tuple[np.ndarray, np.ndarray]:
+def closed_rows(reading: MujocoEquations) -> tuple[np.ndarray, np.ndarray]:
     """A and A' u of both loops, in MuJoCo's speeds, from its own Jacobians: shape (9, nv), (9,)."""
     m, d = reading._model, reading._data
     body = {name: mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_BODY, name) for name in ("plate", "rod1", "rod2")}
@@ -104,7 +104,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
     derivation = pipeline.derive(path)
     robot, f = derivation.checked.mechanics, pipeline.right_hand_side(derivation)
     joints = [robot.tree.parts[i].moving_joint.name for i in robot.variables]
-    reading = MujocoReading(path, joints, ["m1", "m2"])
+    reading = MujocoEquations(path, joints, ["m1", "m2"])
     place = {str(s): k for k, s in enumerate(f.program.layout.states)}
     control = [30.0, -20.0]
     run = solve_ivp(lambda t, x: f(t, x, control), (0, 0.3), f.x0, rtol=1e-10, atol=1e-10, t_eval=[0.0, 0.1, 0.2, 0.3])
@@ -118,7 +118,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
             rows = [place[s.func.__name__] for s in each.u]
             q[name], u[name] = x[[place[s.func.__name__] for s in each.q]], x[rows]
             rates[reading.column[name] : reading.column[name] + len(rows)] = found[rows]
-        at = Situation(q, u, {}, {}, damping, np.array([0, 0, -9.81]), {"m1": 30.0, "m2": -20.0})
+        at = RobotState(q, u, {}, {}, damping, np.array([0, 0, -9.81]), {"m1": 30.0, "m2": -20.0})
         M, force = reading.equations(at)
         S, s0 = reading._place(at)
         A, bias = closed_rows(reading)

@@ -19,7 +19,7 @@ from mb2fmu.robots.tree import robot_mechanism
 from mb2fmu.systems.splitting import cut
 from mb2fmu.systems.wired_system import CouplingError
 from mb2fmu.validation.compiled import link_tree
-from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 
 OFFSET = (0.1, 0.0, 0.2)
 ANCHOR = (0.4, 0.1, 0.9)
@@ -88,7 +88,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
     assert worst_of(derivation) < 1
     for fewest in (1, 99):  # link after link, and by M u' = f
         monkeypatch.setattr(link_tree, "FEWEST", fewest)
-        compiled = NewtonEuler(derivation.mechanism, formulate_given_acceleration(derivation.mechanism))
+        compiled = NewtonEulerEquations(derivation.mechanism, formulate_given_acceleration(derivation.mechanism))
         assert compiled.compile()
         assert largest_difference(compiled, derivation.mechanism, count=4, seed=5) < 1e-11
     f, numbers = pipeline.right_hand_side(derivation), [p.value for p in derivation.checked.parameters]

@@ -15,16 +15,16 @@ from mb2fmu.pipeline.system_runs.system_run import couple
 from mb2fmu.systems import (
     CoupledSystem,
     CouplingError,
-    Joined,
-    Stepping,
+    SteppingSettings,
     SystemMotion,
+    WiredSystem,
     join,
     read_component,
     system_simulation,
 )
 from mb2fmu.systems import simulate_system as simulate
-from mb2fmu.systems.master.communication_steps import March
-from mb2fmu.systems.master.fmu_slaves import Slave2
+from mb2fmu.systems.master.communication_steps import SystemStepper
+from mb2fmu.systems.master.fmu_slaves import Fmi2Slave
 from mb2fmu.systems.system_simulation import _request
 
 Units = dict[str, dict[str, Path]]
@@ -41,7 +41,7 @@ def two_masses(units: dict[str, Path], **options: object) -> CoupledSystem:
     return system
 
 
-def joined(system: CoupledSystem) -> Joined:
+def joined(system: CoupledSystem) -> WiredSystem:
     return join(system, [read_component(name, system.source_of(name)) for name in system.names])
 
 
@@ -99,10 +99,10 @@ def test_units_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_pat
             instance = Fmi2CoSimulation(dict(unit.request), log)
             inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
             outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
-            slave = Slave2(instance, inputs, outputs, unit.abilities, 1)
+            slave = Fmi2Slave(instance, inputs, outputs, unit.abilities, 1)
             slave.begin(0.0, 1.0, 1e-11)
             slaves.append(slave)
-        march = March(request.wiring, slaves, Stepping(step=0.01, order=2, passes=5))
+        march = SystemStepper(request.wiring, slaves, SteppingSettings(step=0.01, order=2, passes=5))
         march.begin()
         for slave in slaves:
             slave.ready()

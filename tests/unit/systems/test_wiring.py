@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.systems import Component, CoupledSystem, CouplingError, join, read_component
+from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, join, read_component
 from mb2fmu.systems.fmu_component import UnitOfMeasure, conversion
 
 Units = dict[str, dict[str, Path]]
 
 
 @pytest.fixture(scope="session")
-def components(mass_units: Units) -> list[Component]:
+def components(mass_units: Units) -> list[FmuComponent]:
     return [read_component(name, mass_units["2"][name]) for name in ("left", "right")]
 
 
@@ -29,7 +29,7 @@ def system(*links: tuple[str, str], **options: object) -> CoupledSystem:
     return made
 
 
-def told(given: CoupledSystem, components: list[Component]) -> str:
+def told(given: CoupledSystem, components: list[FmuComponent]) -> str:
     with pytest.raises(CouplingError) as error:
         join(given, components)
     assert all(fault.where.startswith("test_wiring.py:") for fault in error.value.faults)
@@ -50,14 +50,14 @@ def told(given: CoupledSystem, components: list[Component]) -> str:
     ],
 )
 def test_wrong_connections_are_named(
-    components: list[Component], links: list[tuple[str, str]], words: list[str]
+    components: list[FmuComponent], links: list[tuple[str, str]], words: list[str]
 ) -> None:
     said = told(system(*links), components)
     for word in words:
         assert word in said
 
 
-def test_what_cannot_be_connected_is_told_with_its_type(components: list[Component]) -> None:
+def test_what_cannot_be_connected_is_told_with_its_type(components: list[FmuComponent]) -> None:
     """An FMU may have outputs of other types; one that has nothing else is not asked what was meant."""
     left, right = components
     described = [replace(each, type="Integer") if each.name == "x" else each for each in left.description.variables]
@@ -70,12 +70,12 @@ def test_what_cannot_be_connected_is_told_with_its_type(components: list[Compone
     assert "did you mean" not in said
 
 
-def test_all_faults_are_told_at_once(components: list[Component]) -> None:
+def test_all_faults_are_told_at_once(components: list[FmuComponent]) -> None:
     said = told(system(("left.v", "right.s"), ("left.y", "right.s"), ("middle.x", "left.F")), components)
     assert said.count("•") == 3
 
 
-def test_an_algebraic_loop_is_refused_by_name_or_solved(components: list[Component]) -> None:
+def test_an_algebraic_loop_is_refused_by_name_or_solved(components: list[FmuComponent]) -> None:
     """The left unit is said to pass its force on to its place at once."""
     looping = [_through(components[0]), components[1]]
     links = (("left.x", "right.s"), ("right.force", "left.F"))
@@ -86,13 +86,13 @@ def test_an_algebraic_loop_is_refused_by_name_or_solved(components: list[Compone
     assert any("algebraic loop" in note for note in joined.notes)
 
 
-def _through(component: Component) -> Component:
+def _through(component: FmuComponent) -> FmuComponent:
     """The same without declared dependencies: everything depends on everything."""
     unknowns = tuple(replace(each, dependencies=None) for each in component.description.unknowns)
     return replace(component, description=replace(component.description, unknowns=unknowns))
 
 
-def test_who_cannot_go_back_is_named(components: list[Component]) -> None:
+def test_who_cannot_go_back_is_named(components: list[FmuComponent]) -> None:
     stuck = [replace(each, abilities=replace(each.abilities, back=False)) for each in components]
     said = told(system(("left.x", "right.s"), passes=3), stuck)
     assert "which left cannot" in said
@@ -109,13 +109,13 @@ def test_who_cannot_go_back_is_named(components: list[Component]) -> None:
         ({"m": (1.0, "N")}, "N is not kg"),
     ],
 )
-def test_wrong_values_are_named(components: list[Component], values: dict[str, object], words: str) -> None:
+def test_wrong_values_are_named(components: list[FmuComponent], values: dict[str, object], words: str) -> None:
     given = system(("left.x", "right.s"))
     given.components[1] = replace(given.components[1], values=values)
     assert words in told(given, components)
 
 
-def test_values_are_converted(components: list[Component]) -> None:
+def test_values_are_converted(components: list[FmuComponent]) -> None:
     given = system(("left.x", "right.s"))
     given.components[1] = replace(given.components[1], values={"m": (2500.0, "g"), "x": 0.1})
     assert join(given, components).values[1] == pytest.approx({"m": 2.5, "x": 0.1})
@@ -132,7 +132,7 @@ def test_values_are_converted(components: list[Component]) -> None:
         ([], "the parameter common goes nowhere"),
     ],
 )
-def test_wrong_parameters_of_the_system_are_named(components: list[Component], to: list[str], words: str) -> None:
+def test_wrong_parameters_of_the_system_are_named(components: list[FmuComponent], to: list[str], words: str) -> None:
     given = system(("left.x", "right.s"))
     given.components[1] = replace(given.components[1], values={"m": 2.5})
     given.parameter("common", (1.0, "kg"), to)
@@ -155,11 +155,11 @@ def test_wrong_parameters_of_the_system_are_named(components: list[Component], t
         ({"sequence": ("left",)}, "must name each of left, right once"),
     ],
 )
-def test_wrong_numbers_are_named(components: list[Component], change: dict[str, object], words: str) -> None:
+def test_wrong_numbers_are_named(components: list[FmuComponent], change: dict[str, object], words: str) -> None:
     assert words in told(system(("left.x", "right.s"), **change), components)
 
 
-def test_names_that_collide_are_named(components: list[Component]) -> None:
+def test_names_that_collide_are_named(components: list[FmuComponent]) -> None:
     given = system()
     given.component("Left", "other.fmu")
     assert "two components are called Left" in told(given, [*components, components[0]])

@@ -21,12 +21,12 @@ from mb2fmu.cli.system_command import _tell
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import couple
-from mb2fmu.systems import CoupledSystem, Joined, join, read_component
+from mb2fmu.systems import CoupledSystem, WiredSystem, join, read_component
 from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_script import fmpy_script
 from mb2fmu.systems.exports.foreign_masters import ask_others
 from mb2fmu.systems.exports.osp_files import FILE, osp_files
-from mb2fmu.systems.resolved_system import Link, Port, Wiring
+from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SystemWiring
 from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
 from mb2fmu.systems.system_layout import boxes
 from mb2fmu.systems.system_picture import system_picture
@@ -49,13 +49,13 @@ def two_masses(units: dict[str, Path]) -> CoupledSystem:
 
 
 @pytest.fixture(scope="session")
-def joined(mass_units: Units) -> Joined:
+def joined(mass_units: Units) -> WiredSystem:
     system = two_masses(mass_units["2"])
     return join(system, [read_component(name, system.source_of(name)) for name in system.names])
 
 
 @pytest.fixture(scope="session")
-def written(joined: Joined, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(joined: WiredSystem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
     package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(ssp_files(joined))}), folder)
     package.write_file_tree(osp_files(joined).move_under("TwoMasses"), folder)
@@ -70,7 +70,7 @@ def foreign(script: str, source: Path) -> float:
     return float(json.loads(line)["left.x"])
 
 
-def test_the_structure_follows_the_schema_and_says_everything(joined: Joined) -> None:
+def test_the_structure_follows_the_schema_and_says_everything(joined: WiredSystem) -> None:
     files = ssp_files(joined)
     assert list(schema_faults(STRUCTURE, files[STRUCTURE])) == []
     root = etree.fromstring(files[STRUCTURE])
@@ -80,7 +80,7 @@ def test_the_structure_follows_the_schema_and_says_everything(joined: Joined) ->
     assert b'value="1.0" unit="kg"' in files["resources/left.ssv"]
 
 
-def test_a_system_has_only_parts_that_omsimulator_reads(joined: Joined) -> None:
+def test_a_system_has_only_parts_that_omsimulator_reads(joined: WiredSystem) -> None:
     """Its importer (System.cpp, importFromSSD) ends at any other one, as at SystemGeometry."""
     read = {"ParameterBindings", "ElementGeometry", "Connections", "Connectors", "Elements", "Annotations"}
     root = etree.fromstring(ssp_files(joined)[STRUCTURE])
@@ -99,19 +99,19 @@ def test_a_component_without_connectors_is_written(mass_units: Units, version: S
     assert "Connectors" not in text
 
 
-def test_files_say_where_an_old_value_would_be_read(joined: Joined) -> None:
+def test_files_say_where_an_old_value_would_be_read(joined: WiredSystem) -> None:
     said = "right.force depends on right.s at the same moment"
     connections = etree.fromstring(ssp_files(joined)[STRUCTURE]).findall(".//{*}Connection")
     assert [said in c.get("description", "") for c in connections] == [False, True]
     assert osp_files(joined)[FILE].decode().count(said) == 1
 
 
-def test_a_broken_structure_is_noticed(joined: Joined) -> None:
+def test_a_broken_structure_is_noticed(joined: WiredSystem) -> None:
     content = ssp_files(joined)[STRUCTURE].replace(b'kind="input"', b'kind="entrance"')
     assert list(schema_faults(STRUCTURE, content))
 
 
-def test_the_same_system_gives_the_same_bytes(joined: Joined) -> None:
+def test_the_same_system_gives_the_same_bytes(joined: WiredSystem) -> None:
     assert package.make_archive(ssp_files(joined)) == package.make_archive(ssp_files(joined))
 
 
@@ -167,7 +167,7 @@ def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
     assert b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>' in osp_files(changed)[FILE]
 
 
-def test_the_picture_is_a_document_with_all_names(joined: Joined) -> None:
+def test_the_picture_is_a_document_with_all_names(joined: WiredSystem) -> None:
     picture = system_picture(joined.wiring, "a < b")
     root = etree.fromstring(picture.encode())
     text = " ".join(root.itertext())
@@ -178,11 +178,11 @@ def test_the_picture_is_a_document_with_all_names(joined: Joined) -> None:
 def test_factors_and_wires_that_go_back_are_inside_of_the_picture() -> None:
     """Of the leftmost component, and with as many wires as there is no margin for."""
     many = 9
-    wiring = Wiring(
+    wiring = SystemWiring(
         ("one", "two"),
-        (Port(1, "u", 1), *(Port(0, f"u{k}", k) for k in range(many))),
-        (Port(0, "y", 99), *(Port(1, f"y{k}", 10 + k) for k in range(many))),
-        (Link(0, 0), *(Link(1 + k, 1 + k, -0.001234, 0.5) for k in range(many))),
+        (ComponentPort(1, "u", 1), *(ComponentPort(0, f"u{k}", k) for k in range(many))),
+        (ComponentPort(0, "y", 99), *(ComponentPort(1, f"y{k}", 10 + k) for k in range(many))),
+        (PortLink(0, 0), *(PortLink(1 + k, 1 + k, -0.001234, 0.5) for k in range(many))),
         frozenset(),
     )
     root = etree.fromstring(system_picture(wiring, "title").encode())
@@ -221,11 +221,15 @@ def test_who_passes_numbers_on_without_their_factors_is_told(mass_units: Units, 
 def test_long_names_of_inputs_and_outputs_do_not_meet() -> None:
     """In no row of a box, with letters of 6 px on average; nor does a box meet the next column's."""
     long = "a_rather_long_name_of_a_variable"
-    wiring = Wiring(
+    wiring = SystemWiring(
         ("one", "two", "three"),
-        (Port(1, f"{long}.input", 1, "N.m.s/rad"), Port(2, "u", 2)),
-        (Port(0, f"{long}.output", 1), Port(1, f"{long}.output", 2, "rad/s"), Port(1, "y", 3)),
-        (Link(0, 0), Link(1, 1)),
+        (ComponentPort(1, f"{long}.input", 1, "N.m.s/rad"), ComponentPort(2, "u", 2)),
+        (
+            ComponentPort(0, f"{long}.output", 1),
+            ComponentPort(1, f"{long}.output", 2, "rad/s"),
+            ComponentPort(1, "y", 3),
+        ),
+        (PortLink(0, 0), PortLink(1, 1)),
         frozenset({(0, 1)}),
     )
     places = boxes(wiring)

@@ -10,7 +10,7 @@ import pytest
 from mb2fmu import derive
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference.event_step_loop import StepLog, travel
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, travel
 from mb2fmu.validation.reference.experiment_numbers import conditions
 from mb2fmu.validation.reference.reference_run import comparable, numeric_equations, start_state
 
@@ -27,7 +27,7 @@ def done():
     equations = comparable(formulations.formulate(derivation.mechanism, "kane"))
     numeric = numeric_equations(equations, derivation.definition)
     numeric.compile()
-    start, log = np.append(start_state(numeric, run), 0.0), StepLog()
+    start, log = np.append(start_state(numeric, run), 0.0), IntegrationEventLog()
     scales = np.maximum(np.abs(start), 1e-3)
     prepared = numeric.prepare(run.parameters)
     options = {"parts": 1, "projected": False, "budget": 10**6}

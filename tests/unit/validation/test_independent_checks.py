@@ -38,13 +38,13 @@ from mb2fmu.model import Model, ModelDefinition, Parts, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.derivation.model_derivation import read_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.validation.independent_checks import SOLVED, Independence, judged, prove_independently
+from mb2fmu.validation.independent_checks import SOLVED, IndependentChecks, judged, prove_independently
 from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
-from mb2fmu.validation.source_checks.source_accelerations import POINTS, OwnMotions, own_motions
+from mb2fmu.validation.source_checks.source_accelerations import POINTS, SourceAccelerations, own_motions
 from mb2fmu.validation.source_checks.source_equations import MOST_PATHWAYS, pathway_work
-from mb2fmu.validation.source_checks.source_kinematics import OwnKinematics
+from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
 from mb2fmu.validation.source_checks.source_objects import handed, untouched
-from mb2fmu.validation.source_checks.source_symbols import NotFormedError, OwnSymbols
+from mb2fmu.validation.source_checks.source_symbols import NotFormedError, SourceSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -58,7 +58,7 @@ def read_of(model: Model) -> Read:
     return checked, read_mechanism(checked)
 
 
-def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> Independence:
+def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> IndependentChecks:
     """What is said of an FMU that evaluates ``used`` where the model says ``true``; its program answers for it."""
     made = motions or own_motions(*true)
     definition = true[1].declared
@@ -285,7 +285,7 @@ def test_the_reading_is_held_against_the_objects_where_a_latch_is_always_closed(
         assert _worst_of(own_motions(definition, wrong)) > 1e3
 
 
-def _worst_of(made: OwnMotions) -> float:
+def _worst_of(made: SourceAccelerations) -> float:
     """Largest error over its bound of what was read where a latch is closed."""
     return max(error / bound for _, found in made.readings for error, bound in found.values() if bound > 0.0)
 
@@ -335,7 +335,7 @@ def test_what_closing_anew_is_allowed_hides_no_fault(off):
     description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names), variables={})
     largest = max(abs(sample.rates["kinematics"]["q1"]) for sample in made.samples)
 
-    def said(wrong: float) -> Independence:
+    def said(wrong: float) -> IndependentChecks:
         answers = {
             f"own motion {k}": [[[rate * (1 + wrong) for rate in sample.rates["kinematics"].values()], []]]
             for k, sample in enumerate(made.samples)
@@ -353,7 +353,7 @@ def test_samples_are_admissible():
     assert len(made.samples) == POINTS
     with untouched(d.mechanics):
         parts = handed(d.mechanics)
-        residual = OwnSymbols(d, parts).function([*parts.holonomic, *parts.velocity])
+        residual = SourceSymbols(d, parts).function([*parts.holonomic, *parts.velocity])
         for sample in made.samples:
             assert np.max(np.abs(residual(list(sample.point.values)))) < 1e-12
     free = {p.name: p for p in d.parameters if not p.calculated}
@@ -368,7 +368,7 @@ def test_an_expression_without_a_number_leaves_nothing_behind():
     """A contact's force has no number; what is asked for after it once ended in a function with an argument twice."""
     d, _ = models()["pivot"]()
     with untouched(d.mechanics):
-        symbols, more = OwnSymbols(d, handed(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
+        symbols, more = SourceSymbols(d, handed(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
     values = [float(k) for k in range(len(symbols.slot))]
     for _ in range(2):
         with pytest.raises(NotFormedError):
@@ -381,8 +381,8 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     d, _ = models()["pivot"]()
     with untouched(d.mechanics):
         parts = handed(d.mechanics)
-        symbols = OwnSymbols(d, parts)
-        motion = OwnKinematics(parts, symbols).motion(symbols.completed([0.3] * len(symbols.slot)))
+        symbols = SourceSymbols(d, parts)
+        motion = SourceKinematics(parts, symbols).motion(symbols.completed([0.3] * len(symbols.slot)))
     assert np.all(np.isfinite(motion.u_dot))
     assert np.all(motion.scale >= np.abs(motion.u_dot))
 

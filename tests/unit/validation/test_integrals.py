@@ -16,9 +16,9 @@ from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants
-from mb2fmu.validation.reference.first_integrals_along_run import KeptIntegrals, conserved_quantities
+from mb2fmu.validation.reference.first_integrals_along_run import FirstIntegralsAlongRun, conserved_quantities
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 MOMENTUM, ALONG = "momentum of x, which is ignorable", "momentum of all bodies along N.x"
 
@@ -211,7 +211,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     limits = bounds(reference, measure_sensitivity(reference))
     mechanism = mechanism_of(ball())
     conserved = conserved_quantities(mechanism, formulate_given_acceleration(mechanism))
-    kept = KeptIntegrals(reference, conserved, limits.often, limits.sides)
+    kept = FirstIntegralsAlongRun(reference, conserved, limits.often, limits.sides)
     energy = [k.name for k in conserved.kept].index("energy T + V")
     values = reference.trajectory.values
     assert np.ptp(kept.along(values)[0][:, energy]) > 1.0
@@ -219,7 +219,9 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
 
     def verdict(rows: np.ndarray) -> str:
         names = tuple(v.name for v in reference.variables)
-        unit = Simulation(names=names, time=reference.trajectory.time, values=rows, log=(), seconds_per_step=0.0)
+        unit = FmuSimulationResult(
+            names=names, time=reference.trajectory.time, values=rows, log=(), seconds_per_step=0.0
+        )
         return next(i for i in compare_invariants(reference, unit, limits, kept) if i.name == "energy T + V").verdict
 
     assert verdict(values) == "passed"

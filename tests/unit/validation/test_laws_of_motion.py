@@ -20,14 +20,14 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import Mechanism, close_loops, read_mechanism
 from mb2fmu.model import Model, ModelDefinition, check_model
 from mb2fmu.model import load as load_model
-from mb2fmu.validation.reference.experiment_numbers import Conditions
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.laws_of_motion import LawsOfMotion, Run
-from mb2fmu.validation.source_checks.random_points import Admissible
-from mb2fmu.validation.source_checks.source_constraints import OwnConstraints
-from mb2fmu.validation.source_checks.source_kinematics import OwnKinematics
+from mb2fmu.validation.source_checks.random_points import RandomPointGenerator
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
+from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
 from mb2fmu.validation.source_checks.source_objects import handed, untouched
-from mb2fmu.validation.source_checks.source_symbols import OwnSymbols
+from mb2fmu.validation.source_checks.source_symbols import SourceSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 MECHANISMS: dict[str, Callable[[], Model]] = {
@@ -58,10 +58,10 @@ def laws(name: str) -> LawsOfMotion:
     definition, _ = given(name)
     with untouched(definition.mechanics):
         parts = handed(definition.mechanics)
-        symbols = OwnSymbols(definition, parts)
-        rows = OwnConstraints(parts, symbols, complex_step=False)
-        points = Admissible(definition, parts, symbols, rows)
-        kinematics = None if parts.lagrangian else OwnKinematics(parts, symbols)
+        symbols = SourceSymbols(definition, parts)
+        rows = SourceConstraints(parts, symbols, complex_step=False)
+        points = RandomPointGenerator(definition, parts, symbols, rows)
+        kinematics = None if parts.lagrangian else SourceKinematics(parts, symbols)
         return LawsOfMotion(definition, symbols, rows, kinematics, (points.q_scale, points.u_scale))
 
 
@@ -113,7 +113,7 @@ def run_of(mechanism: Mechanism) -> Run:
         strict=True,
     ):
         columns |= dict(zip(names, np.array(values).T, strict=True))
-    run = Conditions(
+    run = ExperimentNumbers(
         time=time,
         inputs=np.tile(r, (STEPS, 1)),
         input_names=tuple(each.name for each in d.inputs),
@@ -123,7 +123,7 @@ def run_of(mechanism: Mechanism) -> Run:
         z=(),
         tolerance=TOLERANCE,
     )
-    return run, Simulation(tuple(columns), time, np.array(list(columns.values())).T, (), 0.0)
+    return run, FmuSimulationResult(tuple(columns), time, np.array(list(columns.values())).T, (), 0.0)
 
 
 def worst(name: str, mechanism: Mechanism) -> float:

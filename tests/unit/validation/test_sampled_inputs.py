@@ -10,7 +10,7 @@ from event_models import particle, reference_of
 
 from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 
 def test_a_clock_that_is_early_by_round_off_samples_the_input_of_its_step():
@@ -30,7 +30,9 @@ def test_a_clock_that_is_early_by_round_off_samples_the_input_of_its_step():
     speed = reference.trajectory.values[:, reference.trajectory.names.index("v")]
     assert np.diff(speed) == pytest.approx(0.02 * reference.conditions.inputs[:, 0], abs=1e-13)
     names = tuple(v.name for v in reference.variables)
-    unit = Simulation(names, reference.trajectory.time, reference.trajectory.values, (), 0.0, kind="CoSimulation")
+    unit = FmuSimulationResult(
+        names, reference.trajectory.time, reference.trajectory.values, (), 0.0, kind="CoSimulation"
+    )
     limits = bounds(reference, measure_sensitivity(reference))
     found = {
         r.name: r.verdict for r in compare_invariants(reference, unit, limits) if r.name.startswith("one-step error")

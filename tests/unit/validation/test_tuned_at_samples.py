@@ -18,9 +18,9 @@ from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_sce
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.experiment.perturbed_experiment import as_set, settable_names
 from mb2fmu.validation.reference.experiment_numbers import conditions
-from mb2fmu.validation.result import CallResult
+from mb2fmu.validation.result import ApiCheckResult
 from mb2fmu.validation.runs.fmu_description import read_description
-from mb2fmu.validation.runs.fmu_run import Driven, drive
+from mb2fmu.validation.runs.fmu_run import FmuProcessResult, drive
 from mb2fmu.validation.validate import make_yardstick
 
 
@@ -59,7 +59,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
         question = plan_api_calls(chance, definition, description, kind)
         question = replace(question, sequences={"tuning": question.sequences["tuning"]})
 
-        def judged(found: Driven, question: CallPlan = question) -> CallResult:
+        def judged(found: FmuProcessResult, question: CallPlan = question) -> ApiCheckResult:
             results = compare_api_checks(definition, chance, question, found, moved.limits)
             return next(each for each in results if each.name == "parameters changed during the run")
 

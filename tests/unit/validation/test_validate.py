@@ -11,8 +11,8 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.validation import (
-    Finding,
-    Simulation,
+    CheckerFinding,
+    FmuSimulationResult,
     ValidationResult,
     make_reference,
     measure_sensitivity,
@@ -57,7 +57,7 @@ def locked(cases):
 
 def result(locked, values) -> ValidationResult:
     reference, limits = locked
-    simulation = Simulation(reference.trajectory.names, reference.trajectory.time, values, (), 1e-5)
+    simulation = FmuSimulationResult(reference.trajectory.names, reference.trajectory.time, values, (), 1e-5)
     return ValidationResult(
         model="Locked",
         variables=compare_variables(reference, limits, simulation),
@@ -88,8 +88,10 @@ def test_a_unit_that_leaves_its_constraint_is_caught(locked):
 
 def test_one_error_of_a_checker_is_enough_and_warnings_are_not(locked):
     good = result(locked, locked[0].trajectory.values)
-    assert replace(good, conformance=(Finding("tool 1", "warning", "hm"), Finding("tool 1", "note", "ok"))).passed
-    assert not replace(good, conformance=(Finding("tool 1", "error", "no"),)).passed
+    assert replace(
+        good, conformance=(CheckerFinding("tool 1", "warning", "hm"), CheckerFinding("tool 1", "note", "ok"))
+    ).passed
+    assert not replace(good, conformance=(CheckerFinding("tool 1", "error", "no"),)).passed
 
 
 def test_json_has_all_numbers_and_no_times_unless_asked(locked):

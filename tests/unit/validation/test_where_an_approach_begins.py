@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mb2fmu.validation.modes.contact_friction_modes import Rub, rough_events
-from mb2fmu.validation.modes.impact_impulses import Touch, struck
+from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts, rough_events
+from mb2fmu.validation.modes.impact_impulses import ContactRows, struck
 
 
 def contacts(order: str, *, rough: bool = False) -> SimpleNamespace:
@@ -17,10 +17,10 @@ def contacts(order: str, *, rough: bool = False) -> SimpleNamespace:
     return SimpleNamespace(order=order, each=each)
 
 
-def touch(rate: float, meeting: float) -> Touch:
+def touch(rate: float, meeting: float) -> ContactRows:
     """One closed contact whose rate is round-off, and one that is far."""
     pair = np.array
-    return Touch(
+    return ContactRows(
         accelerations=pair([-9.81, 0.0]),
         rates=pair([rate, 3.0]),
         restitution=pair([0.3, 0.3]),
@@ -43,7 +43,7 @@ def test_an_approach_that_begins_ends_at_rest(order, rate):
 @pytest.mark.parametrize("order", ["in turn", "at once"])
 @pytest.mark.parametrize("rate", [1e-17, 0.0, -1e-17])
 def test_so_it_is_with_friction(order, rate):
-    rub = Rub(*(np.array([value]) for value in (0.0, 0.4, 1e-16, 0.2, 0.0)))
+    rub = FrictionContacts(*(np.array([value]) for value in (0.0, 0.4, 1e-16, 0.2, 0.0)))
     both = (np.eye(3), np.zeros((4, 3)))
     found, _, _ = rough_events(contacts(order, rough=True), both, (touch(rate, 1.0), rub), 0.5, hit=True, change=False)
     assert 0.0 < found[0] < 1e-15

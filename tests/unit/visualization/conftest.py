@@ -98,7 +98,7 @@ def _wandering(scene, count=40):
     start = np.array([state.start for state in scene.states])
     states = start + 0.8 * np.sin(time[:, None] * np.arange(1, len(start) + 1))
     inputs = np.tile([signal.start for signal in scene.inputs], (count, 1)).reshape(count, len(scene.inputs))
-    return visualization.Motion(time, states, inputs, np.array([p.start for p in scene.parameters]))
+    return visualization.StateTrajectory(time, states, inputs, np.array([p.start for p in scene.parameters]))
 
 
 @pytest.fixture

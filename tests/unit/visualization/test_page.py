@@ -16,13 +16,13 @@ from mb2fmu import visualization
 from mb2fmu.errors import ToolError
 from mb2fmu.visualization import three_js
 from mb2fmu.visualization.animation_page import decoded, frames
-from mb2fmu.visualization.scene.mesh_files import Triangles
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 
 HOSTILE = '</script><script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 
 
 def signals_of(scene, motion):
-    return visualization.Signals(
+    return visualization.PlotSignals(
         tuple(s.name for s in scene.states), tuple(s.unit for s in scene.states), motion.states
     )
 
@@ -115,12 +115,12 @@ def test_surfaces_are_thinned_where_a_limit_is_and_the_page_says_so(scene, motio
     import trimesh
 
     sphere = trimesh.creation.icosphere(subdivisions=5, radius=0.2)
-    mesh = Triangles(sphere.vertices.astype(np.float32), sphere.faces.astype(np.uint32))
+    mesh = TriangleMesh(sphere.vertices.astype(np.float32), sphere.faces.astype(np.uint32))
     drawing = replace(visualization.draw(scene, motion), meshes=(mesh,))
     whole = visualization.element(drawing).body.encode()
     small = visualization.element(drawing, limit=len(whole) - 300_000).body.encode()
     assert len(small) <= len(whole) - 300_000
-    kept = Triangles.from_record(data_of(small)["meshes"][0])
+    kept = TriangleMesh.from_record(data_of(small)["meshes"][0])
     assert 500 < len(kept.faces) < 20_480
     np.testing.assert_allclose(np.ptp(kept.vertices, axis=0), 0.4, rtol=0.1)
     assert f"{len(kept.faces):,} of their 20,480 triangles" in small.decode()
@@ -129,7 +129,7 @@ def test_surfaces_are_thinned_where_a_limit_is_and_the_page_says_so(scene, motio
 
 def test_a_plot_offers_what_is_to_be_shown_and_the_first_others(motion, drawing):
     names = tuple(f"y{k}" for k in range(100))
-    signals = visualization.Signals(names, ("m",) * 100, np.outer(motion.time, np.arange(100)))
+    signals = visualization.PlotSignals(names, ("m",) * 100, np.outer(motion.time, np.arange(100)))
     data = data_of(visualization.page(drawing, signals, shown=("y90", "y7")))["signals"]
     assert data["names"] == [*names[:23], "y90"]
     assert [data["names"][k] for k in data["shown"]] == ["y90", "y7"]

@@ -19,7 +19,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
 from mb2fmu.visualization.animation_page import STEPS, decoded, encoded
 from mb2fmu.visualization.scene.drawing import PALETTE, ellipsoid, is_ball, place_of, viewpoint
-from mb2fmu.visualization.scene.drawing_records import WORLD, Anchor, Solid
+from mb2fmu.visualization.scene.drawing_records import WORLD, AnchorPoint, DrawnSolid
 from mb2fmu.visualization.scene.mesh_decimation import thinned
 from mb2fmu.visualization.scene.unit_quaternions import continuous, matrix, product, quaternions, rotated, turn_of_y
 
@@ -107,7 +107,7 @@ def test_only_what_moves_by_itself_has_a_pose(drawing):
 
 
 def ground(solid):
-    return replace(solid, anchor=Anchor(WORLD, solid.anchor.local))
+    return replace(solid, anchor=AnchorPoint(WORLD, solid.anchor.local))
 
 
 def seen_from_z(drawing, solid):
@@ -125,13 +125,13 @@ def seen_from_z(drawing, solid):
 def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
     """An ellipsoid turned by 30° about the line of sight; a cylinder that is seen from its end, and from its side."""
     turn = tuple(quaternions(Rotation.from_euler("z", 30, degrees=True).as_matrix()[None])[0])
-    ball = Solid("ellipsoid", (2.0, 1.0, 5.0), Anchor(WORLD, (0, 0, 0)), turn, PALETTE[0], 1.0, "shape")
+    ball = DrawnSolid("ellipsoid", (2.0, 1.0, 5.0), AnchorPoint(WORLD, (0, 0, 0)), turn, PALETTE[0], 1.0, "shape")
     shown = etree.fromstring(visualization.still(seen_from_z(drawing, ball), triad=False)).find(f".//{SVG}ellipse")
     assert float(shown.get("rx")) / float(shown.get("ry")) == pytest.approx(2, abs=2e-3)
     angle = float(re.search(r"rotate\((\S+)", shown.get("transform"))[1])
     assert angle % 180 == pytest.approx(150)  # the picture's y points down
-    end = Solid(
-        "cylinder", (3.0, 0.5), Anchor(WORLD, (0, 0, 0)), turn_of_y(np.array([0, 0, 1.0])), PALETTE[0], 1.0, "rod"
+    end = DrawnSolid(
+        "cylinder", (3.0, 0.5), AnchorPoint(WORLD, (0, 0, 0)), turn_of_y(np.array([0, 0, 1.0])), PALETTE[0], 1.0, "rod"
     )
     shown = etree.fromstring(visualization.still(seen_from_z(drawing, end), triad=False)).find(f".//{SVG}ellipse")
     assert shown.get("rx") == shown.get("ry")
@@ -160,12 +160,12 @@ def test_a_still_is_a_picture_the_same_each_time_and_of_its_instant(scene, motio
 @pytest.mark.parametrize("speed", [0.0, 400.0])
 def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
     """A sphere is as large in every picture; where nothing travels, what stands in N stays where it is."""
-    ball = Solid("sphere", (0.3,), Anchor(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "ball")
-    post = replace(ball, anchor=Anchor(WORLD, (0, 0, 0)))
+    ball = DrawnSolid("sphere", (0.3,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "ball")
+    post = replace(ball, anchor=AnchorPoint(WORLD, (0, 0, 0)))
     poses = drawing.poses
     away = np.outer(speed * (poses.time - poses.time[0]), [1.0, 0.0, 0.0])
     moving = replace(poses, positions=poses.positions + away[:, None, :])
-    beside = replace(ball, anchor=Anchor(0, (0, 1, 0)))
+    beside = replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))
     solids = (ball, beside) if speed else (ball, post)
     some = replace(drawing, solids=solids, lines=(), traces=(), arrows=(), poses=moving)
     times = np.linspace(poses.time[0], poses.time[-1], 7).tolist()
@@ -182,9 +182,9 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
 
 def test_a_ball_alone_is_not_followed(drawing):
     """From near a ball shows nothing of its motion: the whole way is in the picture, and the ball moves in it."""
-    ball = Solid("sphere", (0.02,), Anchor(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "shape")
-    assert is_ball((ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=Anchor(WORLD, (0, 0, 0)))))
-    assert not is_ball((ball, replace(ball, anchor=Anchor(0, (0, 1, 0)))))
+    ball = DrawnSolid("sphere", (0.02,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "shape")
+    assert is_ball((ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=AnchorPoint(WORLD, (0, 0, 0)))))
+    assert not is_ball((ball, replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))))
     assert not is_ball((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
     poses = drawing.poses
     away = np.outer(poses.time - poses.time[0], 2.0 * drawing.up)
@@ -207,7 +207,7 @@ def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, sc
     time = np.linspace(0, 2, 30)
     states = np.stack([np.sin(time), np.cos(time)], axis=1)
     p = np.array([v.start for v in scene.parameters])
-    flat = visualization.draw(scene, visualization.Motion(time, states, np.zeros((30, 0)), p))
+    flat = visualization.draw(scene, visualization.StateTrajectory(time, states, np.zeros((30, 0)), p))
     assert flat.flat
     np.testing.assert_allclose(flat.toward, [0, 0, 1], atol=1e-12)
 

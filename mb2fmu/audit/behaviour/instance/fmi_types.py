@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from mb2fmu.audit.behaviour.process.time_budget import Pace
-from mb2fmu.audit.description.description_records import Description
+from mb2fmu.audit.behaviour.process.time_budget import TimeBudget
+from mb2fmu.audit.description.description_records import DescribedModel
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
@@ -46,7 +46,7 @@ TYPES3 = {
 }
 
 
-class RefusedError(Exception):
+class RefusedCallError(Exception):
     """An ordinary call was answered with Discard, Error or Fatal."""
 
     def __init__(self, function: str, status: int, message: str, mode: str) -> None:
@@ -56,7 +56,7 @@ class RefusedError(Exception):
         super().__init__(f"{function} answers {label} in {mode}{said}")
 
 
-class AbsurdError(RefusedError):
+class MeaninglessValueError(RefusedCallError):
     """An ordinary call was answered with a meaningless value."""
 
     def __init__(self, text: str) -> None:
@@ -90,7 +90,7 @@ class EventInfo2(c.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class DiscreteStateUpdate:
     """Result of updating the discrete states."""
 
     needed: bool
@@ -101,7 +101,7 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepResult:
     """Result of a step; the last four fields only in FMI 3."""
 
     status: int
@@ -112,7 +112,7 @@ class Step:
 
 
 @dataclass
-class Memory:
+class FmuMemoryFunctions:
     """FMI 2's memory functions, and what an FMU has allocated by them."""
 
     asked: int = 0
@@ -161,7 +161,7 @@ def _c_library() -> c.CDLL:
 
 
 @dataclass(frozen=True)
-class Library:
+class FmuLibrary:
     """A loaded binary with its description.
 
     Attributes:
@@ -177,11 +177,11 @@ class Library:
     """
 
     handle: Any
-    description: Description
+    description: DescribedModel
     resources: str
     traps: int = 0
     misdeeds: dict[str, str] = field(default_factory=dict, compare=False)
-    pace: Pace = field(default_factory=Pace, compare=False)
+    pace: TimeBudget = field(default_factory=TimeBudget, compare=False)
     path: Path = Path()
     process: Counter[str] = field(default_factory=Counter, compare=False)
     _called: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
@@ -212,7 +212,7 @@ MARGIN = 4
 """Elements behind each array that an FMU fills: they must stay as they are."""
 
 
-class Room:
+class MemoryBlock:
     """An array for an FMU to fill, with a guarded margin behind it.
 
     Args:
@@ -258,7 +258,7 @@ class Room:
         return {k for k in range(self.size) if whole[k * width : (k + 1) * width] == blank}
 
 
-class Flags:
+class BooleanOutputs:
     """Booleans for an FMU to write; unwritten ones can be told.
 
     Args:

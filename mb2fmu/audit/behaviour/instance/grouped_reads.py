@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mb2fmu.audit.description.description_records import Description, Variable
+from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
 WORTH_A_PLAN = 16
 """Variables from which on it is worth to keep how they are read."""
 
 
-def references(variables: Sequence[Variable]) -> Any:
+def references(variables: Sequence[DescribedVariable]) -> Any:
     """Return value references as an array for the unit."""
     listed = [each.reference or 0 for each in variables]
     return (c.c_uint * max(len(listed), 1))(*listed)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class VariableGroup:
     """Variables of one type, in the order of a call.
 
     Attributes:
@@ -32,14 +32,16 @@ class Group:
         total: Number of values.
     """
 
-    variables: Sequence[Variable]
+    variables: Sequence[DescribedVariable]
     places: Sequence[int]
     sizes: Sequence[int] | None
     references: Any
     total: int
 
     @classmethod
-    def of(cls, description: Description, variables: Sequence[Variable], places: Sequence[int]) -> Group:
+    def of(
+        cls, description: DescribedModel, variables: Sequence[DescribedVariable], places: Sequence[int]
+    ) -> VariableGroup:
         """Prepare one call.
 
         Args:
@@ -62,7 +64,7 @@ class Group:
             position += size
 
 
-class ReadingPlan:
+class GroupedReadPlan:
     """A list of variables, grouped by their types.
 
     Args:
@@ -70,14 +72,16 @@ class ReadingPlan:
         variables: In the order in which their values are wanted.
     """
 
-    def __init__(self, description: Description, variables: Sequence[Variable]) -> None:
+    def __init__(self, description: DescribedModel, variables: Sequence[DescribedVariable]) -> None:
         self._variables = tuple(variables)
         order = sorted(range(len(variables)), key=lambda k: (variables[k].type, variables[k].index))
         kinds: dict[str, list[int]] = {}
         for k in order:
             kinds.setdefault(variables[k].type, []).append(k)
-        self.groups = [Group.of(description, [variables[k] for k in places], places) for places in kinds.values()]
+        self.groups = [
+            VariableGroup.of(description, [variables[k] for k in places], places) for places in kinds.values()
+        ]
 
-    def fits(self, variables: Sequence[Variable]) -> bool:
+    def fits(self, variables: Sequence[DescribedVariable]) -> bool:
         """Return whether it was made for these very variables."""
         return len(variables) == len(self._variables) and all(map(operator.is_, variables, self._variables))

@@ -18,22 +18,22 @@ from mb2fmu.audit.behaviour.instance.fmi_types import (
     TYPES3,
     UPDATE,
     WARNING,
-    AbsurdError,
+    BooleanOutputs,
     Callbacks2,
+    DiscreteStateUpdate,
     EventInfo2,
-    Events,
-    Flags,
-    Library,
-    Memory,
-    RefusedError,
-    Room,
-    Step,
+    FmuLibrary,
+    FmuMemoryFunctions,
+    MeaninglessValueError,
+    MemoryBlock,
+    RefusedCallError,
+    StepResult,
     Value,
 )
-from mb2fmu.audit.behaviour.instance.grouped_reads import WORTH_A_PLAN, Group, ReadingPlan, references
-from mb2fmu.audit.behaviour.instance.logged_messages import Messages
+from mb2fmu.audit.behaviour.instance.grouped_reads import WORTH_A_PLAN, GroupedReadPlan, VariableGroup, references
+from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages
 from mb2fmu.audit.behaviour.instance.printf_logger import logger as formatting
-from mb2fmu.audit.description.description_records import Description, Variable
+from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
 TERMINATED = 3
 """fmi2Terminated of fmi2StatusKind."""
@@ -48,7 +48,7 @@ def _array(kind: Any, values: Iterable[Any]) -> Any:
     return (kind * max(len(listed), 1))(*listed)
 
 
-class Instance:
+class FmuInstance:
     """One instance of a unit.
 
     Args:
@@ -65,22 +65,22 @@ class Instance:
     """
 
     def __init__(
-        self, library: Library, kind: str, *, token: str | None = None, logging: bool | None = True,
-        callbacks: bool = True, update: Callable[..., None] | None = None, required: Sequence[Variable] = (),
+        self, library: FmuLibrary, kind: str, *, token: str | None = None, logging: bool | None = True,
+        callbacks: bool = True, update: Callable[..., None] | None = None, required: Sequence[DescribedVariable] = (),
         early: bool = False, event_mode: bool = False, name: bytes = b"audited", visible: bool = False,
     ) -> None:  # fmt: skip
         self.library, self.kind = library, kind
         self.description = library.description
         self.version = library.description.version
         self.mode = "Instantiated"
-        self._said = Messages(library.misdeeds, name)
+        self._said = LoggedMessages(library.misdeeds, name)
         self.messages, self.environment = self._said.kept, self._said.environment
         self.time = 0.0
-        self.memory = Memory()
+        self.memory = FmuMemoryFunctions()
         self.traps_lost, self.no_return = False, 1  # noSetFMUStatePriorToCurrentPoint of steps
         self.event_mode = event_mode
         self._visible = visible
-        self._plans: dict[int, tuple[Description, ReadingPlan]] = {}
+        self._plans: dict[int, tuple[DescribedModel, GroupedReadPlan]] = {}
         self.types = TYPES2 if self.version == 2 else TYPES3
         written = (self.description.token if token is None else token).encode()
         library.pace.check()
@@ -116,7 +116,7 @@ class Instance:
 
     def _instantiate3(
         self, name: bytes, token: bytes, logging: bool | None, update: Callable[..., None] | None,
-        required: Sequence[Variable], early: bool,
+        required: Sequence[DescribedVariable], early: bool,
     ) -> None:  # fmt: skip
         """Instantiate for FMI 3; only Co-Simulation has event mode, early return and intermediate update."""
         logger = LOGGER3(lambda given, *told: self._said.take(given, None, *told)) if logging is not None else LOGGER3()
@@ -159,7 +159,7 @@ class Instance:
         self.traps_lost = self.traps_lost or (left & wanted) != wanted
         return status
 
-    def _filled(self, name: str, status: int, *rooms: Room) -> list[Any]:
+    def _filled(self, name: str, status: int, *rooms: MemoryBlock) -> list[Any]:
         """Return what a call wrote into its last array; misuse is remembered."""
         for room in rooms:
             wrong = room.misdeed(answered=status in {OK, WARNING})
@@ -167,7 +167,7 @@ class Instance:
                 self.library.misdeeds[f"fmi{self.version}{name} {wrong}"] = "life.writes"
         return rooms[-1].values()
 
-    def _flagged(self, name: str, flags: Flags, needed: Sequence[str] | None = None) -> list[bool]:
+    def _flagged(self, name: str, flags: BooleanOutputs, needed: Sequence[str] | None = None) -> list[bool]:
         """Return Booleans written by a call that answered OK; unwritten ones are remembered."""
         missing = [each for each in flags.unwritten() if needed is None or each in needed]
         if missing:
@@ -189,7 +189,7 @@ class Instance:
         seen = len(self.messages)
         status = self.call(name, *arguments)
         if status not in {OK, WARNING}:
-            raise RefusedError(f"fmi{self.version}{name}", status, self.told_since(seen), self.mode)
+            raise RefusedCallError(f"fmi{self.version}{name}", status, self.told_since(seen), self.mode)
 
     def free(self) -> None:
         """Free the instance."""
@@ -235,14 +235,14 @@ class Instance:
         else:
             self.mode = "Step Mode"
 
-    def update(self) -> Events:
+    def update(self) -> DiscreteStateUpdate:
         """Update discrete states once."""
         names = (
             ("newDiscreteStatesNeeded" if self.version == 2 else "discreteStatesNeedUpdate"),
             "terminateSimulation", "nominalsOfContinuousStatesChanged", "valuesOfContinuousStatesChanged",
             "nextEventTimeDefined",
         )  # fmt: skip
-        flags, time = Flags(self.version, *names), c.c_double()
+        flags, time = BooleanOutputs(self.version, *names), c.c_double()
         if self.version == 2:
             info = EventInfo2()
             c.memset(c.byref(info), PATTERN, c.sizeof(info))
@@ -256,7 +256,7 @@ class Instance:
         exchange = self.kind == "ModelExchange"  # two of them are for Model Exchange only
         wanted = [each for each in names if exchange or "ContinuousStates" not in each]
         needed, terminate, nominals, values, defined = self._flagged(function, flags, wanted)
-        return Events(needed, terminate, nominals, values, time.value if defined else None)
+        return DiscreteStateUpdate(needed, terminate, nominals, values, time.value if defined else None)
 
     def event(self) -> None:
         """Enter Event Mode."""
@@ -273,7 +273,7 @@ class Instance:
 
     def vector(self, name: str, size: int) -> list[float]:
         """Call a function that fills a vector of ``size`` numbers."""
-        room = Room(c.c_double, size)
+        room = MemoryBlock(c.c_double, size)
         self.do(name, room.array, c.c_size_t(size))
         return self._filled(name, OK, room)
 
@@ -297,7 +297,7 @@ class Instance:
     def completed(self) -> tuple[bool, bool]:
         """Complete an accepted step; return whether the FMU wants Event Mode, and whether it wants to end."""
         kind = c.c_int if self.version == 2 else c.c_bool
-        flags = Flags(self.version, "enterEventMode", "terminateSimulation")
+        flags = BooleanOutputs(self.version, "enterEventMode", "terminateSimulation")
         self.do("CompletedIntegratorStep", kind(1), *flags.pointers)
         event, end = self._flagged("CompletedIntegratorStep", flags)
         return event, end
@@ -310,20 +310,20 @@ class Instance:
 
     # --- Co-Simulation
 
-    def step(self, point: float, size: float) -> Step:
+    def step(self, point: float, size: float) -> StepResult:
         """Do one communication step; never raise."""
         self.time = point
         if self.version == 2:
             status = self.call("DoStep", c.c_double(point), c.c_double(size), c.c_int(self.no_return))
-            return Step(status, terminate=status == DISCARD and self._terminated())
-        flags = Flags(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
+            return StepResult(status, terminate=status == DISCARD and self._terminated())
+        flags = BooleanOutputs(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
         last = c.c_double(float("nan"))
         given = c.c_double(point), c.c_double(size), c.c_bool(self.no_return)
         status = self.call("DoStep", *given, *flags.pointers, c.byref(last))
         if status in {OK, WARNING}:
             events, terminate, returned = self._flagged("DoStep", flags)
-            return Step(status, events, terminate, returned, last.value)
-        return Step(status)
+            return StepResult(status, events, terminate, returned, last.value)
+        return StepResult(status)
 
     def _terminated(self) -> bool:
         """Return whether an FMI 2 step was discarded because the FMU wants to end."""
@@ -331,7 +331,7 @@ class Instance:
         status = self.call("GetBooleanStatus", c.c_int(TERMINATED), c.byref(said))
         return status in {OK, WARNING} and bool(said.value)
 
-    def must_step(self, point: float, size: float) -> Step:
+    def must_step(self, point: float, size: float) -> StepResult:
         """Do one communication step of an ordinary run.
 
         Raises:
@@ -341,19 +341,19 @@ class Instance:
         done = self.step(point, size)
         if done.status not in {OK, WARNING} and not done.terminate:
             name = f"fmi{self.version}DoStep({point:.6g}, {size:.6g})"
-            raise RefusedError(name, done.status, self.told_since(seen), self.mode)
+            raise RefusedCallError(name, done.status, self.told_since(seen), self.mode)
         return done
 
-    def derivatives_of(self, variables: Sequence[Variable], order: int) -> tuple[int, list[float]]:
+    def derivatives_of(self, variables: Sequence[DescribedVariable], order: int) -> tuple[int, list[float]]:
         """Return derivatives of outputs by time."""
-        room = Room(c.c_double, len(variables))
+        room = MemoryBlock(c.c_double, len(variables))
         orders = _array(c.c_int, [order] * len(variables))
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
         sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
         status = self.call(name, references(variables), c.c_size_t(len(variables)), orders, room.array, *sizes)
         return status, self._filled(name, status, room)
 
-    def ramp(self, variables: Sequence[Variable], slopes: Sequence[float]) -> int:
+    def ramp(self, variables: Sequence[DescribedVariable], slopes: Sequence[float]) -> int:
         """Set derivatives of inputs by time (FMI 2)."""
         orders, count = _array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
         return self.call(
@@ -362,7 +362,7 @@ class Instance:
 
     # --- variables
 
-    def get(self, variables: Sequence[Variable]) -> list[Value]:
+    def get(self, variables: Sequence[DescribedVariable]) -> list[Value]:
         """Return values, in the requested order; arrays as tuples."""
         found: list[Any] = [None] * len(variables)
         for group in self._planned(variables).groups:
@@ -370,37 +370,37 @@ class Instance:
                 found[place] = value
         return found
 
-    def _planned(self, variables: Sequence[Variable]) -> ReadingPlan:
+    def _planned(self, variables: Sequence[DescribedVariable]) -> GroupedReadPlan:
         """Return how to read variables; plans are reused."""
         if len(variables) < WORTH_A_PLAN:
-            return ReadingPlan(self.description, variables)
+            return GroupedReadPlan(self.description, variables)
         kept = self._plans.get(id(variables))
         if kept is None or kept[0] is not self.description or not kept[1].fits(variables):
-            kept = self._plans[id(variables)] = self.description, ReadingPlan(self.description, variables)
+            kept = self._plans[id(variables)] = self.description, GroupedReadPlan(self.description, variables)
         return kept[1]
 
-    def in_order(self, variables: Sequence[Variable]) -> list[Value]:
+    def in_order(self, variables: Sequence[DescribedVariable]) -> list[Value]:
         """Return values of variables of one type by one call, in this order."""
-        group = Group.of(self.description, variables, range(len(variables)))
+        group = VariableGroup.of(self.description, variables, range(len(variables)))
         return list(group.divided(self._get(group)))
 
-    def _get(self, group: Group) -> list[Any]:
+    def _get(self, group: VariableGroup) -> list[Any]:
         """Return the elements of variables of one type; functions must not write beyond the room they are given."""
         asked, count, total = group.references, c.c_size_t(len(group.variables)), group.total
         kind, first = group.variables[0].type, group.variables[0].name
         if kind == "Binary":
-            sizes, places = Room(c.c_size_t, total), Room(c.c_void_p, total)
+            sizes, places = MemoryBlock(c.c_size_t, total), MemoryBlock(c.c_void_p, total)
             self.do("GetBinary", asked, count, sizes.array, places.array, c.c_size_t(total))
             found = zip(self._filled("GetBinary", OK, sizes, places), sizes.values(), strict=True)
             return [c.string_at(place, size) if place else b"" for place, size in found]
         name, ctype = self.types[kind]
-        room = Room(ctype, total)
+        room = MemoryBlock(ctype, total)
         given = () if self.version == 2 else (c.c_size_t(total),)
         self.do(f"Get{name}", asked, count, room.array, *given)
         read = self._filled(f"Get{name}", OK, room)
         return [self._said.checked(each, first) for each in read] if kind == "String" else read
 
-    def put(self, variable: Variable, value: Value, *, spoil: bool = False) -> int:
+    def put(self, variable: DescribedVariable, value: Value, *, spoil: bool = False) -> int:
         """Set one variable; return the status.
 
         Args:
@@ -410,7 +410,7 @@ class Instance:
         """
         return self.put_all({variable: value}, spoil=spoil)
 
-    def put_all(self, given: Mapping[Variable, Value], *, spoil: bool = False) -> int:
+    def put_all(self, given: Mapping[DescribedVariable, Value], *, spoil: bool = False) -> int:
         """Set variables of one type by one call; return the status."""
         kind = next(iter(given)).type
         values = [each for value in given.values() for each in (value if isinstance(value, tuple) else (value,))]
@@ -428,7 +428,7 @@ class Instance:
         sizes = () if self.version == 2 else (c.c_size_t(len(values)),)
         return self.call(f"Set{name}", asked, count, _array(ctype, values), *sizes)
 
-    def set(self, values: Mapping[Variable, Value]) -> None:
+    def set(self, values: Mapping[DescribedVariable, Value]) -> None:
         """Set variables of an ordinary sequence.
 
         Raises:
@@ -438,16 +438,23 @@ class Instance:
             seen = len(self.messages)
             status = self.put(variable, value)
             if status not in {OK, WARNING}:
-                raise RefusedError(f'setting "{variable.name}" to {value!r}', status, self.told_since(seen), self.mode)
+                raise RefusedCallError(
+                    f'setting "{variable.name}" to {value!r}', status, self.told_since(seen), self.mode
+                )
 
     # --- derivatives by variables
 
     def directional(
-        self, unknowns: Sequence[Variable], knowns: Sequence[Variable], seed: Sequence[float], *, adjoint: bool = False
+        self,
+        unknowns: Sequence[DescribedVariable],
+        knowns: Sequence[DescribedVariable],
+        seed: Sequence[float],
+        *,
+        adjoint: bool = False,
     ) -> tuple[int, list[float]]:
         """Return directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
         size = len(knowns if adjoint else unknowns)
-        room = Room(c.c_double, size)
+        room = MemoryBlock(c.c_double, size)
         pairs = (references(unknowns), c.c_size_t(len(unknowns)), references(knowns), c.c_size_t(len(knowns)))
         if self.version == 2:
             name = "GetDirectionalDerivative"
@@ -487,8 +494,8 @@ class Instance:
         size = c.c_size_t()
         self.do(self._state("Size"), state, c.byref(size))
         if size.value > MOST_BYTES:
-            raise AbsurdError(f"{self._state('Size')} says that a state has {size.value} bytes")
-        room = Room(c.c_ubyte, size.value)
+            raise MeaninglessValueError(f"{self._state('Size')} says that a state has {size.value} bytes")
+        room = MemoryBlock(c.c_ubyte, size.value)
         self.do(self._state("Serialize"), state, room.array, size)
         return bytes(self._filled(self._state("Serialize"), OK, room))
 

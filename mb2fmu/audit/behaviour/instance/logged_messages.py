@@ -14,7 +14,7 @@ MOST_SAID = 5
 """Messages of one call that a refusal repeats."""
 
 
-class Messages:
+class LoggedMessages:
     """Messages of an instance through its logger.
 
     Args:

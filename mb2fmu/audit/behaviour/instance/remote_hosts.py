@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.audit.behaviour.instance.remote_library import FarLibrary
+from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.errors import Fault, ToolError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MOST_FRAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class FarHost:
+class RemoteHost:
     """A program that runs an FMU in place of this process.
 
     Attributes:
@@ -55,7 +55,7 @@ class FarHost:
         return asdict(self)
 
 
-def wine_host() -> FarHost:
+def wine_host() -> RemoteHost:
     """Return a host for libraries of Windows.
 
     Raises:
@@ -66,15 +66,15 @@ def wine_host() -> FarHost:
         remedy = "install wine (Debian: apt install wine64), or audit it on Windows"
         raise ToolError("FMUs of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
     version = _said(launcher)
-    return FarHost(WINE, launcher, str(_program("x86_64-windows-gnu")), str(_prefix(launcher, version)), version)
+    return RemoteHost(WINE, launcher, str(_program("x86_64-windows-gnu")), str(_prefix(launcher, version)), version)
 
 
-def valgrind_host() -> FarHost | None:
+def valgrind_host() -> RemoteHost | None:
     """Return a host that watches the FMU's use of memory; None if valgrind is not installed."""
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
         return None
-    return FarHost(VALGRIND, launcher, str(_program("native")))
+    return RemoteHost(VALGRIND, launcher, str(_program("native")))
 
 
 def _said(launcher: str) -> str:
@@ -166,7 +166,7 @@ def _done(command: Sequence[str], settings: dict[str, str], failure: str) -> Non
 # --- in the process that tries the FMU
 
 
-def load_far(given: dict[str, Any], root: Path, path: Path) -> FarLibrary:
+def load_far(given: dict[str, Any], root: Path, path: Path) -> RemoteLibrary:
     """Load a library in that host.
 
     Args:
@@ -177,18 +177,18 @@ def load_far(given: dict[str, Any], root: Path, path: Path) -> FarLibrary:
     Raises:
         OSError: If it is refused.
     """
-    host = FarHost(**given)
+    host = RemoteHost(**given)
     own = root / OWN
     own.mkdir(exist_ok=True)
     if host.name == VALGRIND:
         command = [host.launcher, "--quiet", "--xml=yes", f"--xml-file={own / _SEEN}", "--track-origins=yes",
                    f"--num-callers={MOST_FRAMES}", "--leak-check=no", host.program]  # fmt: skip
-        return FarLibrary(command, str(path), {**os.environ, "VALGRIND_OPTS": ""})
+        return RemoteLibrary(command, str(path), {**os.environ, "VALGRIND_OPTS": ""})
     prefix = own / "prefix"
     if not prefix.exists():
         _copy(Path(host.prefix), prefix)
     settings = _settings(prefix, own)
-    return FarLibrary([host.launcher, host.program], windows_path(path), {**os.environ, **settings})
+    return RemoteLibrary([host.launcher, host.program], windows_path(path), {**os.environ, **settings})
 
 
 def _copy(template: Path, prefix: Path) -> None:

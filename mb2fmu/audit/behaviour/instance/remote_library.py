@@ -42,7 +42,7 @@ def _die(process: subprocess.Popen[bytes], code: int | None) -> None:
     os._exit(1)
 
 
-class FarLibrary:
+class RemoteLibrary:
     """A library loaded by another process; its functions are attributes, as of ``ctypes.CDLL``.
 
     Args:
@@ -61,7 +61,7 @@ class FarLibrary:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
-        self._functions: dict[str, FarFunction] = {}
+        self._functions: dict[str, RemoteFunction] = {}
         self._loggers: dict[int, tuple[Any, Any]] = {}
         self._update: Any = None
         self._send(b"O", _block(path.encode()))
@@ -76,7 +76,7 @@ class FarLibrary:
         self._process.wait()
         self._from.close()
 
-    def __getattr__(self, name: str) -> FarFunction:
+    def __getattr__(self, name: str) -> RemoteFunction:
         """Return a function of the library by its name.
 
         Raises:
@@ -89,7 +89,7 @@ class FarLibrary:
             address = self._answer()
             if not address:
                 raise AttributeError(f"the library has no symbol: {name}")
-            self._functions[name] = FarFunction(self, address)
+            self._functions[name] = RemoteFunction(self, address)
         return self._functions[name]
 
     # --- the wire
@@ -219,10 +219,10 @@ class FarLibrary:
         return (b"g" if texts else b"G") + struct.pack("<I", count), take
 
 
-class FarFunction:
+class RemoteFunction:
     """A function of the library, with ``restype`` as ctypes has it."""
 
-    def __init__(self, library: FarLibrary, address: int) -> None:
+    def __init__(self, library: RemoteLibrary, address: int) -> None:
         self._library, self._address = library, address
         self.restype: Any = c.c_int
 

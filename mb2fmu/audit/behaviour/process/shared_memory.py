@@ -25,7 +25,7 @@ def _field(name: str) -> bytes:
     return name.encode()[:96].ljust(96, b"\0")
 
 
-class Channel:
+class SharedMemoryChannel:
     """One side of a channel: messages one after another, a count of calls, and the name of the present one.
 
     Args:

@@ -38,7 +38,7 @@ _SERVICES = ("/var/run/nscd/", "/run/nscd/", "/var/run/nslcd/", "/run/nslcd/", "
 _SPARE = ("/dev/null", "/dev/zero", "/dev/tty", "/proc/self/")
 
 
-class Deeds:
+class SystemCallMonitor:
     """Answers the system calls that a running process sends to this one.
 
     Args:

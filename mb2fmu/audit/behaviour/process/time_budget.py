@@ -17,15 +17,15 @@ BETWEEN_LOOKS = 0.01
 """Time between two looks at the processor's clock, in s: asking for it takes longer than a call of a small unit."""
 
 
-class SkippedError(Exception):
+class SkippedTrialError(Exception):
     """A probe cannot judge this FMU; the text says why."""
 
 
-class SpentError(SkippedError):
+class TimeBudgetError(SkippedTrialError):
     """The time for a probe, or for all of them, is spent."""
 
 
-class Witness(Protocol):
+class CallObserver(Protocol):
     """Protocol: notes the beginning and end of calls."""
 
     def enter(self, name: str) -> None:
@@ -35,7 +35,7 @@ class Witness(Protocol):
         """Note that all calls came back."""
 
 
-class _Nobody:
+class _NoObserver:
     def enter(self, name: str) -> None:
         """Note nothing."""
 
@@ -44,7 +44,7 @@ class _Nobody:
 
 
 @dataclass
-class Pace:
+class TimeBudget:
     """Limits of the probe that is being tried.
 
     Attributes:
@@ -56,7 +56,7 @@ class Pace:
         look: When to ask for the time of the processor again, by the monotonic clock, in s.
     """
 
-    witness: Witness = field(default_factory=_Nobody)
+    witness: CallObserver = field(default_factory=_NoObserver)
     deadline: float = math.inf
     share: float = math.inf
     depth: int = 0
@@ -77,14 +77,14 @@ class Pace:
         now = time.monotonic()
         if now > self.deadline:
             self.spent = SPENT
-            raise SpentError(self.spent)
+            raise TimeBudgetError(self.spent)
         if now < self.look:
             return
         self.look = now + BETWEEN_LOOKS
         if time.process_time() > self.share:
             self.look = 0.0
             self.spent = "its share of the time is spent (--budget)"
-            raise SpentError(self.spent)
+            raise TimeBudgetError(self.spent)
 
     @contextmanager
     def within(self, part: float) -> Iterator[None]:
@@ -102,7 +102,7 @@ class Pace:
         self.share = now + part * (whole - now)
         try:
             yield
-        except SpentError:
+        except TimeBudgetError:
             if time.monotonic() > self.deadline or time.process_time() > whole:
                 raise
             self.spent = ""

@@ -20,13 +20,13 @@ from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED
 from mb2fmu.audit.behaviour.fixture.work_folders import UNIT
-from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, FarHost
+from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, RemoteHost
 from mb2fmu.audit.behaviour.process.process_cleanup import marked
 from mb2fmu.audit.behaviour.process.time_budget import SPENT
-from mb2fmu.audit.description.archive_rules import Archive
-from mb2fmu.audit.description.description_records import Description
+from mb2fmu.audit.description.archive_rules import FmuArchive
+from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.audit.findings import Observation
-from mb2fmu.audit.recorded_reference import Recorded
+from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.temporary_files import make_work_folder
 
 _FOLDERS = {
@@ -51,7 +51,7 @@ MOST_GUARDS = 3
 
 
 @dataclass
-class _Guards:
+class _Supervisors:
     """Processes that watch the parts of one trial.
 
     Attributes:
@@ -76,7 +76,7 @@ class _Guards:
 
 
 @dataclass
-class Trial:
+class SupervisedRunResult:
     """Results of running the unit.
 
     Attributes:
@@ -101,7 +101,7 @@ class Trial:
     killed: int = 0
     runnable: bool = False
 
-    def absorb(self, other: Trial) -> None:
+    def absorb(self, other: SupervisedRunResult) -> None:
         """Add the results of another part."""
         for name in ("observations", "skipped", "faults", "tried", "lacking"):
             getattr(self, name).extend(getattr(other, name))
@@ -111,7 +111,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SupervisedRunLimits:
     """Limits of a trial, and the data that it is compared with.
 
     Attributes:
@@ -131,13 +131,13 @@ class Bounds:
     memory: int
     jobs: int
     effort: float
-    recorded: Recorded | None = None
+    recorded: RecordedReference | None = None
     windows: bool = False
-    wine: FarHost | None = None
-    valgrind: FarHost | None = None
+    wine: RemoteHost | None = None
+    valgrind: RemoteHost | None = None
 
 
-def libraries(description: Description, names: Collection[str], *, windows: bool = False) -> dict[str, str]:
+def libraries(description: DescribedModel, names: Collection[str], *, windows: bool = False) -> dict[str, str]:
     """Return interface type → member of the archive that this machine can run.
 
     Args:
@@ -153,7 +153,9 @@ def libraries(description: Description, names: Collection[str], *, windows: bool
     return {kind: member for kind, member in members.items() if kind != "ScheduledExecution" and member in names}
 
 
-def try_unit(archive: Archive, description: Description, rules: Collection[str], bounds: Bounds) -> Trial:
+def try_unit(
+    archive: FmuArchive, description: DescribedModel, rules: Collection[str], bounds: SupervisedRunLimits
+) -> SupervisedRunResult:
     """Unpack an FMU and try it.
 
     Args:
@@ -163,7 +165,7 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         bounds: What it may take.
     """
     members = libraries(description, archive.names, windows=bounds.windows)
-    trial = Trial(runnable=bool(members))
+    trial = SupervisedRunResult(runnable=bool(members))
     for kind in description.interfaces:
         if kind not in members:
             why = (
@@ -191,7 +193,7 @@ def try_unit(archive: Archive, description: Description, rules: Collection[str],
         # What one leaves behind is not the other's; where nothing is asked, nothing is started.
         groups = [{kind: member} for kind, member in members.items() if served[kind]]
         base["effort"] = bounds.effort / (1 if bounds.jobs > 1 else len(members))
-        guards = _Guards()
+        guards = _Supervisors()
         with _parallel(min(max(len(groups), 1), bounds.jobs), guards) as run:
             for part in run(lambda group: _tried(archive, scratch, group, base, guards), groups):
                 trial.absorb(part)
@@ -211,8 +213,8 @@ def _served(kinds: Collection[str], rules: Collection[str]) -> dict[str, set[str
 
 
 def _watched(
-    archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: FarHost, guards: _Guards
-) -> Trial:  # fmt: skip
+    archive: FmuArchive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: RemoteHost, guards: _Supervisors
+) -> SupervisedRunResult:  # fmt: skip
     """Run the FMU once more under valgrind, for the rule that needs it."""
     own = {**base, "far": host.as_json(), "rules": [MEMORY]}
     trial = _guarded(archive, scratch, "valgrind", "plain", members, own, guards)
@@ -224,7 +226,7 @@ def _watched(
 
 
 @contextmanager
-def _parallel(count: int, guards: _Guards) -> Iterator[Any]:
+def _parallel(count: int, guards: _Supervisors) -> Iterator[Any]:
     """Yield a map over so many threads; an interruption kills the guards that the threads wait for."""
     if count == 1:
         yield map
@@ -238,8 +240,8 @@ def _parallel(count: int, guards: _Guards) -> Iterator[Any]:
 
 
 def _tried(
-    archive: Archive, scratch: Path, members: dict[str, str], base: dict[str, Any], guards: _Guards
-) -> Trial:  # fmt: skip
+    archive: FmuArchive, scratch: Path, members: dict[str, str], base: dict[str, Any], guards: _Supervisors
+) -> SupervisedRunResult:  # fmt: skip
     """Try the FMU in an awkward folder, and in a plain one too if no instance can be had there."""
     name = next(iter(members))
     trial = _guarded(archive, scratch, f"{name}-1", UNIT, members, base, guards)
@@ -259,7 +261,7 @@ def _stillborn(each: Observation) -> bool:
     return each.rule in {"life.load", "life.instantiate"} or each.message.endswith(FIRST)
 
 
-def unpack(archive: Archive, folder: Path) -> None:
+def unpack(archive: FmuArchive, folder: Path) -> None:
     """Write the members that stay within the folder; rules of the archive report the others."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in archive.contents.items():
@@ -277,11 +279,11 @@ def unpack(archive: Archive, folder: Path) -> None:
 
 
 def _guarded(
-    archive: Archive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any],
-    guards: _Guards,
-) -> Trial:  # fmt: skip
+    archive: FmuArchive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any],
+    guards: _Supervisors,
+) -> SupervisedRunResult:  # fmt: skip
     """Try an FMU in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
-    trial = Trial(runnable=True)
+    trial = SupervisedRunResult(runnable=True)
     if time.monotonic() > base["deadline"]:
         more = " under valgrind" if base["far"] and base["far"]["name"] == VALGRIND else ""
         trial.skipped += [f"{kind}: all that is tried{more}: {SPENT}" for kind in members]
@@ -316,7 +318,7 @@ def _guarded(
 
 
 def _run(
-    asked: Path, spoken: Path, trial: Trial, ended: list[str], deadline: float, guards: _Guards
+    asked: Path, spoken: Path, trial: SupervisedRunResult, ended: list[str], deadline: float, guards: _Supervisors
 ) -> str:  # fmt: skip
     """Run one guard; return how it ended, empty if as it should."""
     token = secrets.token_hex(16)
@@ -364,7 +366,7 @@ def _run(
     return "" if complete else f"ends with {code}"
 
 
-def _read(trial: Trial, text: str, ended: list[str]) -> bool:
+def _read(trial: SupervisedRunResult, text: str, ended: list[str]) -> bool:
     """Read one line of the guard; return whether it is the last."""
     try:
         line = json.loads(text)
@@ -401,7 +403,7 @@ def _tail(spoken: Path) -> str:
         return ""
 
 
-def _output(trial: Trial, spoken: Path, rules: Collection[str]) -> None:
+def _output(trial: SupervisedRunResult, spoken: Path, rules: Collection[str]) -> None:
     """Add an observation if the FMU wrote to its host's standard output."""
     text = _tail(spoken).strip()
     if text and "host.output" in rules:

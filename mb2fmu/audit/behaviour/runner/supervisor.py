@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.trial_registry import AGAIN
-from mb2fmu.audit.behaviour.fixture.work_folders import Watched, folders
+from mb2fmu.audit.behaviour.fixture.work_folders import FolderSnapshot, folders
 from mb2fmu.audit.behaviour.process.process_cleanup import (
     descendants,
     end_all,
@@ -33,8 +33,8 @@ from mb2fmu.audit.behaviour.process.process_cleanup import (
     waits,
 )
 from mb2fmu.audit.behaviour.process.sandbox import adopt_orphans
-from mb2fmu.audit.behaviour.process.shared_memory import Channel
-from mb2fmu.audit.behaviour.process.syscall_monitor import Deeds, receive_listener
+from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
+from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_listener
 
 TICK = 0.01
 START_LIMIT = 60.0
@@ -58,7 +58,7 @@ MOST_SLOWNESS = 20.0
 
 
 @dataclass
-class Guard:
+class Supervisor:
     """One FMU under guard.
 
     Attributes:
@@ -70,7 +70,7 @@ class Guard:
     """
 
     request: dict[str, Any]
-    channel: Channel
+    channel: SharedMemoryChannel
     tried: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     crashes: Counter[str] = field(default_factory=Counter)
@@ -102,13 +102,17 @@ class Guard:
         """Run one process until it ends, or until it has to be ended."""
         self.channel.clear()
         self.last, self.begun, self.fresh = None, 0, False
-        watched = Watched(Path(self.request["root"]))
+        watched = FolderSnapshot(Path(self.request["root"]))
         ours, theirs = socket.socketpair()
         process = _started(self.request, self.channel, self.tried, self.ended, ours, theirs)
         theirs.close()
         listener = receive_listener(ours) if hasattr(os, "fork") else None
         folder, tool = Path(self.request["root"]), bool(self.request["tool"])
-        deeds = Deeds(listener, process.number, folder, tool=tool, tell=self.deed) if listener is not None else None
+        deeds = (
+            SystemCallMonitor(listener, process.number, folder, tool=tool, tell=self.deed)
+            if listener is not None
+            else None
+        )
         try:
             ending, late = self._watch(process, deeds)
         finally:
@@ -135,7 +139,7 @@ class Guard:
             return
         self._ended(ending, late)
 
-    def _watch(self, process: _Process, deeds: Deeds | None) -> tuple[str, str]:
+    def _watch(self, process: _WorkerProcess, deeds: SystemCallMonitor | None) -> tuple[str, str]:
         """Return how a process ended; if it was killed, the limit it broke: ``call``, ``budget`` or ``auditor``."""
         since, worked, progress = time.monotonic(), 0.0, (0, 0, 0)
         while True:
@@ -295,7 +299,7 @@ def _told(code: int) -> str:
 # --- processes
 
 
-class _Process:
+class _WorkerProcess:
     """A forked process, or, where fork is missing, a new one."""
 
     def __init__(self, number: int, started: subprocess.Popen[bytes] | None) -> None:
@@ -322,9 +326,9 @@ class _Process:
 
 
 def _started(
-    request: dict[str, Any], channel: Channel, tried: list[str], ended: list[str], ours: socket.socket,
+    request: dict[str, Any], channel: SharedMemoryChannel, tried: list[str], ended: list[str], ours: socket.socket,
     theirs: socket.socket,
-) -> _Process:  # fmt: skip
+) -> _WorkerProcess:  # fmt: skip
     """Start a process that tries the unit: a fork where the system has it, a new interpreter elsewhere."""
     from mb2fmu.audit.behaviour.runner import worker_process
 
@@ -336,11 +340,11 @@ def _started(
         if number == 0:
             ours.close()
             worker_process.run_confined(now, channel, theirs, parent)
-        return _Process(number, None)
+        return _WorkerProcess(number, None)
     asked = Path(request["root"]) / "now.json"
     asked.write_text(json.dumps(now), encoding="utf-8")
     command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.worker_process", str(asked)]
-    return _Process(0, subprocess.Popen(command, stdin=subprocess.DEVNULL))  # noqa: S603  our own module
+    return _WorkerProcess(0, subprocess.Popen(command, stdin=subprocess.DEVNULL))  # noqa: S603  our own module
 
 
 def main() -> None:
@@ -349,7 +353,7 @@ def main() -> None:
     root = Path(request["root"])
     adopt_orphans()
     folders(root)
-    guard = Guard(request, Channel(root.parent / f"{root.name}.channel"))
+    guard = Supervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
     try:
         while not guard.done and time.monotonic() < request["deadline"]:
             guard.round()

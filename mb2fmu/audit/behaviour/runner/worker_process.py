@@ -17,16 +17,22 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import EndedError, OnceError, Stage, TiredError, UnsettledError
-from mb2fmu.audit.behaviour.fixture.trial_registry import PROBES, Probe
+from mb2fmu.audit.behaviour.fixture.trial_fixture import (
+    EndlessEventsError,
+    IntegratorBudgetError,
+    SimulationEndedError,
+    SingleInstanceError,
+    TrialFixture,
+)
+from mb2fmu.audit.behaviour.fixture.trial_registry import PROBES, Trial
 from mb2fmu.audit.behaviour.fixture.work_folders import WORK, environment
-from mb2fmu.audit.behaviour.instance.fmi_types import Library, RefusedError
+from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_hosts import HERE, VALGRIND, WINE, load_far, windows_path
-from mb2fmu.audit.behaviour.instance.remote_library import FarLibrary
+from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.behaviour.process.process_settings import exhausted
 from mb2fmu.audit.behaviour.process.sandbox import confine_writes, end_with_parent, limit, watch_calls
-from mb2fmu.audit.behaviour.process.shared_memory import Channel
-from mb2fmu.audit.behaviour.process.time_budget import SPENT, Pace, SkippedError
+from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
+from mb2fmu.audit.behaviour.process.time_budget import SPENT, SkippedTrialError, TimeBudget
 from mb2fmu.audit.behaviour.trials import (
     array_trials,
     call_trials,
@@ -56,8 +62,8 @@ from mb2fmu.audit.behaviour.trials import (
     value_trials,
 )
 from mb2fmu.audit.description.description_import import read_description
-from mb2fmu.audit.description.description_records import DESCRIPTION, Description
-from mb2fmu.audit.recorded_reference import Recorded
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
+from mb2fmu.audit.recorded_reference import RecordedReference
 
 # In this order: first what all others need, last what may leave the process in disorder.
 ORDER = (
@@ -75,13 +81,13 @@ SHARE = 0.15
 """Part of the budget that one probe may take of the processor."""
 
 
-def ordered() -> list[Probe]:
+def ordered() -> list[Trial]:
     """Return all probes in the order in which they are tried."""
     place = {module.__name__: k for k, module in enumerate(ORDER)}
     return sorted(PROBES, key=lambda each: (each.late, place[each.function.__module__]))
 
 
-def attempt(each: Probe, stage: Stage, write: Any) -> bool:
+def attempt(each: Trial, stage: TrialFixture, write: Any) -> bool:
     """Run one probe; return whether the FMU is worth further ones."""
     good, pace = True, stage.library.pace
     judged, leaks = False, False
@@ -92,7 +98,7 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
                 leaks = leaks or seen.rule == LEAK
                 write({"found": [seen.rule, seen.message, seen.where]})
             judged = True
-        except (EndedError, TiredError) as error:
+        except (SimulationEndedError, IntegratorBudgetError) as error:
             judged, again = _short(each, stage, error, write)
             if again:
                 continue
@@ -111,7 +117,7 @@ def attempt(each: Probe, stage: Stage, write: Any) -> bool:
     return good
 
 
-def _say_beside(stage: Stage, write: Any, *, leaks: bool) -> None:
+def _say_beside(stage: TrialFixture, write: Any, *, leaks: bool) -> None:
     """Report side effects of the FMU on its process; leaks only where the probe does not report them itself."""
     for misdeed, rule in stage.library.misdeeds.items():
         write({"found": [rule, misdeed, stage.kind]})
@@ -120,9 +126,11 @@ def _say_beside(stage: Stage, write: Any, *, leaks: bool) -> None:
         write({"found": [LEAK, left, stage.kind]})
 
 
-def _short(each: Probe, stage: Stage, error: EndedError | TiredError, write: Any) -> tuple[bool, bool]:
+def _short(
+    each: Trial, stage: TrialFixture, error: SimulationEndedError | IntegratorBudgetError, write: Any
+) -> tuple[bool, bool]:
     """Return, for an interrupted run, whether that is a verdict, and whether to retry with shorter runs."""
-    if isinstance(error, TiredError):
+    if isinstance(error, IntegratorBudgetError):
         write({"skipped": f"{stage.kind}: {each.title}: {error}"})
         sooner = stage.start + 0.1 * (error.time - stage.start)  # so that others come to an end in next to no time
         return False, _shortened(stage, sooner, str(error))
@@ -134,7 +142,7 @@ def _short(each: Probe, stage: Stage, error: EndedError | TiredError, write: Any
     return True, _shortened(stage, error.time, "it wants to end")
 
 
-def _shortened(stage: Stage, end: float, why: str) -> bool:
+def _shortened(stage: TrialFixture, end: float, why: str) -> bool:
     """Let all runs end before a time; return whether any part of them is left."""
     steps = int((end - stage.start) / stage.step * (1 - 1e-9)) - 1
     if not 0 < steps < stage.steps:
@@ -144,21 +152,21 @@ def _shortened(stage: Stage, end: float, why: str) -> bool:
     return True
 
 
-def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
+def _stopped(each: Trial, stage: TrialFixture, error: Exception, write: Any) -> bool:
     """Report what stopped a probe; return whether that is a verdict on the unit.
 
     What the FMU does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
     """
-    if isinstance(error, UnsettledError):
+    if isinstance(error, EndlessEventsError):
         write({"found": ["life.rest", str(error), stage.kind]})
         return True
-    if isinstance(error, RefusedError):
+    if isinstance(error, RefusedCallError):
         write({"found": ["life.calls", f"{each.title}: {error}", stage.kind]})
         return True
-    if isinstance(error, OnceError):
+    if isinstance(error, SingleInstanceError):
         for rule in each.rules:
             stage.nothing(rule, str(error))
-    elif isinstance(error, SkippedError):
+    elif isinstance(error, SkippedTrialError):
         if not stage.library.pace.spent:
             write({"skipped": f"{stage.kind}: {each.title}: {error}"})
     elif isinstance(error, AttributeError) and "symbol" in str(error):
@@ -171,7 +179,7 @@ def _stopped(each: Probe, stage: Stage, error: Exception, write: Any) -> bool:
     return False
 
 
-def load(path: Path, request: dict[str, Any]) -> c.CDLL | FarLibrary:
+def load(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibrary:
     """Load the library: in this process, or in a host of its own.
 
     Raises:
@@ -196,7 +204,7 @@ def where(request: dict[str, Any]) -> str:
 
 
 @functools.cache
-def described(folder: str) -> Description:
+def described(folder: str) -> DescribedModel:
     """Return the FMU's description; read once by a watching process for all its forks, as large ones take a second.
 
     Args:
@@ -205,11 +213,11 @@ def described(folder: str) -> Description:
     return read_description((Path(folder) / DESCRIPTION).read_bytes())
 
 
-def try_all(request: dict[str, Any], channel: Channel) -> None:
+def try_all(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
     """Try all requested probes that were not tried yet."""
     description = described(request["folder"])
     host_environment_trials.remember()
-    pace = Pace(channel, request["deadline"])
+    pace = TimeBudget(channel, request["deadline"])
     for kind, library in request["libraries"].items():
         if kind not in request["ended"] and not _kind(request, kind, Path(library), description, pace, channel):
             channel.write({"fresh": True})
@@ -218,7 +226,7 @@ def try_all(request: dict[str, Any], channel: Channel) -> None:
 
 
 def _kind(
-    request: dict[str, Any], kind: str, path: Path, description: Any, pace: Pace, channel: Channel
+    request: dict[str, Any], kind: str, path: Path, description: Any, pace: TimeBudget, channel: SharedMemoryChannel
 ) -> bool:  # fmt: skip
     """Try the probes of one interface type in order, and write what they find; stop if no instance can be had.
 
@@ -230,7 +238,7 @@ def _kind(
     if not wanted:
         return True
     _say_untried(request, kind, write)
-    stage: Stage | None = None
+    stage: TrialFixture | None = None
     for each in wanted:
         name = f"{kind}: {each.title}"
         if pace.over:
@@ -255,8 +263,8 @@ def _kind(
 
 
 def _staged(
-    request: dict[str, Any], kind: str, path: Path, description: Any, pace: Pace, write: Any
-) -> Stage | None:  # fmt: skip
+    request: dict[str, Any], kind: str, path: Path, description: Any, pace: TimeBudget, write: Any
+) -> TrialFixture | None:  # fmt: skip
     """Load the library; report it if it cannot be loaded."""
     try:
         with pace.calling("loading the library"):
@@ -265,16 +273,16 @@ def _staged(
         write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
         write({"ended": kind, "why": f"its library cannot be loaded{BY[where(request)]}"})
         return None
-    library = Library(handle, description, _resources(request), pace=pace, path=path)
+    library = FmuLibrary(handle, description, _resources(request), pace=pace, path=path)
     library.process["once"] = int(request.get("once", False))
     recorded = request.get("recorded")
-    return Stage(
+    return TrialFixture(
         library, kind, Path(request["folder"]), tell=lambda text: write({"at": text}), effort=request["effort"],
-        recorded=None if recorded is None else Recorded.of_json(recorded),
+        recorded=None if recorded is None else RecordedReference.of_json(recorded),
     )  # fmt: skip
 
 
-def _after(stage: Stage, write: Any, *, good: bool) -> bool | None:
+def _after(stage: TrialFixture, write: Any, *, good: bool) -> bool | None:
     """Return how to go on behind a probe: None: with the next one, False: in a new process, True: not at all."""
     if not good:
         write({"ended": stage.kind, "why": "no instance can be had"})
@@ -305,7 +313,7 @@ def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
                 write({"idle": [rule, f"{kind}: it cannot be tried through wine"]})
 
 
-def _asked(each: Probe, kind: str, request: dict[str, Any]) -> bool:
+def _asked(each: Trial, kind: str, request: dict[str, Any]) -> bool:
     """Return whether a probe is wanted for this kind and place, and not tried before."""
     asked = each.function in {life_cycle_trials.instantiate, life_cycle_trials.again} or bool(
         set(each.rules) & set(request["rules"])
@@ -318,7 +326,7 @@ def _asked(each: Probe, kind: str, request: dict[str, Any]) -> bool:
     )
 
 
-def run_confined(request: dict[str, Any], channel: Channel, end: socket.socket, parent: int) -> None:
+def run_confined(request: dict[str, Any], channel: SharedMemoryChannel, end: socket.socket, parent: int) -> None:
     """Run within limits, after a fork; never return."""
     try:
         os.setsid()
@@ -355,7 +363,7 @@ def main() -> None:
     """Run the request in a file, on systems without fork."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
-    channel = Channel(root.parent / f"{root.name}.channel")
+    channel = SharedMemoryChannel(root.parent / f"{root.name}.channel")
     os.environ.update(environment(root))
     os.chdir(root / WORK)
     lacking = [*limit(request["memory"]), confine_writes(root), watch_calls(None, far=False)]

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Value, in_words
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.behaviour.trials.resized_array_trials import sized, sizes, started
-from mb2fmu.audit.description.description_records import Variable, number
+from mb2fmu.audit.description.description_records import DescribedVariable, number
 from mb2fmu.audit.findings import Observation
 
 MOST_ELEMENTS = 64
@@ -21,7 +21,7 @@ MOST_ELEMENTS = 64
 
 
 @probe("arrays of other sizes", "value.structural")
-def resized(stage: Stage) -> Iterator[Observation]:
+def resized(stage: TrialFixture) -> Iterator[Observation]:
     """Check that structural parameters set in Configuration Mode size the arrays that refer to them."""
     known = sizes(stage)
     if stage.description.version != 3 or not known:
@@ -44,13 +44,15 @@ def resized(stage: Stage) -> Iterator[Observation]:
         stage.nothing("value.structural", "no array has the size of a structural parameter that can be another")
 
 
-def _ends(parameter: Variable) -> list[int]:
+def _ends(parameter: DescribedVariable) -> list[int]:
     """Return the bounds of a size, if the description gives them and they are no large numbers."""
     told = (parameter.number("min"), parameter.number("max"))
     return [int(each) for each in told if each is not None and 1 <= each <= MOST_ELEMENTS]
 
 
-def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variable]) -> Iterator[Observation]:
+def _with_size(
+    stage: TrialFixture, parameter: DescribedVariable, size: int, arrays: list[DescribedVariable]
+) -> Iterator[Observation]:
     """Yield faults after a structural parameter was set: in its value, or the number of elements of its arrays."""
     where = f'{stage.kind}, "{parameter.name}"'
     with stage.instance() as instance:
@@ -61,7 +63,7 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
                 instance.do("ExitConfigurationMode")
             instance.enter(stage.start, None, stage.tolerance)
             found = instance.get([parameter])[0]
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("value.structural", f"set to {size} in Configuration Mode: {error}", where)
             return
         if found != size:
@@ -82,7 +84,9 @@ def _with_size(stage: Stage, parameter: Variable, size: int, arrays: list[Variab
                 yield from _taken(stage, instance, array, count, where)
 
 
-def _taken(stage: Stage, instance: Instance, array: Variable, count: int, where: str) -> Iterator[Observation]:
+def _taken(
+    stage: TrialFixture, instance: FmuInstance, array: DescribedVariable, count: int, where: str
+) -> Iterator[Observation]:
     """Yield the first element that does not have the value it was set to; an array that is refused is no fault."""
     step = 2.0**-6 * stage.scale(array)
     given = tuple(stage.inside(array, (k + 1) * step) for k in range(count))
@@ -100,7 +104,9 @@ def _taken(stage: Stage, instance: Instance, array: Variable, count: int, where:
             return
 
 
-def _untouched(stage: Stage, instance: Instance, parameter: Variable, size: int) -> Iterator[Observation]:
+def _untouched(
+    stage: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
+) -> Iterator[Observation]:
     """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
     arrays = frozenset(sized(stage, parameter))
     exact = [
@@ -115,7 +121,7 @@ def _untouched(stage: Stage, instance: Instance, parameter: Variable, size: int)
             return
 
 
-def _count(stage: Stage, array: Variable, by: Variable, size: int) -> int:
+def _count(stage: TrialFixture, array: DescribedVariable, by: DescribedVariable, size: int) -> int:
     """Return the number of elements if a structural parameter has another value."""
     product = 1
     for dimension in array.dimensions:
@@ -126,7 +132,7 @@ def _count(stage: Stage, array: Variable, by: Variable, size: int) -> int:
     return product
 
 
-def _read_elements(instance: Instance, array: Variable, count: int) -> int:
+def _read_elements(instance: FmuInstance, array: DescribedVariable, count: int) -> int:
     """Return the status of reading an array as so many elements; the buffer has room for more."""
     name: str = instance.types[array.type][0]
     kind: Any = instance.types[array.type][1]
@@ -146,7 +152,7 @@ TICKS = 6
 
 
 @probe("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
-def ticking(stage: Stage) -> Iterator[Observation]:
+def ticking(stage: TrialFixture) -> Iterator[Observation]:
     """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
     clocks = [each for each in stage.description.variables if each.type == "Clock"]
     if stage.description.version != 3 or not clocks:
@@ -171,11 +177,11 @@ def ticking(stage: Stage) -> Iterator[Observation]:
                 yield from _interval(stage, instance, clock)
 
 
-def _ticks(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
+def _ticks(stage: TrialFixture, instance: FmuInstance, clock: DescribedVariable) -> Iterator[Observation]:
     """Check that at each tick a ``previous`` variable has the value of the tick before."""
-    before: dict[Variable, Value] = {}
+    before: dict[DescribedVariable, Value] = {}
     for _ in range(TICKS):
-        seen: dict[Variable, Value] = {}
+        seen: dict[DescribedVariable, Value] = {}
         wrong = list(_tick(stage, instance, clock, seen))
         yield from wrong
         if wrong:
@@ -191,7 +197,7 @@ def _ticks(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observ
         before = seen
 
 
-def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Observation]:
+def _interval(stage: TrialFixture, instance: FmuInstance, clock: DescribedVariable) -> Iterator[Observation]:
     """Yield a clock's interval that is refused, not positive, or other than declared."""
     value, qualifier = c.c_double(float("nan")), c.c_int(-1)
     references = (c.c_uint * 1)(clock.reference or 0)
@@ -213,7 +219,7 @@ def _interval(stage: Stage, instance: Instance, clock: Variable) -> Iterator[Obs
         yield Observation("clock.interval", f"its interval is {value.value!r}, the description says {told!r}", where)
 
 
-def _left(stage: Stage, instance: Instance) -> Iterator[Observation]:
+def _left(stage: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
     """Yield output clocks that are active though the discrete states were updated."""
     for clock in stage.description.variables:
         if clock.type == "Clock" and clock.causality == "output":
@@ -225,7 +231,9 @@ def _left(stage: Stage, instance: Instance) -> Iterator[Observation]:
                 return
 
 
-def _tick(stage: Stage, instance: Instance, clock: Variable, seen: dict[Variable, Value]) -> Iterator[Observation]:
+def _tick(
+    stage: TrialFixture, instance: FmuInstance, clock: DescribedVariable, seen: dict[DescribedVariable, Value]
+) -> Iterator[Observation]:
     """Do one tick; values of its variables while it is active go to ``seen``."""
     where = f'{stage.kind}, "{clock.name}"'
     references, one = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
@@ -247,7 +255,7 @@ def _tick(stage: Stage, instance: Instance, clock: Variable, seen: dict[Variable
         if instance.call("GetClock", references, one, state) in {OK, WARNING} and state[0]:
             yield Observation("clock.ticks", "it is still active after the discrete states were updated", where)
         yield from _left(stage, instance)
-    except SpentError:
+    except TimeBudgetError:
         raise
-    except (RefusedError, SkippedError) as error:
+    except (RefusedCallError, SkippedTrialError) as error:
         yield Observation("clock.ticks", f"while it ticks: {error}", where)

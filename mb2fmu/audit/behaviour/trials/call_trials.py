@@ -8,12 +8,12 @@ from contextlib import suppress
 from itertools import groupby
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another, inputs, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import Integration, Run, cosimulate, differing
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, names, same
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, ShortRun, cosimulate, differing
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, names, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Room, Value, in_words
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, MemoryBlock, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 SOME = 60
@@ -27,14 +27,14 @@ MOST_READ = 60
 """Steps at each of which everything is read."""
 
 
-def _groups(variables: Sequence[Variable]) -> Iterator[list[Variable]]:
+def _groups(variables: Sequence[DescribedVariable]) -> Iterator[list[DescribedVariable]]:
     """Yield the variables type by type, as getters and setters take them."""
     ordered = sorted(variables, key=lambda each: each.type)
     return (list(group) for _, group in groupby(ordered, key=lambda each: each.type))
 
 
 @probe("asking for several variables at once", "value.order")
-def ordered(stage: Stage) -> Iterator[Observation]:
+def ordered(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a value belongs to its reference, alone or with others, in any order, and asked for twice."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -57,14 +57,14 @@ def ordered(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("asking for nothing", "value.nothing", crash="value.nothing")
-def nothing(stage: Stage) -> Iterator[Observation]:
+def nothing(stage: TrialFixture) -> Iterator[Observation]:
     """Check that empty lists of variables can be read and set, as importers do."""
     name, kind = ("Real", c.c_double) if stage.description.version == 2 else ("Float64", c.c_double)
     tail = () if stage.description.version == 2 else (c.c_size_t(0),)
     with stage.instance() as instance:
         stage.initialize(instance)
         for verb in ("Get", "Set"):
-            room, none = Room(kind, 0), (c.c_uint * 1)()
+            room, none = MemoryBlock(kind, 0), (c.c_uint * 1)()
             status = instance.call(f"{verb}{name}", none, c.c_size_t(0), room.array, *tail)
             wrong = room.misdeed(answered=True)
             if wrong or status not in {OK, WARNING}:
@@ -74,7 +74,7 @@ def nothing(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("setting what is there already", "value.twice")
-def twice(stage: Stage) -> Iterator[Observation]:
+def twice(stage: TrialFixture) -> Iterator[Observation]:
     """Check that setting inputs to their own values at each step changes nothing."""
     known = [each for each in (*settable(stage), *inputs(stage)) if not each.dimensions][:SOME]
     for moving_on in (False, True):
@@ -101,7 +101,7 @@ def twice(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("setting several variables at once", "value.set")
-def several(stage: Stage) -> Iterator[Observation]:
+def several(stage: TrialFixture) -> Iterator[Observation]:
     """Check that all variables of one type can be set by one call, the last one first."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
@@ -111,7 +111,7 @@ def several(stage: Stage) -> Iterator[Observation]:
                 continue
             try:
                 found = instance.get(list(given))
-            except RefusedError:
+            except RefusedCallError:
                 return  # the values may not go together
             for (variable, value), got in zip(given.items(), found, strict=True):
                 if not _near(value, got):
@@ -130,7 +130,7 @@ def _near(a: Value, b: Value) -> bool:
 
 
 @probe("setting fixed parameters after the initialization", "value.unsettable")
-def fixed(stage: Stage) -> Iterator[Observation]:
+def fixed(stage: TrialFixture) -> Iterator[Observation]:
     """Check that fixed parameters cannot be set later."""
     accepted = []
     for variable in [each for each in stage.role("parameter", variability="fixed") if each in settable(stage)][:5]:
@@ -151,7 +151,7 @@ def fixed(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("setting tunable parameters after the initialization", "value.tunable")
-def tuned(stage: Stage) -> Iterator[Observation]:
+def tuned(stage: TrialFixture) -> Iterator[Observation]:
     """Check that tunable parameters have an effect later, if they have one in Initialization Mode."""
     known = [each for each in stage.role("parameter", variability="tunable") if each in settable(stage)]
     if not known:
@@ -161,7 +161,7 @@ def tuned(stage: Stage) -> Iterator[Observation]:
         value = another(stage, variable, "tuned", 0.2)
         if value is None:
             continue
-        with suppress(RefusedError):
+        with suppress(RefusedCallError):
             plain, early, late = (_short(stage, variable, value, when) for when in ("never", "initially", "later"))
             if plain is None or early is None or late is None:
                 continue
@@ -171,10 +171,10 @@ def tuned(stage: Stage) -> Iterator[Observation]:
                 yield Observation("value.tunable", text, f'{stage.kind}, "{variable.name}"')
 
 
-def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | None:
+def _short(stage: TrialFixture, variable: DescribedVariable, value: Value, when: str) -> ShortRun | None:
     """Do a few steps with another value of a parameter and read all others; None if the FMU refuses."""
     others = [each for each in stage.variables if each is not variable]
-    with stage.instance() as instance, suppress(SkippedError):
+    with stage.instance() as instance, suppress(SkippedTrialError):
         stage.initialize(instance, within={variable: value} if when == "initially" else {})
         if stage.kind == "CoSimulation":
             instance.set({variable: value} if when == "later" else {})
@@ -183,8 +183,8 @@ def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | N
         instance.set({variable: value} if when == "later" else {})
         following = stage.settle(instance).next_time
         instance.go_on()
-        integration = Integration(stage, instance, stage.start, 1e-6, following)
-        found = Run()
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, following)
+        found = ShortRun()
         for k in range(min(SHORT, stage.steps)):
             integration.advance(stage.start + (k + 1) * stage.step)
             found.rows.append(instance.get(others))
@@ -193,7 +193,7 @@ def _short(stage: Stage, variable: Variable, value: Value, when: str) -> Run | N
 
 
 @probe("setting inputs in Event Mode", "value.set")
-def at_events(stage: Stage) -> Iterator[Observation]:
+def at_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set in Event Mode can be read there, before the update and after it."""
     if stage.kind == "CoSimulation" and not stage.needs_event_mode:
         return
@@ -201,7 +201,7 @@ def at_events(stage: Stage) -> Iterator[Observation]:
         stage.initialize(instance)
         instance.event()
         given = {each: value for each in inputs(stage) if (value := another(stage, each, "event", 0.2)) is not None}
-        with suppress(RefusedError):  # other values may be impossible ones
+        with suppress(RefusedCallError):  # other values may be impossible ones
             instance.set(given)
             for when in ("before", "after"):
                 if when == "after":
@@ -214,7 +214,7 @@ def at_events(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("reading at each step, and only at the end", "value.pure", kinds=("CoSimulation",))
-def read(stage: Stage) -> Iterator[Observation]:
+def read(stage: TrialFixture) -> Iterator[Observation]:
     """Check that reading changes nothing."""
     steps = min(stage.steps, MOST_READ)
     with stage.instance() as instance:

@@ -8,24 +8,24 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another
 from mb2fmu.audit.behaviour.fixture.short_runs import advance
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.dependency_trials import changes
-from mb2fmu.audit.description.description_records import Unknown, Variable
+from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
 from mb2fmu.audit.findings import Observation
 
 
-def _clocks(stage: Stage) -> list[Variable]:
+def _clocks(stage: TrialFixture) -> list[DescribedVariable]:
     """Return input clocks that can be activated in this interface type."""
     usable = stage.kind == "ModelExchange" or stage.needs_event_mode
     known = stage.description.variables if stage.description.version == 3 and usable else ()
     return [each for each in known if each.type == "Clock" and each.causality == "input"]
 
 
-def _clocked(stage: Stage, clock: Variable) -> list[Variable]:
+def _clocked(stage: TrialFixture, clock: DescribedVariable) -> list[DescribedVariable]:
     """Return readable variables of a clock that are no inputs."""
     return [
         each for each in stage.description.variables
@@ -34,14 +34,14 @@ def _clocked(stage: Stage, clock: Variable) -> list[Variable]:
     ]  # fmt: skip
 
 
-def _activate(instance: Instance, clock: Variable, *, on: bool) -> bool:
+def _activate(instance: FmuInstance, clock: DescribedVariable, *, on: bool) -> bool:
     """Set a clock in Event Mode, and return whether it was accepted."""
     state = (c.c_bool * 1)(on)
     return instance.call("SetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), state) in {OK, WARNING}
 
 
 @probe("event mode without a tick", "clock.ticks")
-def unticked(stage: Stage) -> Iterator[Observation]:
+def unticked(stage: TrialFixture) -> Iterator[Observation]:
     """Check that clocked variables stay unchanged while no clock is set, or clocks are set inactive."""
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
@@ -65,12 +65,12 @@ def unticked(stage: Stage) -> Iterator[Observation]:
                         return
 
 
-def _begun(stage: Stage, instance: Instance, clocked: Sequence[Variable]) -> list[Value] | None:
+def _begun(stage: TrialFixture, instance: FmuInstance, clocked: Sequence[DescribedVariable]) -> list[Value] | None:
     """Initialize, and return the values at the end of Initialization Mode; None if they cannot be read there."""
     instance.enter(stage.start, None, stage.tolerance)
     try:
         found = instance.get(clocked)
-    except RefusedError:
+    except RefusedCallError:
         found = None
     instance.exit()
     if instance.mode == "Event Mode":
@@ -80,7 +80,7 @@ def _begun(stage: Stage, instance: Instance, clocked: Sequence[Variable]) -> lis
 
 
 @probe("a tick, and back to the state before it", "state.roundtrip", "exchange.values_changed")
-def ticked(stage: Stage) -> Iterator[Observation]:
+def ticked(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a restored state takes a tick back; and that ticks that move continuous states are reported."""
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
@@ -107,7 +107,7 @@ def ticked(stage: Stage) -> Iterator[Observation]:
                 return
 
 
-def _states(stage: Stage, instance: Instance) -> list[float]:
+def _states(stage: TrialFixture, instance: FmuInstance) -> list[float]:
     """Return the continuous states of Model Exchange."""
     return instance.states(stage.n_states) if stage.n_states and stage.kind == "ModelExchange" else []
 
@@ -117,7 +117,7 @@ FAR = (1.0, -1.0, 3.0)
 
 
 @probe("what ticks sample", "dependencies.missing", "clock.ticks", kinds=("ModelExchange",))
-def sampled(stage: Stage) -> Iterator[Observation]:
+def sampled(stage: TrialFixture) -> Iterator[Observation]:
     """Check that clocked outputs and states list the states and inputs that change their values at a tick."""
     if len(stage.states) != stage.n_states:
         return
@@ -140,10 +140,10 @@ def sampled(stage: Stage) -> Iterator[Observation]:
                     yield Observation("dependencies.missing", text, f"{stage.kind}, {entry.place}")
 
 
-def _sampling(stage: Stage, clock: Variable) -> list[Unknown]:
+def _sampling(stage: TrialFixture, clock: DescribedVariable) -> list[StructureUnknown]:
     """Return outputs and clocked states of a clock whose dependencies are declared."""
     clocked = set(map(id, _clocked(stage, clock)))
-    found: dict[int, Unknown] = {}
+    found: dict[int, StructureUnknown] = {}
     for name in ("Outputs", "ClockedStates"):
         for each in stage.description.listed(name):
             if id(each.variable) in clocked and each.dependencies is not None:
@@ -151,7 +151,7 @@ def _sampling(stage: Stage, clock: Variable) -> list[Unknown]:
     return list(found.values())
 
 
-def _other_values(stage: Stage) -> Iterator[tuple[Variable, Value]]:
+def _other_values(stage: TrialFixture) -> Iterator[tuple[DescribedVariable, Value]]:
     """Yield states and inputs of all types that can be set in Event Mode, with values that they do not have."""
     for state in stage.states:
         start = stage.start_value(state)
@@ -166,10 +166,14 @@ def _other_values(stage: Stage) -> Iterator[tuple[Variable, Value]]:
 
 
 def _after_tick(
-    stage: Stage, clock: Variable, outputs: Sequence[Variable], known: Variable | None, value: Value
+    stage: TrialFixture,
+    clock: DescribedVariable,
+    outputs: Sequence[DescribedVariable],
+    known: DescribedVariable | None,
+    value: Value,
 ) -> list[Value] | None:
     """Return outputs after a tick before which one known was set, and whether the clock ticks; None if that fails."""
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         stage.initialize(instance)
         if known is not None and known in stage.states and isinstance(value, float):
             instance.set_states([value if each is known else x for each, x in
@@ -183,7 +187,7 @@ def _after_tick(
     return None
 
 
-def _active(instance: Instance, clock: Variable) -> bool:
+def _active(instance: FmuInstance, clock: DescribedVariable) -> bool:
     """Return whether a clock ticks."""
     state = (c.c_bool * 1)()
     answer = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), state)
@@ -191,7 +195,7 @@ def _active(instance: Instance, clock: Variable) -> bool:
 
 
 @probe("two ticks at one instant", "dependencies.missing", kinds=("ModelExchange",))
-def twice(stage: Stage) -> Iterator[Observation]:
+def twice(stage: TrialFixture) -> Iterator[Observation]:
     """Check clocked states by two ticks: the second changes one only if the first has changed something that it lists.
 
     Its knowns are its own and others' previous values, which importers cannot set: here time, inputs and continuous
@@ -204,7 +208,7 @@ def twice(stage: Stage) -> Iterator[Observation]:
             if each.variable and each.variable.written.get("previous") is not None
         ]
         outputs = [each.variable for each in entries if each.variable]
-        with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             stage.initialize(instance)
             instance.event()
             known = [*stage.variables, *_clocked(stage, clock)]
@@ -224,7 +228,7 @@ def twice(stage: Stage) -> Iterator[Observation]:
                     yield Observation("dependencies.missing", text, f"{stage.kind}, {entry.place}")
 
 
-def _previous(stage: Stage, indices: set[int]) -> set[int]:
+def _previous(stage: TrialFixture, indices: set[int]) -> set[int]:
     """Return which variables hold previous values of some: at the next tick they have what these have now."""
     holders = (stage.description.target(each.written.get("previous")) for each in stage.description.variables
                if each.index in indices)  # fmt: skip
@@ -232,12 +236,12 @@ def _previous(stage: Stage, indices: set[int]) -> set[int]:
 
 
 @probe("event mode between steps, where nothing is due", "exchange.unannounced", kinds=("CoSimulation",))
-def between(stage: Stage) -> Iterator[Observation]:
+def between(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3: entering and leaving Event Mode changes nothing if the step announced no event."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
     variables = [each for each in stage.variables if each.causality in {"local", "output"}]
-    with stage.instance(event_mode=True) as instance, suppress(RefusedError, SkippedError):
+    with stage.instance(event_mode=True) as instance, suppress(RefusedCallError, SkippedTrialError):
         stage.initialize(instance)
         for k in range(2):
             done = advance(stage, instance, stage.start + k * stage.step, stage.step)
@@ -259,7 +263,7 @@ FEW = 3
 
 
 @probe("ticks of another clock", "clock.ticks")
-def others(stage: Stage) -> Iterator[Observation]:
+def others(stage: TrialFixture) -> Iterator[Observation]:
     """Check that variables of other clocks change only where one of these ticks, too."""
     known = {each.reference: each for each in stage.description.variables if each.type == "Clock"}
     for clock in _clocks(stage):
@@ -269,7 +273,7 @@ def others(stage: Stage) -> Iterator[Observation]:
         }  # fmt: skip
         if not strange or any(not _asked(known.get(each)) for owners in strange.values() for each in owners):
             continue
-        with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             stage.initialize(instance)
             instance.event()
             for _ in range(FEW):
@@ -285,25 +289,25 @@ def others(stage: Stage) -> Iterator[Observation]:
                         return
 
 
-def _owners(variable: Variable) -> frozenset[int]:
+def _owners(variable: DescribedVariable) -> frozenset[int]:
     """Return the value references of a variable's clocks; none for clocks."""
     listed = variable.written.get("clocks", "").split() if variable.type != "Clock" else []
     return frozenset(int(each) for each in listed if each.isdecimal())
 
 
-def _asked(clock: Variable | None) -> bool:
+def _asked(clock: DescribedVariable | None) -> bool:
     """Return whether a clock tells by itself whether it ticks: output clocks do, input clocks are set."""
     return clock is not None and clock.causality in {"input", "output"}
 
 
 @probe("a reset after ticks", "life.reset")
-def forgotten(stage: Stage) -> Iterator[Observation]:
+def forgotten(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a reset forgets what ticks have changed: every value is that of a new instance."""
     clocks = _clocks(stage)
     if not clocks:
         return
     seen = list(dict.fromkeys([*stage.variables, *(each for clock in clocks for each in _clocked(stage, clock))]))
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         stage.initialize(instance)
         usual = instance.get(seen)
         instance.event()

@@ -11,13 +11,19 @@ from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.initial_solutions import SLIGHT, VISIBLE, in_the_same_modes, on_one_branch
 from mb2fmu.audit.behaviour.fixture.short_runs import advance
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import Point, passed, place, somewhere, through_events
-from mb2fmu.audit.description.description_records import Unknown, Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
+    EvaluationPoint,
+    passed,
+    place,
+    somewhere,
+    through_events,
+)
+from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
 from mb2fmu.audit.findings import Observation
 
 ROUND_OFF = 1e-13
@@ -34,7 +40,7 @@ Group = tuple[int, ...]
 
 
 @dataclass
-class Effects:
+class ChangeEffects:
     """Effects of changes.
 
     Attributes:
@@ -53,8 +59,8 @@ class Effects:
 
     def enter(
         self,
-        unknowns: Sequence[Variable],
-        known: Variable,
+        unknowns: Sequence[DescribedVariable],
+        known: DescribedVariable,
         base: Sequence[Value],
         other: Sequence[Value],
         change: float,
@@ -85,7 +91,11 @@ class Effects:
 
 
 def judge(
-    stage: Stage, entries: Sequence[Unknown], effects: Effects, knowns: Sequence[Variable], times: int
+    stage: TrialFixture,
+    entries: Sequence[StructureUnknown],
+    effects: ChangeEffects,
+    knowns: Sequence[DescribedVariable],
+    times: int,
 ) -> Iterator[Observation]:
     """Compare effects with declarations."""
     among = frozenset(knowns)
@@ -119,7 +129,11 @@ def judge(
 
 
 def _kind(
-    stage: Stage, unknown: Unknown, known: Variable, kind: str, quotients: Sequence[tuple[Group, float, float]]
+    stage: TrialFixture,
+    unknown: StructureUnknown,
+    known: DescribedVariable,
+    kind: str,
+    quotients: Sequence[tuple[Group, float, float]],
 ) -> Iterator[Observation]:
     """Check that factors stay the same: ``constant`` always, ``fixed`` after initialization, others between events."""
     moved = _moved_factor(kind, quotients)
@@ -148,7 +162,7 @@ def _moved_factor(kind: str, quotients: Sequence[tuple[Group, float, float]]) ->
     return None
 
 
-def changes(stage: Stage, variable: Variable, value: float) -> list[float]:
+def changes(stage: TrialFixture, variable: DescribedVariable, value: float) -> list[float]:
     """Return a large and a small change of a value, within the bounds."""
     size = max(abs(value), stage.scale(variable))
     found = []
@@ -162,7 +176,7 @@ def changes(stage: Stage, variable: Variable, value: float) -> list[float]:
 
 
 @probe("changing states, inputs and time", *RULES, kinds=("ModelExchange",))
-def continuous(stage: Stage) -> Iterator[Observation]:
+def continuous(stage: TrialFixture) -> Iterator[Observation]:
     """Check outputs and derivatives in Continuous-Time Mode."""
     entries = [
         each
@@ -172,7 +186,7 @@ def continuous(stage: Stage) -> Iterator[Observation]:
     ]
     if not entries or len(stage.states) != stage.n_states:
         return
-    effects = Effects()
+    effects = ChangeEffects()
     unknowns = list({id(each.variable): each.variable for each in entries if each.variable}.values())
     independent = stage.description.independent
     knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalar_set and independent else [])]
@@ -185,13 +199,13 @@ def continuous(stage: Stage) -> Iterator[Observation]:
         with stage.instance() as instance:
             try:
                 done += _phase(stage, instance, phase, parameters, unknowns, effects, patient)
-            except (RefusedError, SkippedError):
+            except (RefusedCallError, SkippedTrialError):
                 continue
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         stage.initialize(instance)
         for point in passed(stage):
             _round(stage, instance, point, unknowns, effects, (0, 0), patient)
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, due in through_events(stage, instance):
             _round(stage, instance, point, unknowns, effects, (0, 0), patient, due)
     if done < 2:
@@ -205,16 +219,16 @@ def continuous(stage: Stage) -> Iterator[Observation]:
 
 
 def _phase(
-    stage: Stage,
-    instance: Instance,
+    stage: TrialFixture,
+    instance: FmuInstance,
     phase: int,
-    parameters: Sequence[Variable],
-    unknowns: Sequence[Variable],
-    effects: Effects,
+    parameters: Sequence[DescribedVariable],
+    unknowns: Sequence[DescribedVariable],
+    effects: ChangeEffects,
     patient: Callable[[], bool],
 ) -> int:
     """Run one initialization: from the second on with other parameters, then tunable ones changed by an event."""
-    within: dict[Variable, Value] = {}
+    within: dict[DescribedVariable, Value] = {}
     if phase:
         within = {each: stage.near(each, 0.2) for each in parameters}
         within |= {
@@ -239,25 +253,27 @@ def _phase(
     return done
 
 
-def _moves(stage: Stage, point: Point, due: float) -> Iterator[tuple[Variable, Point, float]]:
+def _moves(
+    stage: TrialFixture, point: EvaluationPoint, due: float
+) -> Iterator[tuple[DescribedVariable, EvaluationPoint, float]]:
     """Yield points with one known changed: the known, the point, and the change."""
     for k, state in enumerate(stage.states):
         for value in changes(stage, state, point.states[k]):
             others = (*point.states[:k], value, *point.states[k + 1 :])
-            yield state, Point(point.time, others, point.inputs), value - point.states[k]
+            yield state, EvaluationPoint(point.time, others, point.inputs), value - point.states[k]
     for k, each in enumerate(stage.inputs):
         for value in changes(stage, each, point.inputs[k]):
             others = (*point.inputs[:k], value, *point.inputs[k + 1 :])
-            yield each, Point(point.time, point.states, others), value - point.inputs[k]
+            yield each, EvaluationPoint(point.time, point.states, others), value - point.inputs[k]
     independent = stage.description.independent
     if independent is not None and independent in stage.scalar_set:
         for later in (0.3 * stage.step, 1.7 * stage.step):
             if point.time + later < due:
-                yield independent, Point(point.time + later, point.states, point.inputs), later
+                yield independent, EvaluationPoint(point.time + later, point.states, point.inputs), later
 
 
 def _round(
-    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], effects: Effects, group: Group,
+    stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable], effects: ChangeEffects, group: Group,
     patient: Callable[[], bool], due: float = math.inf,
 ) -> None:  # fmt: skip
     """Change every known at one point; time by less than the distance to the next time event."""
@@ -269,17 +285,19 @@ def _round(
         try:
             place(stage, instance, moved)
             other = instance.get(unknowns)
-        except RefusedError:
+        except RefusedCallError:
             place(stage, instance, point)
             continue
         effects.enter(unknowns, known, base, other, change, group)
         place(stage, instance, point)
 
 
-def _parameters(stage: Stage, entries: Sequence[Unknown], unknowns: Sequence[Variable]) -> Iterator[Observation]:
+def _parameters(
+    stage: TrialFixture, entries: Sequence[StructureUnknown], unknowns: Sequence[DescribedVariable]
+) -> Iterator[Observation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable = stage.role("parameter", variability="tunable")
-    effects = Effects()
+    effects = ChangeEffects()
     for round_ in range(3):
         with stage.instance() as instance:
             try:
@@ -288,18 +306,18 @@ def _parameters(stage: Stage, entries: Sequence[Unknown], unknowns: Sequence[Var
                 )
                 point = somewhere(stage, instance)
                 _tuned(stage, instance, point, tunable, unknowns, effects, round_)
-            except (RefusedError, SkippedError):
+            except (RefusedCallError, SkippedTrialError):
                 continue
     yield from judge(stage, entries, effects, tunable, 2)
 
 
 def _tuned(
-    stage: Stage,
-    instance: Instance,
-    point: Point,
-    tunable: Sequence[Variable],
-    unknowns: Sequence[Variable],
-    effects: Effects,
+    stage: TrialFixture,
+    instance: FmuInstance,
+    point: EvaluationPoint,
+    tunable: Sequence[DescribedVariable],
+    unknowns: Sequence[DescribedVariable],
+    effects: ChangeEffects,
     round_: int,
 ) -> None:
     """Enter what changing each tunable parameter does to the unknowns; its old value is restored."""
@@ -319,7 +337,7 @@ def _tuned(
                 if stage.description.listed("EventIndicators"):
                     back, nearby = seen(now), seen(now + SLIGHT * (value - now))
                     other = in_the_same_modes(base, nearby, other, (back, seen(now)))
-            except RefusedError:
+            except RefusedCallError:
                 continue
             effects.enter(unknowns, parameter, base, other, value - now, (round_, len(effects.tried)))
         _tune(stage, instance, parameter, now)
@@ -327,7 +345,12 @@ def _tuned(
 
 
 def _tuned_values(
-    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], parameter: Variable, value: float
+    stage: TrialFixture,
+    instance: FmuInstance,
+    point: EvaluationPoint,
+    unknowns: Sequence[DescribedVariable],
+    parameter: DescribedVariable,
+    value: float,
 ) -> Sequence[Value]:
     """Return the unknowns at a point with a tunable parameter at a value."""
     _tune(stage, instance, parameter, value)
@@ -335,7 +358,7 @@ def _tuned_values(
     return instance.get(unknowns)
 
 
-def _tune(stage: Stage, instance: Instance, parameter: Variable, value: float) -> None:
+def _tune(stage: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, value: float) -> None:
     """Set a tunable parameter in Event Mode, as the standard demands, and go on."""
     instance.event()
     instance.set({parameter: value})
@@ -344,7 +367,7 @@ def _tune(stage: Stage, instance: Instance, parameter: Variable, value: float) -
 
 
 @probe("changing what is known at initialization", *RULES)
-def initial(stage: Stage) -> Iterator[Observation]:
+def initial(stage: TrialFixture) -> Iterator[Observation]:
     """Check initial unknowns in Initialization Mode."""
     entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     if not entries:
@@ -354,7 +377,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
         if (each.causality == "input" and each.variability in {"continuous", "discrete"})
         or (each.initial == "exact" and each.variability != "constant" and each.causality != "independent")
     ]  # fmt: skip
-    effects, done, patient = Effects(), 0, stage.patient()
+    effects, done, patient = ChangeEffects(), 0, stage.patient()
     for phase in range(4):
         if phase > 1 and not patient():
             break
@@ -362,7 +385,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
             try:
                 _initial_phase(stage, instance, phase, knowns, entries, effects)
                 done += 1
-            except (RefusedError, SkippedError):
+            except (RefusedCallError, SkippedTrialError):
                 continue
     if done < 2:
         stage.skipped.append(
@@ -373,29 +396,29 @@ def initial(stage: Stage) -> Iterator[Observation]:
 
 
 def _initial_phase(
-    stage: Stage,
-    instance: Instance,
+    stage: TrialFixture,
+    instance: FmuInstance,
     phase: int,
-    knowns: Sequence[Variable],
-    entries: Sequence[Unknown],
-    effects: Effects,
+    knowns: Sequence[DescribedVariable],
+    entries: Sequence[StructureUnknown],
+    effects: ChangeEffects,
 ) -> None:
     """Change every known at one set of start values."""
     unknowns = [each.variable for each in entries if each.variable]
     instance.enter(stage.start, None, stage.tolerance)
     spread = (0.0, 0.2, 0.1, 0.03)[phase]
-    values: Mapping[Variable, float] = {each: stage.near(each, spread) for each in knowns}
+    values: Mapping[DescribedVariable, float] = {each: stage.near(each, spread) for each in knowns}
     if phase:
         instance.set(dict(values))
     base = instance.get(unknowns)
     if not all(isinstance(each, float) and math.isfinite(each) for each in base):
-        raise SkippedError("not finite")
+        raise SkippedTrialError("not finite")
     for known in knowns:
         now = instance.get([known])[0]
         if not isinstance(now, float):
             continue
         # An FMU that solves anew, or only then, whenever something is set: that alone is no dependency.
-        with suppress(RefusedError):
+        with suppress(RefusedCallError):
             instance.set({known: now})
             base = instance.get(unknowns)
         for value in changes(stage, known, now):
@@ -404,7 +427,7 @@ def _initial_phase(
                 other = instance.get(unknowns)
                 instance.set({known: now + SLIGHT * (value - now)})
                 nearby = instance.get(unknowns)
-            except RefusedError:
+            except RefusedCallError:
                 continue
             finally:
                 instance.set({known: now})
@@ -417,7 +440,7 @@ TINY = 1e-5
 
 
 @probe("changing inputs between tiny steps", "dependencies.missing", kinds=("CoSimulation",))
-def stepping(stage: Stage) -> Iterator[Observation]:
+def stepping(stage: TrialFixture) -> Iterator[Observation]:
     """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
         each
@@ -446,7 +469,9 @@ def stepping(stage: Stage) -> Iterator[Observation]:
                 yield Observation("dependencies.missing", text, f"{stage.kind}, {outputs[k].place}")
 
 
-def _after(stage: Stage, known: Variable, outputs: Sequence[Unknown], tiny: float) -> list[tuple[float, list[float]]]:
+def _after(
+    stage: TrialFixture, known: DescribedVariable, outputs: Sequence[StructureUnknown], tiny: float
+) -> list[tuple[float, list[float]]]:
     """Return each output's size after two ``tiny`` steps, and its change by an input changed between them."""
     rows = []
     value = stage.near(known, 0.0)

@@ -8,14 +8,14 @@ from contextlib import suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import parameters
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.fixture.typical_magnitudes import part, shared
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Value, in_words
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import Point, place, somewhere, through_events
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, place, somewhere, through_events
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 STEP = 1e-5
@@ -75,10 +75,10 @@ def _turns(ends: tuple[float, float, float, float], change: float, noise: float)
 
 
 def _compare(
-    stage: Stage,
-    instance: Instance,
-    unknowns: Sequence[Variable],
-    knowns: Sequence[Variable],
+    stage: TrialFixture,
+    instance: FmuInstance,
+    unknowns: Sequence[DescribedVariable],
+    knowns: Sequence[DescribedVariable],
     matrix: Matrix,
     mode: str,
 ) -> Iterator[Observation]:
@@ -126,7 +126,7 @@ def _compare(
 
 
 def _combined(
-    stage: Stage, instance: Instance, unknowns: Sequence[Variable], knowns: Sequence[Variable],
+    stage: TrialFixture, instance: FmuInstance, unknowns: Sequence[DescribedVariable], knowns: Sequence[DescribedVariable],
     rows: Sequence[Sequence[float]], what: tuple[str, str],
 ) -> Iterator[Observation]:  # fmt: skip
     """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones.
@@ -157,9 +157,9 @@ def _combined(
 
 
 def _departing(
-    sought: Sequence[Variable], found: Sequence[float], seeds: tuple[Sequence[float], Sequence[float]],
+    sought: Sequence[DescribedVariable], found: Sequence[float], seeds: tuple[Sequence[float], Sequence[float]],
     rows: Sequence[Sequence[float]], answers: Sequence[float],
-) -> Iterator[tuple[Variable, float, float]]:  # fmt: skip
+) -> Iterator[tuple[DescribedVariable, float, float]]:  # fmt: skip
     """Yield where the answer to the first seed is another one than the weighted sum of rows, with both.
 
     The second one, without zeros, gives the magnitudes.
@@ -175,7 +175,7 @@ def _departing(
             yield each, value, sum(parts)
 
 
-def _wanted(stage: Stage) -> bool:
+def _wanted(stage: TrialFixture) -> bool:
     """Return whether the FMU offers directional or adjoint derivatives."""
     return any(
         stage.flag(name)
@@ -184,7 +184,7 @@ def _wanted(stage: Stage) -> bool:
 
 
 @probe("derivatives in Continuous-Time Mode", *RULES, kinds=("ModelExchange",))
-def continuous(stage: Stage) -> Iterator[Observation]:
+def continuous(stage: TrialFixture) -> Iterator[Observation]:
     """Check outputs and derivatives by states and inputs."""
     listed = [each.variable for name in ("Outputs", "Derivatives") for each in stage.description.listed(name)]
     unknowns = [
@@ -196,13 +196,13 @@ def continuous(stage: Stage) -> Iterator[Observation]:
     if not _wanted(stage) or not unknowns or not knowns or len(stage.states) != stage.n_states:
         return
     patient = stage.patient()
-    tunable: dict[Variable, Value] = {
+    tunable: dict[DescribedVariable, Value] = {
         each: stage.near(each, 0.1) for each in stage.role("parameter", variability="tunable")
     }
     with stage.instance() as instance:
         try:
             stage.initialize(instance, within=tunable)
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             instance.reset()
             stage.initialize(instance)
         for number in range(POINTS):
@@ -212,18 +212,22 @@ def continuous(stage: Stage) -> Iterator[Observation]:
             yield from _at(stage, instance, point, unknowns, knowns)
     for number in range(1, SETS + 1):
         within = parameters(stage, number)
-        with stage.instance() as instance, suppress(RefusedError, SkippedError):
+        with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             if within and patient():
                 stage.initialize(instance, within=within)
                 yield from _at(stage, instance, somewhere(stage, instance), unknowns, knowns)
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, _ in through_events(stage, instance):
             if patient():
                 yield from _at(stage, instance, point, unknowns, knowns)
 
 
 def _at(
-    stage: Stage, instance: Instance, point: Point, unknowns: Sequence[Variable], knowns: Sequence[Variable]
+    stage: TrialFixture,
+    instance: FmuInstance,
+    point: EvaluationPoint,
+    unknowns: Sequence[DescribedVariable],
+    knowns: Sequence[DescribedVariable],
 ) -> Iterator[Observation]:
     """Yield differences at a point, and the FMU's derivatives there."""
     matrix: Matrix = []
@@ -236,18 +240,23 @@ def _at(
 
 
 def _moved(
-    stage: Stage, instance: Instance, point: Point, k: int, unknowns: Sequence[Variable], change: float
+    stage: TrialFixture,
+    instance: FmuInstance,
+    point: EvaluationPoint,
+    k: int,
+    unknowns: Sequence[DescribedVariable],
+    change: float,
 ) -> list[float]:
     """Return the unknowns with known k (states, then inputs) changed by `change`."""
     values = [*point.states, *point.inputs]
     values[k] += change
     count = len(point.states)
-    place(stage, instance, Point(point.time, tuple(values[:count]), tuple(values[count:])))
+    place(stage, instance, EvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:])))
     return [float(each) for each in instance.get(unknowns) if isinstance(each, float)]
 
 
 @probe("derivatives in Initialization Mode", *RULES)
-def initial(stage: Stage) -> Iterator[Observation]:
+def initial(stage: TrialFixture) -> Iterator[Observation]:
     """Check initial unknowns by knowns of that mode, where dependencies are declared."""
     entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     unknowns = [each.variable for each in entries if each.variable and each.variable.variability != "discrete"]
@@ -260,7 +269,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
         try:
             instance.set({each: stage.near(each, 0.03) for each in knowns})
             instance.get(unknowns)
-        except RefusedError:
+        except RefusedCallError:
             instance.reset()
             instance.enter(stage.start, None, stage.tolerance)
         matrix: Matrix = []
@@ -268,7 +277,7 @@ def initial(stage: Stage) -> Iterator[Observation]:
         for known in knowns:
             try:
                 now = instance.get([known])[0]
-            except RefusedError:  # FMI 2 lets an FMU show only outputs, states and derivatives there
+            except RefusedCallError:  # FMI 2 lets an FMU show only outputs, states and derivatives there
                 return
             if not isinstance(now, float):
                 return
@@ -278,7 +287,9 @@ def initial(stage: Stage) -> Iterator[Observation]:
         yield from _compare(stage, instance, unknowns, knowns, matrix, "Initialization Mode")
 
 
-def _set(instance: Instance, known: Variable, value: float, unknowns: Sequence[Variable], change: float) -> list[float]:
+def _set(
+    instance: FmuInstance, known: DescribedVariable, value: float, unknowns: Sequence[DescribedVariable], change: float
+) -> list[float]:
     """Return the unknowns with one known set to its value plus a change."""
     instance.set({known: value + change})
     return [float(each) for each in instance.get(unknowns) if isinstance(each, float)]

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import drive, moving, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import Integration, Jump, begin
-from mb2fmu.audit.behaviour.fixture.trial_fixture import EndedError, Stage, same
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeEvent, ModelExchangeIntegration, begin
+from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.behaviour.trials.step_trials import watched
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 ME = ("ModelExchange",)
@@ -35,17 +35,17 @@ MOST_CHECKED = 40
 """Points of a run at which Event Mode is entered though nothing happens."""
 
 
-def _seen(stage: Stage) -> list[Jump]:
+def _seen(stage: TrialFixture) -> list[ModelExchangeEvent]:
     """Return events of the ordinary run, and of others until there are some, without those of inputs alone."""
     if "jumps" not in stage.notes:
-        found: list[Jump] = []
+        found: list[ModelExchangeEvent] = []
         with stage.instance() as instance:
-            integration = Integration(stage, instance, stage.start, 1e-6, begin(stage, instance))
+            integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin(stage, instance))
             try:
                 integration.advance(stage.start + stage.steps * stage.step)
-            except SpentError:
+            except TimeBudgetError:
                 raise
-            except SkippedError:
+            except SkippedTrialError:
                 pass
             found += integration.jumps
         for number in (1, 2, 3):
@@ -54,12 +54,12 @@ def _seen(stage: Stage) -> list[Jump]:
             with stage.instance() as instance:
                 try:
                     found += drive(stage, instance, (), number=number).jumps
-                except SpentError:
+                except TimeBudgetError:
                     raise
-                except (RefusedError, SkippedError):
+                except (RefusedCallError, SkippedTrialError):
                     continue
         stage.notes["jumps"] = [each for each in found if each.why != "input"]
-    jumps: list[Jump] = stage.notes["jumps"]
+    jumps: list[ModelExchangeEvent] = stage.notes["jumps"]
     return jumps
 
 
@@ -68,7 +68,7 @@ RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_flag", "
 
 
 @probe("events of whole runs", *RULES, kinds=ME)
-def jumps(stage: Stage) -> Iterator[Observation]:
+def jumps(stage: TrialFixture) -> Iterator[Observation]:
     """Compare states, nominal values and indicators before and after each event with the flags."""
     found = _seen(stage)
     if not found:
@@ -88,7 +88,7 @@ def jumps(stage: Stage) -> Iterator[Observation]:
             yield Observation("exchange.reinit", text, f'{stage.kind}, "{stage.states[k].name}"')
 
 
-def _flags(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
+def _flags(stage: TrialFixture, found: list[ModelExchangeEvent]) -> Iterator[Observation]:
     """Yield flags of events that contradict what the events did to states and nominal values."""
     silent = [each for each in found if each.before != each.after and not each.said.values_changed]
     idle = [each for each in found if each.before == each.after and each.said.values_changed]
@@ -108,7 +108,7 @@ def _flags(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
         yield Observation("exchange.values_flag", f"{text}at t = {same_ones[0].time:.6g}", stage.kind)
 
 
-def _chatter(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
+def _chatter(stage: TrialFixture, found: list[ModelExchangeEvent]) -> Iterator[Observation]:
     """Report events by the same indicators, one right after another, that change no state."""
     count = 0
     for first, second in pairwise(found):
@@ -123,7 +123,7 @@ def _chatter(stage: Stage, found: list[Jump]) -> Iterator[Observation]:
 # --- what events do, again
 
 
-def _discrete(stage: Stage) -> list[Variable]:
+def _discrete(stage: TrialFixture) -> list[DescribedVariable]:
     """Return variables that change at events only."""
     return [
         each for each in stage.variables
@@ -131,19 +131,19 @@ def _discrete(stage: Stage) -> list[Variable]:
     ]  # fmt: skip
 
 
-def _look(stage: Stage, instance: Instance) -> list[Value]:
+def _look(stage: TrialFixture, instance: FmuInstance) -> list[Value]:
     """Return all discrete variables, then the continuous states."""
     return [*instance.get(_discrete(stage)), *(instance.states(stage.n_states) if stage.n_states else [])]
 
 
-def _difference(stage: Stage, a: list[Value], b: list[Value]) -> str:
+def _difference(stage: TrialFixture, a: list[Value], b: list[Value]) -> str:
     """Return the name of the first difference; empty if there is none."""
     names = [*(f'"{each.name}"' for each in _discrete(stage)), *(f"state {k + 1}" for k in range(stage.n_states))]
     return next((name for name, x, y in zip(names, a, b, strict=True) if not same(x, y)), "")
 
 
 @probe("updating once more", "exchange.iteration", kinds=ME)
-def iteration(stage: Stage) -> Iterator[Observation]:
+def iteration(stage: TrialFixture) -> Iterator[Observation]:
     """Check that after the last iteration a further one changes nothing."""
     seen: list[str] = []
     events = 0
@@ -166,13 +166,13 @@ def iteration(stage: Stage) -> Iterator[Observation]:
         first = stage.settle(instance, first=True)
         once_more("settled")
         instance.go_on()
-        integration = Integration(stage, instance, stage.start, 1e-4, first.next_time)
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, first.next_time)
         integration.watch = once_more
         try:
             integration.advance(stage.start + stage.steps * stage.step)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except SkippedError:
+        except SkippedTrialError:
             pass
     if seen:
         text = f"{seen[0]} changes in one more iteration, though the FMU says that none is needed"
@@ -182,7 +182,7 @@ def iteration(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("values in Event Mode and behind it", "exchange.pure", kinds=ME)
-def across(stage: Stage) -> Iterator[Observation]:
+def across(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values in Event Mode, when it is settled, are those of Continuous-Time Mode at that point."""
     seen, found = watched(stage), list[Observation]()
     with stage.instance() as instance:
@@ -200,13 +200,13 @@ def across(stage: Stage) -> Iterator[Observation]:
                     text += f"is needed, and {b:.9g} in Continuous-Time Mode at the same point"
                     found.append(Observation("exchange.pure", text, f'{stage.kind}, "{each.name}"'))
 
-        integration = Integration(stage, instance, stage.start, 1e-4, begin(stage, instance))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin(stage, instance))
         integration.watch, integration.left = note, compare
         try:
             integration.advance(stage.start + stage.steps * stage.step)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except SkippedError:
+        except SkippedTrialError:
             pass
     yield from found[:1]
 
@@ -221,14 +221,14 @@ def _close(a: float, b: float, scale: float) -> bool:
 
 
 @probe("entering Event Mode where nothing happens", "exchange.unannounced", kinds=ME)
-def unannounced(stage: Stage) -> Iterator[Observation]:
+def unannounced(stage: TrialFixture) -> Iterator[Observation]:
     """Check that Event Mode changes nothing between events: a change was due earlier, or must be announced."""
     if not _discrete(stage) and not stage.n_states:
         stage.nothing("exchange.unannounced", "it has neither states nor discrete variables")
         return
     for number in (0, 1):
         with stage.instance() as instance:
-            integration = Integration(
+            integration = ModelExchangeIntegration(
                 stage, instance, stage.start, 1e-6,
                 begin(stage, instance, {**parameters(stage, number), **moving(stage, 0, number)} if number else None),
             )  # fmt: skip
@@ -236,13 +236,13 @@ def unannounced(stage: Stage) -> Iterator[Observation]:
             for k in range(stage.steps):
                 try:
                     integration.advance(stage.start + (k + 1) * stage.step)
-                except SpentError:
+                except TimeBudgetError:
                     raise
-                except EndedError:
+                except SimulationEndedError:
                     if number:
                         break
                     raise
-                except SkippedError:
+                except SkippedTrialError:
                     break
                 if k % every or not _quiet(stage, integration):
                     continue
@@ -255,14 +255,14 @@ def unannounced(stage: Stage) -> Iterator[Observation]:
                     return
 
 
-def _quiet(stage: Stage, integration: Integration) -> bool:
+def _quiet(stage: TrialFixture, integration: ModelExchangeIntegration) -> bool:
     """Return whether no event has just happened or is due, so that round-off does not decide."""
     near = 1e-6 * stage.step
     last = integration.jumps[-1].time if integration.jumps else -1e300
     return integration.time - last > near and integration.following - integration.time > near
 
 
-def _disturbed(stage: Stage, instance: Instance, integration: Integration) -> str:
+def _disturbed(stage: TrialFixture, instance: FmuInstance, integration: ModelExchangeIntegration) -> str:
     """Return the name of a quantity that an event changes although nothing was due; empty if none does."""
     before = _look(stage, instance)
     integration.interrupt({})
@@ -270,7 +270,7 @@ def _disturbed(stage: Stage, instance: Instance, integration: Integration) -> st
 
 
 @probe("time events", "exchange.next_event", kinds=ME)
-def time_events(stage: Stage) -> Iterator[Observation]:
+def time_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that announced time events happen: something changes, or another time is announced."""
     timed = [each for each in _seen(stage) if each.why == "time"]
     if not timed:
@@ -282,7 +282,7 @@ def time_events(stage: Stage) -> Iterator[Observation]:
         return
     empty, full = [], 0
     with stage.instance() as instance:
-        integration = Integration(stage, instance, stage.start, 1e-6, begin(stage, instance))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin(stage, instance))
         rows: list[list[Value]] = []
 
         def note(moment: str) -> None:
@@ -299,9 +299,9 @@ def time_events(stage: Stage) -> Iterator[Observation]:
             rows.clear()
             try:
                 integration.advance(each.time)
-            except SpentError:
+            except TimeBudgetError:
                 raise
-            except SkippedError:
+            except SkippedTrialError:
                 break
             if len(rows) < 2:
                 continue
@@ -316,7 +316,7 @@ def time_events(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("time events that come before they were announced for", "exchange.next_event", kinds=ME)
-def late_instants(stage: Stage) -> Iterator[Observation]:
+def late_instants(stage: TrialFixture) -> Iterator[Observation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
     An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts what it is
@@ -325,7 +325,7 @@ def late_instants(stage: Stage) -> Iterator[Observation]:
     early = [each for each in _seen(stage) if _withdraws(each)]
     if len(early) < LATE:
         return
-    within: dict[Variable, Value] = {}
+    within: dict[DescribedVariable, Value] = {}
     for state in stage.states:
         start = stage.start_value(state)
         if state.initial == "exact" and isinstance(start, float):
@@ -333,12 +333,12 @@ def late_instants(stage: Stage) -> Iterator[Observation]:
     if not within:
         return
     with stage.instance() as instance:
-        integration = Integration(stage, instance, stage.start, 1e-6, begin(stage, instance, within))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin(stage, instance, within))
         try:
             integration.advance(min(early[-1].time + stage.step, stage.stop))
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except SkippedError:
+        except SkippedTrialError:
             pass
     again = [each.time for each in integration.jumps if _withdraws(each)]
     unmoved = [each for each in early if any(_same_instant(each.time, time) for time in again)]
@@ -349,7 +349,7 @@ def late_instants(stage: Stage) -> Iterator[Observation]:
         yield Observation("exchange.next_event", text, stage.kind)
 
 
-def _withdraws(jump: Jump) -> bool:
+def _withdraws(jump: ModelExchangeEvent) -> bool:
     """Return whether an event that an indicator found takes back the time event that was announced."""
     if jump.why != "state" or not math.isfinite(jump.announced) or _same_instant(jump.announced, jump.time):
         return False

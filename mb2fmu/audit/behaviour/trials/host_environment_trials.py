@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.fixture.short_runs import Run, cosimulate, differing, integrate, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, cosimulate, differing, integrate, run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.process_settings import (
     PROCESSORS,
     Settings,
@@ -24,9 +24,9 @@ from mb2fmu.audit.behaviour.process.process_settings import (
     settings,
     spread,
 )
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 _UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
@@ -42,7 +42,7 @@ def _machine() -> str:
 
 
 @probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps", where=NEAR)
-def traps(stage: Stage) -> Iterator[Observation]:
+def traps(stage: TrialFixture) -> Iterator[Observation]:
     """Check a host with floating-point traps: an invalid operation would kill its process."""
     bits = _INVALID_ZERO_OVERFLOW.get(_machine())
     if bits is None or mathematics() is None or stage.flag("needsExecutionTool"):
@@ -53,7 +53,7 @@ def traps(stage: Stage) -> Iterator[Observation]:
         run(trapping, instance, stage.variables, steps=2)
         lost = instance.traps_lost
     for variable in stage.inputs[:1]:
-        with trapping.instance() as instance, suppress(RefusedError, SkippedError):
+        with trapping.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             trapping.initialize(instance, within={variable: math.inf})
             if stage.kind == "CoSimulation":
                 cosimulate(trapping, instance, (), steps=1, first=False)
@@ -64,7 +64,7 @@ def traps(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("another rounding mode", "host.rounding", "host.restored", where=NEAR)
-def rounding(stage: Stage) -> Iterator[Observation]:
+def rounding(stage: TrialFixture) -> Iterator[Observation]:
     """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
     upward = _UPWARD.get(_machine())
     library = mathematics()
@@ -103,7 +103,7 @@ OF_STEPS = 10.0
 """How much more than other steps another rounding may change what the auditor itself integrates: it shifts them."""
 
 
-def _in_other_steps(stage: Stage, variables: Sequence[Variable]) -> Sequence[Value]:
+def _in_other_steps(stage: TrialFixture, variables: Sequence[DescribedVariable]) -> Sequence[Value]:
     """Return the values at the end of the short run in other integrator steps; in Co-Simulation they are the FMU's."""
     with stage.instance() as instance:
         if stage.kind == "CoSimulation":
@@ -143,7 +143,7 @@ def _comma(folder: Path) -> str | None:
 
 
 @probe("another locale", "host.locale", "host.restored", crash="host.locale", where=NEAR)
-def other_locale(stage: Stage) -> Iterator[Observation]:
+def other_locale(stage: TrialFixture) -> Iterator[Observation]:
     """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
     variables = stage.variables
     with stage.instance() as instance:
@@ -154,7 +154,7 @@ def other_locale(stage: Stage) -> Iterator[Observation]:
             stage.skipped.append(f"{stage.kind}: another locale: none with a decimal comma can be had here")
             return
         with stage.instance() as instance:
-            found: Run = run(stage, instance, variables, steps=SHORT)
+            found: ShortRun = run(stage, instance, variables, steps=SHORT)
         left = locale.localeconv()["decimal_point"]
     finally:
         locale.setlocale(locale.LC_NUMERIC, before)
@@ -177,7 +177,7 @@ def remember() -> None:
 
 
 @probe("an ordinary host", "host.restored", where=NEAR)
-def restored(stage: Stage) -> Iterator[Observation]:
+def restored(stage: TrialFixture) -> Iterator[Observation]:
     """Check that rounding mode, traps, locale, working folder, signal handlers and more stay as they are.
 
     They are looked at while the instance is there, too, since its host goes on beside it; and after a whole run, since
@@ -202,7 +202,7 @@ def restored(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("unloading the library", "life.unload", crash="life.unload", late=True, where=NEAR)
-def unload(stage: Stage) -> Iterator[Observation]:
+def unload(stage: TrialFixture) -> Iterator[Observation]:
     """Check that unloading the library does not crash."""
     try:
         from _ctypes import dlclose

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.short_runs import Integration, advance, begin
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, advance, begin
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.behaviour.trials.step_trials import CS, as_exchange, watched
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 STRAIGHT = 0.2
@@ -25,7 +25,7 @@ MOST = 6
 
 
 @probe("how much of a step what is set acts", "steps.exchange", kinds=CS)
-def whole_step(stage: Stage) -> Iterator[Observation]:
+def whole_step(stage: TrialFixture) -> Iterator[Observation]:
     """Check that inputs and tunable parameters set between two steps move states as in Model Exchange."""
     exchange = as_exchange(stage)
     if exchange is None or not stage.states or len(stage.states) != stage.n_states:
@@ -34,9 +34,9 @@ def whole_step(stage: Stage) -> Iterator[Observation]:
     for known in (*stage.inputs[:MOST], *tunable[:MOST]):
         try:
             part = _acting(stage, exchange, known)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             continue
         if part is not None and part < LATE:
             text = f"set between two steps, it moves the states in the next one by {100 * part:.0f} % of what it does "
@@ -53,7 +53,7 @@ ALIKE = 0.25
 
 
 @probe("how much of a step what is set acts, by smaller steps", "steps.parts", kinds=CS)
-def part_of_step(stage: Stage) -> Iterator[Observation]:
+def part_of_step(stage: TrialFixture) -> Iterator[Observation]:
     """Check, without Model Exchange, that a value set between steps has the same effect in one step as in several.
 
     Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
@@ -66,9 +66,9 @@ def part_of_step(stage: Stage) -> Iterator[Observation]:
     for known in (*stage.inputs[:MOST], *tunable[:MOST]) if seen else ():
         try:
             late = _lateness(stage, known, seen)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             continue
         if late is not None and late > 1.0 - LATE:
             text = f"set between two steps, it loses {100 * late:.0f} % of its effect in the next one, less of it the "
@@ -77,7 +77,7 @@ def part_of_step(stage: Stage) -> Iterator[Observation]:
             return
 
 
-def _lateness(stage: Stage, known: Variable, seen: Sequence[Variable]) -> float | None:
+def _lateness(stage: TrialFixture, known: DescribedVariable, seen: Sequence[DescribedVariable]) -> float | None:
     """Return the smallest share of an effect that one step loses, over what grows with time; None: nothing."""
     given = {known: stage.near(known, 0.3)}
     effects, size = [], [0.0] * len(seen)
@@ -103,7 +103,13 @@ def _lateness(stage: Stage, known: Variable, seen: Sequence[Variable]) -> float 
     return min(lost, default=None)
 
 
-def _after(stage: Stage, seen: Sequence[Variable], given: dict[Variable, float], parts: int, spans: int) -> list[float]:
+def _after(
+    stage: TrialFixture,
+    seen: Sequence[DescribedVariable],
+    given: dict[DescribedVariable, float],
+    parts: int,
+    spans: int,
+) -> list[float]:
     """Return what is watched at the end of steps that were made in parts; something is set behind the first of them."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -122,7 +128,7 @@ FAR = 0.2
 
 
 @probe("the same way in tiny steps", "steps.parts", kinds=CS)
-def tiny_steps(stage: Stage) -> Iterator[Observation]:
+def tiny_steps(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a tiny step moves little, and that many of them move as much as one step."""
     seen = watched(stage)
     if not seen or not stage.flag("canHandleVariableCommunicationStepSize"):
@@ -147,7 +153,7 @@ def tiny_steps(stage: Stage) -> Iterator[Observation]:
             return
 
 
-def _acting(stage: Stage, exchange: Stage, known: Variable) -> float | None:
+def _acting(stage: TrialFixture, exchange: TrialFixture, known: DescribedVariable) -> float | None:
     """Return the largest fraction of Model Exchange's effect over the states; None without a linear one.
 
     Effects are straight where a state's derivative follows what is set at once, and nothing else changes much in a
@@ -166,12 +172,12 @@ def _acting(stage: Stage, exchange: Stage, known: Variable) -> float | None:
     return max(parts, default=None)
 
 
-def _noise(stage: Stage, variable: Variable, size: float) -> float:
+def _noise(stage: TrialFixture, variable: DescribedVariable, size: float) -> float:
     """Return the change of a variable of some size that a solver may make; one at zero has only round-off."""
     return (stage.tolerance or 1e-4) * max(size, 1e-3 * stage.scale(variable))
 
 
-def _stepped(stage: Stage, known: Variable, value: float | None) -> list[float]:
+def _stepped(stage: TrialFixture, known: DescribedVariable, value: float | None) -> list[float]:
     """Return states after two steps, with or without a known set between them."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -182,10 +188,10 @@ def _stepped(stage: Stage, known: Variable, value: float | None) -> list[float]:
         return _numbers(instance.get(stage.states))
 
 
-def _led(exchange: Stage, known: Variable, value: float | None) -> tuple[list[float], list[float]]:
+def _led(exchange: TrialFixture, known: DescribedVariable, value: float | None) -> tuple[list[float], list[float]]:
     """Return the same in Model Exchange, set at an event; and the mean derivatives over the second step."""
     with exchange.instance() as instance:
-        integration = Integration(exchange, instance, exchange.start, 1e-9, begin(exchange, instance))
+        integration = ModelExchangeIntegration(exchange, instance, exchange.start, 1e-9, begin(exchange, instance))
         integration.advance(exchange.start + exchange.step)
         integration.interrupt({} if value is None else {known: value})
         slopes = instance.slopes(exchange.n_states)

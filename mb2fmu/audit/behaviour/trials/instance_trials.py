@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import TRIED, driving, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import Run, differing
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, differing
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.findings import Observation
 
 ROUNDS = 3
@@ -24,7 +24,7 @@ MOST = TRIED
 """Communication steps of these runs."""
 
 
-def _alone(stage: Stage, number: int, steps: int) -> Run:
+def _alone(stage: TrialFixture, number: int, steps: int) -> ShortRun:
     """Return the run of one instance by itself, with the parameters of this number."""
     with stage.instance(name=b"alone%d" % number) as instance:
         for run in driving(stage, instance, stage.variables, number=number, steps=steps):
@@ -32,7 +32,7 @@ def _alone(stage: Stage, number: int, steps: int) -> Run:
     return found
 
 
-def _expected(stage: Stage, steps: int) -> dict[int, Run]:
+def _expected(stage: TrialFixture, steps: int) -> dict[int, ShortRun]:
     """Return different parameter sets with which one instance runs, and its motion with each."""
     found = {0: _alone(stage, 0, steps)}
     for number in (1, 2):
@@ -40,15 +40,15 @@ def _expected(stage: Stage, steps: int) -> dict[int, Run]:
             continue
         try:
             found[number] = _alone(stage, number, steps)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except (RefusedError, SkippedError) as error:
+        except (RefusedCallError, SkippedTrialError) as error:
             stage.skipped.append(f"{stage.kind}: instances with set {number} of other parameters: alone: {error}")
     return found
 
 
 @probe("instances with other parameters, mixed", "life.several", weight=1.5)
-def mixed(stage: Stage) -> Iterator[Observation]:
+def mixed(stage: TrialFixture) -> Iterator[Observation]:
     """Check interleaved steps of several instances: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         stage.nothing("life.several", "it can be instantiated only once")
@@ -56,7 +56,7 @@ def mixed(stage: Stage) -> Iterator[Observation]:
     steps = min(stage.steps, MOST)
     expected = _expected(stage, steps)
     numbers = list(expected)
-    runs: list[Run] = [Run() for _ in numbers]
+    runs: list[ShortRun] = [ShortRun() for _ in numbers]
     with ExitStack() as stack:
         made = [stack.enter_context(stage.instance(name=b"mixed%d" % number)) for number in numbers]
         drives = [
@@ -66,7 +66,7 @@ def mixed(stage: Stage) -> Iterator[Observation]:
         try:
             for _ in range(steps):
                 runs = [next(each) for each in drives]
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("life.several", f"{error}, which alone it does not", stage.kind)
             return
     for number, found in zip(numbers, runs, strict=True):
@@ -78,7 +78,7 @@ def mixed(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("instances with other parameters in threads", "life.threads", where=NEAR)
-def threaded(stage: Stage) -> Iterator[Observation]:
+def threaded(stage: TrialFixture) -> Iterator[Observation]:
     """Check instances in threads of their own: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         stage.nothing("life.threads", "it can be instantiated only once, or needs a tool")
@@ -100,7 +100,7 @@ def threaded(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("an instance that goes from thread to thread", "life.threads", where=NEAR)
-def handed_on(stage: Stage) -> Iterator[Observation]:
+def handed_on(stage: TrialFixture) -> Iterator[Observation]:
     """Check one instance used by changing threads, never two at once."""
     if stage.flag("needsExecutionTool"):
         return
@@ -111,7 +111,7 @@ def handed_on(stage: Stage) -> Iterator[Observation]:
         try:
             for _ in range(steps):
                 found = _in_a_thread(lambda: next(drive))
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("life.threads", f"{error}, which it does not where one thread calls it", stage.kind)
             return
     different = differing(stage.variables, expected, found)
@@ -120,9 +120,9 @@ def handed_on(stage: Stage) -> Iterator[Observation]:
         yield Observation("life.threads", text, stage.kind)
 
 
-def _in_a_thread(function: Callable[[], Run]) -> Run:
+def _in_a_thread(function: Callable[[], ShortRun]) -> ShortRun:
     """Return what a function returns in a new thread; what it raises there is raised here."""
-    runs: list[Run] = []
+    runs: list[ShortRun] = []
     failed: list[BaseException] = []
 
     def call() -> None:
@@ -140,18 +140,18 @@ def _in_a_thread(function: Callable[[], Run]) -> Run:
     return runs[0]
 
 
-def _together(stage: Stage, numbers: Sequence[int], steps: int) -> tuple[list[Run | None], list[str]]:
+def _together(stage: TrialFixture, numbers: Sequence[int], steps: int) -> tuple[list[ShortRun | None], list[str]]:
     """Run all parameter sets at once; return the runs, and what was refused."""
-    runs: list[Run | None] = [None] * len(numbers)
+    runs: list[ShortRun | None] = [None] * len(numbers)
     refused: list[str] = []
 
     def one(place: int, number: int) -> None:
         """Do one run in a thread of its own."""
         try:
             runs[place] = _alone(stage, number, steps)
-        except RefusedError as error:
+        except RefusedCallError as error:
             refused.append(str(error))
-        except SkippedError:
+        except SkippedTrialError:
             return
 
     workers = [threading.Thread(target=one, args=pair) for pair in enumerate(numbers)]

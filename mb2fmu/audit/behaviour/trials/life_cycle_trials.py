@@ -8,13 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.short_runs import Run, differing, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, differing, run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import AGAIN, NEAR, probe
-from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedError
-from mb2fmu.audit.behaviour.instance.instance import Instance
+from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedCallError
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import unasked
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import required
 from mb2fmu.audit.findings import Observation
 
@@ -24,7 +24,7 @@ SHORT = 5
 
 @probe("instantiating it", "life.instantiate", "life.version", "life.load", "life.crash", "host.path", "host.output",
        "host.files", "host.network", "host.processes", "host.system")  # fmt: skip
-def instantiate(stage: Stage) -> Iterator[Observation]:
+def instantiate(stage: TrialFixture) -> Iterator[Observation]:
     """Check instantiation with the right token, and the version that the binary reports."""
     function = stage.library.function("GetVersion")
     function.restype = c.c_char_p
@@ -44,7 +44,7 @@ def instantiate(stage: Stage) -> Iterator[Observation]:
 
 
 @probe(AGAIN, "life.instantiate")
-def again(stage: Stage) -> Iterator[Observation]:
+def again(stage: TrialFixture) -> Iterator[Observation]:
     """Find out whether an FMU that must be instantiated only once can be when the first one is freed.
 
     Most can, and are tried so; where not, which is their right, each probe has one instance in a process of its own.
@@ -53,11 +53,11 @@ def again(stage: Stage) -> Iterator[Observation]:
         for _ in range(2):
             made = stage.make()
             good = made.alive
-            with suppress(SkippedError):
+            with suppress(SkippedTrialError):
                 try:
                     if good:
                         stage.initialize(made)
-                except RefusedError:
+                except RefusedCallError:
                     good = False
                 finally:
                     made.free()
@@ -68,19 +68,19 @@ def again(stage: Stage) -> Iterator[Observation]:
 
 @probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
        "value.text")  # fmt: skip
-def ordinary(stage: Stage) -> Iterator[Observation]:
+def ordinary(stage: TrialFixture) -> Iterator[Observation]:
     """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
     with stage.instance() as instance:
         try:
             run(stage, instance, stage.variables)
             instance.terminate()
             instance.get(stage.variables)
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("life.calls", str(error), stage.kind)
 
 
 @probe("a run without a tolerance", "life.calls")
-def intolerant(stage: Stage) -> Iterator[Observation]:
+def intolerant(stage: TrialFixture) -> Iterator[Observation]:
     """Check a run without tolerance and stop time: the arguments behind the flags mean nothing then."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, None)
@@ -95,7 +95,7 @@ def intolerant(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("a wrong token", "life.token")
-def wrong_token(stage: Stage) -> Iterator[Observation]:
+def wrong_token(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a wrong token is noticed."""
     made = stage.make(token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
     if made.alive:
@@ -104,7 +104,7 @@ def wrong_token(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("an invalid value reference", "value.reference")
-def invalid_reference(stage: Stage) -> Iterator[Observation]:
+def invalid_reference(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an unknown value reference is answered with Error."""
     used = {each.reference for each in stage.description.variables}
     free = next(k for k in itertools.count(4_000_000) if k not in used)
@@ -122,7 +122,7 @@ def invalid_reference(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("freeing nothing", "life.free", crash="life.free")
-def free_nothing(stage: Stage) -> Iterator[Observation]:
+def free_nothing(stage: TrialFixture) -> Iterator[Observation]:
     """Check that FreeInstance of a null pointer does not crash."""
     function = stage.library.function("FreeInstance")
     function.restype = None
@@ -131,13 +131,13 @@ def free_nothing(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("running it twice", "life.repeat", "life.reset")
-def repeat(stage: Stage) -> Iterator[Observation]:
+def repeat(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a second instance, and a reset one, move like the first, bit for bit."""
     variables = stage.variables
     with stage.instance() as instance:
         first = run(stage, instance, variables, steps=SHORT)
         if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
-            second: Run | None = None
+            second: ShortRun | None = None
         else:
             with stage.instance() as other:
                 second = run(stage, other, variables, steps=SHORT)
@@ -152,7 +152,7 @@ def repeat(stage: Stage) -> Iterator[Observation]:
                 _spoil(stage, instance, long=long)
                 instance.reset()
                 again = run(stage, instance, variables, steps=SHORT)
-            except RefusedError as error:
+            except RefusedCallError as error:
                 yield Observation("life.reset", str(error), stage.kind)
                 return
             found = differing(variables, first, again)
@@ -163,11 +163,11 @@ def repeat(stage: Stage) -> Iterator[Observation]:
         yield from _whole(stage, instance)
 
 
-def _whole(stage: Stage, instance: Instance) -> Iterator[Observation]:
+def _whole(stage: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
     """Run to the stop time after a reset and in a new instance: what a reset leaves may show at a late event only."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
-    with suppress(RefusedError):
+    with suppress(RefusedCallError):
         _spoil(stage, instance, long=False)
     instance.reset()
     found = run(stage, instance, stage.variables)
@@ -178,7 +178,7 @@ def _whole(stage: Stage, instance: Instance) -> Iterator[Observation]:
         yield Observation("life.reset", text, stage.kind)
 
 
-def _spoil(stage: Stage, instance: Instance, *, long: bool) -> None:
+def _spoil(stage: TrialFixture, instance: FmuInstance, *, long: bool) -> None:
     """Set other parameters and inputs of all types, refused or not; then do a whole run with its events."""
     if long:
         instance.reset()
@@ -187,12 +187,12 @@ def _spoil(stage: Stage, instance: Instance, *, long: bool) -> None:
         if variable.causality in {"parameter", "input"} and other is not None:
             instance.put(variable, other)
     if long:
-        with suppress(RefusedError, SkippedError):  # other values may be impossible ones
+        with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
             run(stage, instance, ())
 
 
 @probe("several instances", "life.several")
-def several(stage: Stage) -> Iterator[Observation]:
+def several(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a neighbouring instance with other values changes nothing."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
@@ -210,7 +210,7 @@ def several(stage: Stage) -> Iterator[Observation]:
     with stage.instance() as instance, stage.instance(name=b"neighbour") as neighbour:
         settable = [*stage.role("parameter", variability="tunable"), *stage.inputs]
         within = {each: stage.near(each, 0.3) for each in settable}
-        with suppress(RefusedError, SkippedError):  # other values may be impossible ones
+        with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
             run(stage, neighbour, [], within=within, steps=1)
         found = run(stage, instance, variables, steps=SHORT)
     different = differing(variables, expected, found)
@@ -221,12 +221,12 @@ def several(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("instances in two threads", "life.threads", where=NEAR)
-def threads(stage: Stage) -> Iterator[Observation]:
+def threads(stage: TrialFixture) -> Iterator[Observation]:
     """Check that different instances can run in parallel threads."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         return
     variables = stage.variables
-    runs: list[Run | None] = [None, None]
+    runs: list[ShortRun | None] = [None, None]
     refused: list[str] = []
 
     def one(place: int) -> None:
@@ -234,9 +234,9 @@ def threads(stage: Stage) -> Iterator[Observation]:
         try:
             with stage.instance(name=b"thread%d" % place) as instance:
                 runs[place] = run(stage, instance, variables, steps=SHORT)
-        except SkippedError:
+        except SkippedTrialError:
             return
-        except RefusedError as error:
+        except RefusedCallError as error:
             refused.append(str(error))
 
     workers = [threading.Thread(target=one, args=(place,)) for place in range(2)]
@@ -255,7 +255,7 @@ def threads(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("the functions that it must have", "binary.symbols")
-def functions(stage: Stage) -> Iterator[Observation]:
+def functions(stage: TrialFixture) -> Iterator[Observation]:
     """Check that the loader finds all functions."""
     lacking = [
         name
@@ -267,7 +267,7 @@ def functions(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
-def messages(stage: Stage) -> Iterator[Observation]:
+def messages(stage: TrialFixture) -> Iterator[Observation]:
     """Check messages of an invalid call: a declared category with logging on, none or errors only with it off."""
     for logging in (True, False):
         with stage.instance(logging=logging) as instance:
@@ -288,7 +288,7 @@ def messages(stage: Stage) -> Iterator[Observation]:
             )
 
 
-def _again(stage: Stage) -> tuple[object, ...]:
+def _again(stage: TrialFixture) -> tuple[object, ...]:
     """Return the arguments of EnterInitializationMode in FMI 3; none in FMI 2."""
     if stage.description.version == 2:
         return ()

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another, drive, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import Run, advance, differing, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, advance, differing, run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, c_function
-from mb2fmu.audit.behaviour.instance.instance import Instance
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, c_function
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.process_settings import MOST_OPEN, open_descriptors, threads
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import images
 from mb2fmu.audit.findings import Observation
 
@@ -54,14 +54,14 @@ def _in_use() -> int | None:
 
 
 @dataclass
-class _Left:
+class _LeakCount:
     """Memory that instances have not freed."""
 
     unfreed: int = 0
     wrong: int = 0
     asked: int = 0
 
-    def once(self, stage: Stage) -> None:
+    def once(self, stage: TrialFixture) -> None:
         """Make, use and free one instance."""
         with stage.instance(logging=False) as instance:
             stage.initialize(instance)
@@ -91,9 +91,9 @@ def _held() -> dict[str, int]:
 
 
 @probe("instantiating it a thousand times", "life.leak", "flags.memory", where=NEAR)
-def leak(stage: Stage) -> Iterator[Observation]:
+def leak(stage: TrialFixture) -> Iterator[Observation]:
     """Check that instances leave nothing behind."""
-    left = _Left()
+    left = _LeakCount()
     _repeated(20, lambda: left.once(stage))
     left.unfreed = 0
     gc.collect()
@@ -120,7 +120,7 @@ def leak(stage: Stage) -> Iterator[Observation]:
     yield from _memory_flag(stage, left.asked)
 
 
-def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
+def _memory_flag(stage: TrialFixture, asked: int) -> Iterator[Observation]:
     """Yield canNotUseMemoryManagementFunctions if it contradicts how the FMU allocates (FMI 2)."""
     if stage.description.version != 2:
         return
@@ -142,7 +142,7 @@ def _memory_flag(stage: Stage, asked: int) -> Iterator[Observation]:
 
 
 @probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
-def null_memory(stage: Stage) -> Iterator[Observation]:
+def null_memory(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an FMU that declares not to use memory functions works without them."""
     if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
         made = stage.make(callbacks=False)
@@ -158,7 +158,7 @@ CALLS = 400
 
 
 @probe("calling functions many times", "life.leak", where=NEAR)
-def calls(stage: Stage) -> Iterator[Observation]:
+def calls(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an instance's memory does not grow with the number of calls."""
     with stage.instance(logging=False) as instance:
         stage.initialize(instance)
@@ -168,7 +168,7 @@ def calls(stage: Stage) -> Iterator[Observation]:
                 gc.collect()
                 before, live = _in_use(), len(instance.memory.live)
                 done = _repeated(CALLS, action)
-            except RefusedError:
+            except RefusedCallError:
                 continue
             gc.collect()
             after = _in_use()
@@ -181,7 +181,7 @@ def calls(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("refusals and resets many times", "life.leak", where=NEAR)
-def setbacks(stage: Stage) -> Iterator[Observation]:
+def setbacks(stage: TrialFixture) -> Iterator[Observation]:
     """Check that refusals before freeing, and resets, leave no memory behind."""
     with stage.instance(logging=False) as instance:
         for what, action in (("a refusal", partial(_refused, stage)), ("a reset", partial(_reset, stage, instance))):
@@ -190,7 +190,7 @@ def setbacks(stage: Stage) -> Iterator[Observation]:
                 gc.collect()
                 before = _in_use()
                 done = _repeated(CALLS, action)
-            except (RefusedError, SkippedError):
+            except (RefusedCallError, SkippedTrialError):
                 continue
             gc.collect()
             after = _in_use()
@@ -199,7 +199,7 @@ def setbacks(stage: Stage) -> Iterator[Observation]:
                 yield Observation("life.leak", text, stage.kind)
 
 
-def _refused(stage: Stage) -> None:
+def _refused(stage: TrialFixture) -> None:
     """Enter Initialization Mode twice in an instance, and free it."""
     with stage.instance(logging=False) as instance:
         instance.enter(stage.start, None, stage.tolerance)
@@ -209,13 +209,13 @@ def _refused(stage: Stage) -> None:
         instance.call("EnterInitializationMode", *given)
 
 
-def _reset(stage: Stage, instance: Instance) -> None:
+def _reset(stage: TrialFixture, instance: FmuInstance) -> None:
     """Move from Instantiated to the ordinary mode, and reset."""
     stage.initialize(instance)
     instance.reset()
 
 
-def _actions(stage: Stage, instance: Instance) -> dict[str, Callable[[], object]]:
+def _actions(stage: TrialFixture, instance: FmuInstance) -> dict[str, Callable[[], object]]:
     """Return name → one call, or a pair of calls that restores the state."""
     found: dict[str, Callable[[], object]] = {}
     for kind in dict.fromkeys(each.type for each in stage.variables):
@@ -236,18 +236,18 @@ def _actions(stage: Stage, instance: Instance) -> dict[str, Callable[[], object]
     return found
 
 
-def _evaluated(stage: Stage, instance: Instance) -> None:
+def _evaluated(stage: TrialFixture, instance: FmuInstance) -> None:
     """Evaluate the derivatives once at the start time."""
     instance.set_time(stage.start)
     instance.slopes(stage.n_states)
 
 
-def _kept_again(instance: Instance) -> None:
+def _kept_again(instance: FmuInstance) -> None:
     """Keep the state twice in one place, which is overwritten; free it."""
     instance.free_state(instance.get_state(instance.get_state()))
 
 
-def _serialized(instance: Instance) -> None:
+def _serialized(instance: FmuInstance) -> None:
     """Serialize the state, restore it from bytes, and free both."""
     state = instance.get_state()
     copy = instance.deserialize(instance.serialize(state))
@@ -266,7 +266,7 @@ FEW = 5
 
 
 @probe("memory with other contents", "life.uninitialized", crash="life.uninitialized", where=NEAR)
-def uninitialized(stage: Stage) -> Iterator[Observation]:
+def uninitialized(stage: TrialFixture) -> Iterator[Observation]:
     """Check that no value depends on uninitialized memory, filled with one pattern and then another."""
     fill = c_function("mallopt")
     if fill is None:
@@ -274,12 +274,12 @@ def uninitialized(stage: Stage) -> Iterator[Observation]:
         return
     number = 1 if parameters(stage, 1) else 0
     for runs in (partial(_plain, stage), partial(_driven, stage, number)):
-        found: list[Run | str] = []
+        found: list[ShortRun | str] = []
         for pattern in PATTERNS:
             fill(_PERTURB, pattern)
             try:
                 found.append(runs())
-            except RefusedError as error:
+            except RefusedCallError as error:
                 found.append(str(error))
             finally:
                 fill(_PERTURB, 0)
@@ -291,19 +291,19 @@ def uninitialized(stage: Stage) -> Iterator[Observation]:
                 return
 
 
-def _plain(stage: Stage) -> Run:
+def _plain(stage: TrialFixture) -> ShortRun:
     """Return a short run with the start values."""
     with stage.instance() as instance:
         return run(stage, instance, stage.variables, steps=min(stage.steps, FEW))
 
 
-def _driven(stage: Stage, number: int) -> Run:
+def _driven(stage: TrialFixture, number: int) -> ShortRun:
     """Return a run with other parameters and moving inputs."""
     with stage.instance() as instance:
         return drive(stage, instance, stage.variables, number=number, steps=min(stage.steps, 40))
 
 
-def _other_memory(stage: Stage, first: Run | str, other: Run | str) -> str:
+def _other_memory(stage: TrialFixture, first: ShortRun | str, other: ShortRun | str) -> str:
     """Return the differences of two runs; empty if there are none."""
     if isinstance(first, str) or isinstance(other, str):
         if first == other or (isinstance(first, str) and isinstance(other, str)):
@@ -320,7 +320,7 @@ def _other_memory(stage: Stage, first: Run | str, other: Run | str) -> str:
 
 
 @probe("strings and binaries that the importer changes afterwards", "value.copied")
-def copied(stage: Stage) -> Iterator[Observation]:
+def copied(stage: TrialFixture) -> Iterator[Observation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
     wanted = [
         each for each in stage.variables

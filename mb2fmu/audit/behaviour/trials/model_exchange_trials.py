@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.short_runs import Integration, advance, begin
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, advance, begin
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Value, in_words
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 ME = ("ModelExchange",)
@@ -36,7 +36,7 @@ _FINER = 1e-3
 
 
 @dataclass(frozen=True)
-class Point:
+class EvaluationPoint:
     """A point for evaluations: time, states, inputs."""
 
     time: float
@@ -44,7 +44,7 @@ class Point:
     inputs: tuple[float, ...]
 
 
-def place(stage: Stage, instance: Instance, point: Point) -> None:
+def place(stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint) -> None:
     """Move to a point, in Continuous-Time Mode.
 
     Raises:
@@ -57,7 +57,7 @@ def place(stage: Stage, instance: Instance, point: Point) -> None:
         instance.set({variable: value})
 
 
-def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Point:
+def somewhere(stage: TrialFixture, instance: FmuInstance, part: float | None = None) -> EvaluationPoint:
     """Return a random point near the start, or near the motion, at which the FMU can be evaluated and is finite.
 
     Args:
@@ -87,26 +87,26 @@ def somewhere(stage: Stage, instance: Instance, part: float | None = None) -> Po
         if part is not None:  # up to the first time event, beyond which it may not be set here
             latest = stage.stop if stage.due is None else min(stage.stop, stage.due)
             time = max(time, stage.start + stage.random.uniform(0.3, 0.95) * (latest - stage.start))
-        point = Point(time, tuple(states), inputs)
+        point = EvaluationPoint(time, tuple(states), inputs)
         try:
             place(stage, instance, point)
             slopes = instance.slopes(stage.n_states) if stage.n_states else []
             others = instance.get(stage.scalars)
-        except RefusedError:
+        except RefusedCallError:
             continue
         if all(map(math.isfinite, slopes)) and all(isinstance(each, float) and math.isfinite(each) for each in others):
             return point
-    raise SkippedError("no point near the start was found at which it can be evaluated")
+    raise SkippedTrialError("no point near the start was found at which it can be evaluated")
 
 
-def passed(stage: Stage) -> list[Point]:
+def passed(stage: TrialFixture) -> list[EvaluationPoint]:
     """Return points of the motion, evenly spread over the experiment as far as it ran; with start inputs."""
     inputs = tuple(each if isinstance(each := stage.start_value(one), float) else 0.0 for one in stage.inputs)
     moment = stage.start + 0.5 * stage.step
-    return [Point(moment, tuple(states), inputs) for states in _journey(stage)]
+    return [EvaluationPoint(moment, tuple(states), inputs) for states in _journey(stage)]
 
 
-def through_events(stage: Stage, instance: Instance) -> Iterator[tuple[Point, float]]:
+def through_events(stage: TrialFixture, instance: FmuInstance) -> Iterator[tuple[EvaluationPoint, float]]:
     """Yield an instance at points between the events of a motion: other modes may hold there.
 
     Args:
@@ -121,16 +121,16 @@ def through_events(stage: Stage, instance: Instance) -> Iterator[tuple[Point, fl
         SkippedError: If it ends, or takes too long.
     """
     given = {each: stage.near(each, 0.1) for each in stage.inputs}
-    integration = Integration(stage, instance, stage.start, 1e-4, begin(stage, instance, dict(given)))
+    integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin(stage, instance, dict(given)))
     length = stage.steps * stage.step
     for part in STOPS:
         integration.advance(stage.start + part * length)
-        point = Point(integration.time, tuple(integration.states), tuple(given.values()))
+        point = EvaluationPoint(integration.time, tuple(integration.states), tuple(given.values()))
         yield point, integration.following
         place(stage, instance, point)
 
 
-def _journey(stage: Stage) -> list[list[float]]:
+def _journey(stage: TrialFixture) -> list[list[float]]:
     """Return states along the motion, with the start values of everything."""
     if "journey" not in stage.notes:
         found: list[list[float]] = stage.notes.setdefault("journey", [])
@@ -140,20 +140,20 @@ def _journey(stage: Stage) -> list[list[float]]:
         # were passed so far are enough.
         with stage.library.pace.within(JOURNEY), stage.instance() as instance:
             try:
-                integration = Integration(stage, instance, stage.start, 1e-4, begin(stage, instance))
+                integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin(stage, instance))
                 for k in range(REMEMBERED):
                     integration.advance(stage.start + (k + 1) * stage.steps / REMEMBERED * stage.step)
                     found.append(list(integration.states))
-            except SpentError:
+            except TimeBudgetError:
                 raise
-            except (RefusedError, SkippedError):
+            except (RefusedCallError, SkippedTrialError):
                 pass
     points: list[list[float]] = stage.notes["journey"]
     return points
 
 
 @probe("asking before the start and after the end", "exchange.modes", kinds=ME)
-def asked_early(stage: Stage) -> Iterator[Observation]:
+def asked_early(stage: TrialFixture) -> Iterator[Observation]:
     """Check states, derivatives, nominal values and indicators in modes in which no run reads them."""
     wanted = {
         "GetContinuousStates": stage.n_states,
@@ -175,14 +175,14 @@ def asked_early(stage: Stage) -> Iterator[Observation]:
                 try:
                     if size:
                         instance.vector(name, size)
-                except RefusedError as error:
+                except RefusedCallError as error:
                     yield Observation("exchange.modes", str(error), stage.kind)
 
 
 @probe(
     "setting and reading states", "exchange.states", "exchange.time", "exchange.nominals", "exchange.count", kinds=ME
 )
-def states(stage: Stage) -> Iterator[Observation]:
+def states(stage: TrialFixture) -> Iterator[Observation]:
     """Check number and order of the states, and that they can be set."""
     size = stage.n_states
     with stage.instance() as instance:
@@ -217,7 +217,7 @@ def states(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("comparing derivatives with slopes", "derivative.state", "derivative.value", kinds=ME)
-def derivatives(stage: Stage) -> Iterator[Observation]:
+def derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check that each ``derivative=`` refers to its state: both vectors against the variables, in order."""
     listed = [each.variable for each in stage.description.listed("Derivatives") if each.variable]
     if len(stage.states) != len(listed) or not listed or any(each not in stage.scalars for each in listed):
@@ -243,7 +243,7 @@ def derivatives(stage: Stage) -> Iterator[Observation]:
         yield Observation(rule, text, f'{stage.kind}, "{name}"')
 
 
-def _places(stage: Stage) -> Iterator[tuple[Instance, Point]]:
+def _places(stage: TrialFixture) -> Iterator[tuple[FmuInstance, EvaluationPoint]]:
     """Yield instances in Continuous-Time Mode at points: near the start, and along a motion, between its events."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -252,16 +252,16 @@ def _places(stage: Stage) -> Iterator[tuple[Instance, Point]]:
             place(stage, instance, point)
             yield instance, point
         for point in passed(stage):
-            with suppress(RefusedError):
+            with suppress(RefusedCallError):
                 place(stage, instance, point)
                 yield instance, point
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, _ in through_events(stage, instance):
             yield instance, point
 
 
 @probe("comparing event indicators with their variables", "derivative.value", kinds=ME)
-def indicators(stage: Stage) -> Iterator[Observation]:
+def indicators(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's variables of event indicators against the vector, in order."""
     listed = [each.variable for each in stage.description.listed("EventIndicators") if each.variable]
     if not listed or len(listed) != stage.n_indicators or any(each not in stage.scalar_set for each in listed):
@@ -281,21 +281,21 @@ def _equal(first: Value, second: float) -> bool:
 
 
 @probe("evaluating twice", "exchange.pure", kinds=ME)
-def pure(stage: Stage) -> Iterator[Observation]:
+def pure(stage: TrialFixture) -> Iterator[Observation]:
     """Check that evaluations between events do not depend on earlier evaluations."""
     with stage.instance() as instance:
         stage.initialize(instance)
         first, second = somewhere(stage, instance), somewhere(stage, instance)
         yield from _unlike(stage, instance, (first, second, first, first), ((0, 2), (0, 3)))
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, due in through_events(stage, instance):
-            moved = Point(point.time, tuple(1.1 * each + 0.01 for each in point.states), point.inputs)
-            later = Point(point.time + 0.1 * min(stage.step, due - point.time), point.states, point.inputs)
+            moved = EvaluationPoint(point.time, tuple(1.1 * each + 0.01 for each in point.states), point.inputs)
+            later = EvaluationPoint(point.time + 0.1 * min(stage.step, due - point.time), point.states, point.inputs)
             yield from _unlike(stage, instance, (point, moved, later, moved, point), ((1, 3), (0, 4)))
 
 
 def _unlike(
-    stage: Stage, instance: Instance, points: Sequence[Point], pairs: Sequence[tuple[int, int]]
+    stage: TrialFixture, instance: FmuInstance, points: Sequence[EvaluationPoint], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[Observation]:
     """Yield the first value that differs at the same point; points are given in order, with equal ones marked."""
     rows: list[list[Value]] = []
@@ -310,7 +310,7 @@ def _unlike(
 
 
 @probe("completing steps", "exchange.completed", kinds=ME)
-def completed(stage: Stage) -> Iterator[Observation]:
+def completed(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a completed step does not change the states."""
     size = stage.n_states
     if not size:
@@ -326,7 +326,7 @@ def completed(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("differentiating along a motion", "derivative.slope")
-def slopes(stage: Stage) -> Iterator[Observation]:
+def slopes(stage: TrialFixture) -> Iterator[Observation]:
     """Check that every variable declared as a derivative is the slope of its variable."""
     pairs = [
         (each, target) for each in stage.scalars
@@ -347,7 +347,10 @@ def slopes(stage: Stage) -> Iterator[Observation]:
 
 
 def _sloped(
-    stage: Stage, pairs: Sequence[tuple[Variable, Variable]], h: float, tolerance: float | None = None
+    stage: TrialFixture,
+    pairs: Sequence[tuple[DescribedVariable, DescribedVariable]],
+    h: float,
+    tolerance: float | None = None,
 ) -> list[str]:
     """Return what is wrong with each pair along a motion of equally spaced points; empty where nothing is."""
     variables = [each for pair in pairs for each in pair]
@@ -356,7 +359,7 @@ def _sloped(
             try:
                 rows = _motion(stage, instance, variables, h, inputs, tolerance)
                 break
-            except RefusedError:  # of inputs that it cannot start with; without them, it is told
+            except RefusedCallError:  # of inputs that it cannot start with; without them, it is told
                 if not inputs:
                     raise
     told = [""] * len(pairs)
@@ -380,7 +383,7 @@ def _sloped(
     return told
 
 
-def _spacings(stage: Stage) -> tuple[float, ...]:
+def _spacings(stage: TrialFixture) -> tuple[float, ...]:
     """Return distances of points; a derivative counts as wrong only if it is so for all of them.
 
     Small ones, where steps can be small: events are seldom between the points then. Whole steps: FMUs of fixed
@@ -393,11 +396,11 @@ def _spacings(stage: Stage) -> tuple[float, ...]:
 
 
 def _motion(
-    stage: Stage, instance: Instance, variables: list[Variable], h: float, inputs: Mapping[Variable, float],
+    stage: TrialFixture, instance: FmuInstance, variables: list[DescribedVariable], h: float, inputs: Mapping[DescribedVariable, float],
     tolerance: float | None,
 ) -> list[list[float]] | None:  # fmt: skip
     """Return values at equally spaced points of a short motion with constant inputs; None if there was an event."""
-    within: dict[Variable, Value] = dict(inputs)
+    within: dict[DescribedVariable, Value] = dict(inputs)
     rows: list[list[Value]] = []
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=within, tolerance=tolerance)
@@ -405,7 +408,7 @@ def _motion(
             advance(stage, instance, stage.start + k * h, h)
             rows.append(instance.get(variables))
     else:
-        integration = Integration(stage, instance, stage.start, 1e-10, begin(stage, instance, within))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-10, begin(stage, instance, within))
         for k in range(9):
             integration.advance(stage.start + h * (k + 1))
             instance.slopes(stage.n_states)
@@ -416,7 +419,7 @@ def _motion(
 
 
 @probe("capabilities that it has by its own words", "flags.true")
-def capabilities(stage: Stage) -> Iterator[Observation]:
+def capabilities(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's functions behind capability flags: they answer OK."""
     if stage.description.version != 3:
         return

@@ -6,10 +6,10 @@ import ctypes as c
 from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.fixture.short_runs import differing, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, in_words
-from mb2fmu.audit.behaviour.instance.instance import Instance
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, in_words
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import unasked
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
 from mb2fmu.audit.findings import Observation
@@ -22,7 +22,7 @@ NAMES = {
 
 
 @probe("instances with unusual names", "life.name", crash="life.name")
-def naming(stage: Stage) -> Iterator[Observation]:
+def naming(stage: TrialFixture) -> Iterator[Observation]:
     """Check long instance names: importers join the names of all levels."""
     for which, name in NAMES.items():
         stage.tell(f"a name {which}")
@@ -40,7 +40,7 @@ def naming(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("a run under another name", "life.name")
-def renamed(stage: Stage) -> Iterator[Observation]:
+def renamed(stage: TrialFixture) -> Iterator[Observation]:
     """Check that the name of an instance changes nothing of its motion, to the end of the run."""
     runs = []
     for name in (b"audited", b"another name"):
@@ -53,7 +53,7 @@ def renamed(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("an instance that may be visible", "life.visible", crash="life.visible")
-def visible(stage: Stage) -> Iterator[Observation]:
+def visible(stage: TrialFixture) -> Iterator[Observation]:
     """Check visible instances, which may show a window."""
     if stage.flag("needsExecutionTool"):
         stage.nothing("life.visible", "it needs a tool, which would come into sight")
@@ -69,12 +69,12 @@ def visible(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("a run with messages off", "log.disabled")
-def silent(stage: Stage) -> Iterator[Observation]:
+def silent(stage: TrialFixture) -> Iterator[Observation]:
     """Check that with logging off there are no messages but errors."""
     with stage.instance(logging=False) as instance:
         try:
             run(stage, instance, stage.variables, steps=SHORT)
-        except RefusedError:
+        except RefusedCallError:
             return  # told by the ordinary run
         quiet = unasked(instance.messages, instance.version)
     if quiet:
@@ -82,7 +82,7 @@ def silent(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("switching messages on and off", "log.setting", crash="log.setting")
-def switching(stage: Stage) -> Iterator[Observation]:
+def switching(stage: TrialFixture) -> Iterator[Observation]:
     """Check categories of messages: all (none given), each one, none; then an invalid call."""
     listed = [each.encode() for each in stage.description.categories]
     with stage.instance(logging=False) as instance:
@@ -101,7 +101,7 @@ def switching(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("messages after a reset", "log.setting")
-def after_reset(stage: Stage) -> Iterator[Observation]:
+def after_reset(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a reset instance gives messages as a new one does."""
     with stage.instance(logging=True) as instance:
         before = _said(stage, instance)
@@ -111,7 +111,7 @@ def after_reset(stage: Stage) -> Iterator[Observation]:
             yield Observation("log.setting", text, stage.kind)
 
 
-def _said(stage: Stage, instance: Instance) -> list[tuple[int, str, str]]:
+def _said(stage: TrialFixture, instance: FmuInstance) -> list[tuple[int, str, str]]:
     """Return the messages of entering Initialization Mode and asking for a variable that is not there."""
     seen = len(instance.messages)
     instance.enter(stage.start, None, stage.tolerance)
@@ -123,12 +123,12 @@ def _said(stage: Stage, instance: Instance) -> list[tuple[int, str, str]]:
     return instance.messages[seen:]
 
 
-def unused(stage: Stage) -> int:
+def unused(stage: TrialFixture) -> int:
     """Return a value reference that no variable has."""
     return next(each for each in range(2**31 - 2, 0, -1) if each not in stage.description.by_reference)
 
 
-def _switched(instance: Instance, names: Sequence[bytes], *, on: bool) -> int:
+def _switched(instance: FmuInstance, names: Sequence[bytes], *, on: bool) -> int:
     """Return the status of switching messages of these categories on or off."""
     flag = c.c_int if instance.version == 2 else c.c_bool
     listed = (c.c_char_p * max(len(names), 1))(*names)

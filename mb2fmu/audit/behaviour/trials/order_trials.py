@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another, moving, settable
 from mb2fmu.audit.behaviour.fixture.short_runs import differing, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, UnsettledError
+from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 WALKS = 16
@@ -28,7 +28,7 @@ I, M, E, C, S, T = (
 
 
 @dataclass
-class Walk:
+class RandomCallSequence:
     """One instance during a random walk through the state machine.
 
     Attributes:
@@ -43,19 +43,19 @@ class Walk:
         kept_way: ``given`` and ``way`` of the kept state.
     """
 
-    stage: Stage
-    instance: Instance
+    stage: TrialFixture
+    instance: FmuInstance
     draw: random.Random
     time: float
     told: list[str] = field(default_factory=list)
     kept: tuple[object, str, float] | None = None
-    given: dict[Variable, Value] = field(default_factory=dict)
-    way: list[dict[Variable, Value] | float] = field(default_factory=list)
-    kept_way: tuple[dict[Variable, Value], list[dict[Variable, Value] | float]] = field(
+    given: dict[DescribedVariable, Value] = field(default_factory=dict)
+    way: list[dict[DescribedVariable, Value] | float] = field(default_factory=list)
+    kept_way: tuple[dict[DescribedVariable, Value], list[dict[DescribedVariable, Value] | float]] = field(
         default_factory=lambda: ({}, [])
     )
 
-    def put(self, values: dict[Variable, Value]) -> None:
+    def put(self, values: dict[DescribedVariable, Value]) -> None:
         """Set inputs or tunable parameters."""
         self.way.append(values)
         self.instance.set(values)
@@ -74,20 +74,20 @@ class Walk:
         action(self)
 
 
-def _enter(walk: Walk) -> None:
+def _enter(walk: RandomCallSequence) -> None:
     """Enter Initialization Mode at the start time."""
     walk.instance.enter(walk.stage.start, None, walk.stage.tolerance)
     walk.time = walk.stage.start
 
 
-def _exit(walk: Walk) -> None:
+def _exit(walk: RandomCallSequence) -> None:
     """Leave Initialization Mode; where that leads to Event Mode, iterate until it is settled."""
     walk.instance.exit()
     if walk.instance.mode == E:
         walk.stage.settle(walk.instance)
 
 
-def _set(walk: Walk) -> None:
+def _set(walk: RandomCallSequence) -> None:
     """Set one start value, parameter or input, or none, before the end of the initialization."""
     known = [each for each in settable(walk.stage) if not each.get("min") and not each.get("max")]
     known = [each for each in known if each.type not in {"String", "Binary"}]
@@ -99,18 +99,18 @@ def _set(walk: Walk) -> None:
             walk.instance.set({variable: value})
 
 
-def _set_inputs(walk: Walk) -> None:
+def _set_inputs(walk: RandomCallSequence) -> None:
     """Set all inputs to values of a random instant."""
     walk.put(dict(moving(walk.stage, walk.draw.randrange(6))))
 
 
-def _set_continuous(walk: Walk) -> None:
+def _set_continuous(walk: RandomCallSequence) -> None:
     """Set the continuous inputs to values of a random instant."""
     values = moving(walk.stage, walk.draw.randrange(6))
     walk.put({each: value for each, value in values.items() if each.variability == "continuous"})
 
 
-def _set_tunable(walk: Walk) -> None:
+def _set_tunable(walk: RandomCallSequence) -> None:
     """Change a random tunable parameter without bounds by a little."""
     known = [each for each in walk.stage.variables if each.causality == "parameter" and each.variability == "tunable"]
     known = [each for each in known if not each.get("min") and not each.get("max")]
@@ -121,51 +121,51 @@ def _set_tunable(walk: Walk) -> None:
             walk.put({variable: value})
 
 
-def _get(walk: Walk) -> None:
+def _get(walk: RandomCallSequence) -> None:
     """Read a random half of the variables in random order."""
     some = [each for each in walk.stage.variables if walk.draw.random() < 0.5]
     walk.draw.shuffle(some)
     walk.instance.get(some)
 
 
-def _get_early(walk: Walk) -> None:
+def _get_early(walk: RandomCallSequence) -> None:
     """Read what FMI 2 lets an FMU show in Initialization Mode: exact values, outputs, states and derivatives."""
     listed = {id(each.variable) for name in ("Outputs", "Derivatives") for each in walk.stage.description.listed(name)}
     known = [each for each in walk.stage.variables if each.initial == "exact" or id(each) in listed]
     walk.instance.get([each for each in known if walk.draw.random() < 0.5])
 
 
-def _event(walk: Walk) -> None:
+def _event(walk: RandomCallSequence) -> None:
     """Enter Event Mode and iterate until it is settled."""
     walk.instance.event()
     walk.stage.settle(walk.instance)
 
 
-def _update(walk: Walk) -> None:
+def _update(walk: RandomCallSequence) -> None:
     """Iterate the events until they are settled."""
     walk.stage.settle(walk.instance)
 
 
-def _go_on(walk: Walk) -> None:
+def _go_on(walk: RandomCallSequence) -> None:
     """Settle the events and return to Continuous-Time or Step Mode."""
     walk.stage.settle(walk.instance)
     walk.instance.go_on()
 
 
-def _later(walk: Walk) -> None:
+def _later(walk: RandomCallSequence) -> None:
     """Advance the time by a random part of a step."""
     walk.time += walk.stage.step * walk.draw.uniform(0.01, 0.5)
     walk.instance.set_time(walk.time)
 
 
-def _states(walk: Walk) -> None:
+def _states(walk: RandomCallSequence) -> None:
     """Set the continuous states to their own values."""
     size = walk.stage.n_states
     if size:
         walk.instance.set_states(walk.instance.states(size))
 
 
-def _evaluate(walk: Walk) -> None:
+def _evaluate(walk: RandomCallSequence) -> None:
     """Read derivatives, indicators, nominals and states in random order."""
     stage, instance = walk.stage, walk.instance
     names = ["GetEventIndicators", "GetNominalsOfContinuousStates", "GetContinuousStates", "slopes"]
@@ -178,7 +178,7 @@ def _evaluate(walk: Walk) -> None:
             instance.vector(name, size)
 
 
-def _completed(walk: Walk) -> None:
+def _completed(walk: RandomCallSequence) -> None:
     """Report an accepted step and handle the event that it asks for."""
     event, _ = walk.instance.completed()
     if event:
@@ -186,14 +186,14 @@ def _completed(walk: Walk) -> None:
         walk.instance.go_on()
 
 
-def _advance(walk: Walk) -> None:
+def _advance(walk: RandomCallSequence) -> None:
     """Do one communication step."""
     walk.way.append(walk.time)
     walk.instance.must_step(walk.time, walk.stage.step)
     walk.time += walk.stage.step
 
 
-def _keep(walk: Walk) -> None:
+def _keep(walk: RandomCallSequence) -> None:
     """Keep the FMU's state with its mode and time; free the one kept before."""
     if walk.stage.keeps_states:
         if walk.kept:
@@ -202,7 +202,7 @@ def _keep(walk: Walk) -> None:
         walk.kept_way = dict(walk.given), list(walk.way)
 
 
-def _return(walk: Walk) -> None:
+def _return(walk: RandomCallSequence) -> None:
     """Go back to the state that was kept."""
     if walk.kept:
         walk.instance.set_state(walk.kept[0])  # type: ignore[arg-type]
@@ -210,12 +210,12 @@ def _return(walk: Walk) -> None:
         walk.given, walk.way = dict(walk.kept_way[0]), list(walk.kept_way[1])
 
 
-def _terminate(walk: Walk) -> None:
+def _terminate(walk: RandomCallSequence) -> None:
     """Terminate the instance."""
     walk.instance.terminate()
 
 
-def _reset(walk: Walk) -> None:
+def _reset(walk: RandomCallSequence) -> None:
     """Reset the instance; start values that were given are forgotten."""
     walk.instance.reset()
     walk.given.clear()
@@ -223,7 +223,7 @@ def _reset(walk: Walk) -> None:
     walk.time = walk.stage.start
 
 
-Action = Callable[[Walk], None]
+Action = Callable[[RandomCallSequence], None]
 _STATE: tuple[tuple[str, Action], ...] = (("keeping the state", _keep), ("going back to a state", _return))
 ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
     I: (
@@ -255,18 +255,18 @@ _READING = ("fmi2GetReal", "fmi3GetFloat")
 _EXCHANGE_ONLY = frozenset({_event, _evaluate})
 
 
-def _refused_anyway(walk: Walk) -> bool:
+def _refused_anyway(walk: RandomCallSequence) -> bool:
     """Return whether a new instance refuses the same values in the ordinary order: then the order is not to blame."""
     inputs = {variable: value for each in walk.way if isinstance(each, dict) for variable, value in each.items()}
     with walk.stage.instance(name=b"ordinary") as instance:
         try:
             walk.stage.initialize(instance, before=walk.given, within=inputs)
-        except RefusedError:
+        except RefusedCallError:
             return True
     return False
 
 
-def _discarded_anyway(walk: Walk, refused: RefusedError) -> bool:
+def _discarded_anyway(walk: RandomCallSequence, refused: RefusedCallError) -> bool:
     """Return whether a new instance with only the same sets and steps also discards the step: values are to blame.
 
     A solver that was chosen at random may be unable to make it, or make one so large that nothing can be read.
@@ -277,18 +277,18 @@ def _discarded_anyway(walk: Walk, refused: RefusedError) -> bool:
             walk.stage.initialize(instance, before=walk.given)
             for each in before:
                 _repeat(walk, instance, each)
-        except RefusedError:
+        except RefusedCallError:
             return False
         try:
             _repeat(walk, instance, last)
             if refused.function.startswith(_READING):
                 instance.get(walk.stage.variables)
-        except RefusedError as error:
+        except RefusedCallError as error:
             return error.status == DISCARD
     return False
 
 
-def _repeat(walk: Walk, instance: Instance, each: dict[Variable, Value] | float) -> None:
+def _repeat(walk: RandomCallSequence, instance: FmuInstance, each: dict[DescribedVariable, Value] | float) -> None:
     """Repeat a part of the walk."""
     if isinstance(each, float):
         instance.must_step(each, walk.stage.step)
@@ -297,26 +297,26 @@ def _repeat(walk: Walk, instance: Instance, each: dict[Variable, Value] | float)
 
 
 @probe("calls in other orders", "life.order")
-def orders(stage: Stage) -> Iterator[Observation]:
+def orders(stage: TrialFixture) -> Iterator[Observation]:
     """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
     with stage.instance() as instance:
         expected = run(stage, instance, stage.variables, steps=SHORT)
     for number in range(WALKS):
         with stage.instance(name=b"walk%d" % number) as instance:
-            walk = Walk(stage, instance, random.Random(number), stage.start)  # noqa: S311
+            walk = RandomCallSequence(stage, instance, random.Random(number), stage.start)  # noqa: S311
             try:
                 for _ in range(LENGTH):
                     walk.step()
-            except UnsettledError as error:
+            except EndlessEventsError as error:
                 walk.told.append(str(error))
-            except RefusedError as error:
+            except RefusedCallError as error:
                 if instance.mode in {I, M} and _refused_anyway(walk):
                     continue
                 if instance.mode == S and error.status == DISCARD and walk.way and _discarded_anyway(walk, error):
                     continue
                 yield Observation("life.order", f"{error}; {walk.past()}", stage.kind)
                 return
-            except SkippedError:
+            except SkippedTrialError:
                 continue
             finally:
                 if walk.kept:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another, inputs, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import Run, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Value
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.behaviour.trials.resized_array_trials import sizes
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 SIDE = 0.3
@@ -21,7 +21,7 @@ SIDE = 0.3
 
 
 @probe("values at their bounds", "value.set")
-def bounded(stage: Stage) -> Iterator[Observation]:
+def bounded(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values above and below the start, and at the bounds, are read back where they are taken."""
     wanted = stage.role("parameter", "input")
     with stage.instance() as instance:
@@ -33,7 +33,7 @@ def bounded(stage: Stage) -> Iterator[Observation]:
                     continue
                 try:
                     found = instance.get([variable])[0]
-                except RefusedError:
+                except RefusedCallError:
                     break
                 if isinstance(found, float) and not math.isclose(found, value, rel_tol=1e-9, abs_tol=1e-12):
                     text = f"set to {value!r}, which is within its bounds, it is read as {found!r}"
@@ -43,7 +43,7 @@ def bounded(stage: Stage) -> Iterator[Observation]:
                 instance.put(variable, start)
 
 
-def _sides(stage: Stage, variable: Variable) -> list[float]:
+def _sides(stage: TrialFixture, variable: DescribedVariable) -> list[float]:
     """Return values on both sides of the start, and the bounds that the description gives."""
     start = stage.start_value(variable)
     middle = start if isinstance(start, float) and math.isfinite(start) else 0.0
@@ -54,13 +54,16 @@ def _sides(stage: Stage, variable: Variable) -> list[float]:
 
 
 @probe("inputs over a whole run", "value.set")
-def kept(stage: Stage) -> Iterator[Observation]:
+def kept(stage: TrialFixture) -> Iterator[Observation]:
     """Check that inputs that are set once stay so to the end: at events, too, they are the importer's."""
     given = {each: value for each in inputs(stage) if (value := another(stage, each, "kept", SIDE)) is not None}
     if not given:
         return
-    found = Run()
-    with stage.instance() as instance, suppress(RefusedError, SkippedError):  # other values may be impossible ones
+    found = ShortRun()
+    with (
+        stage.instance() as instance,
+        suppress(RefusedCallError, SkippedTrialError),
+    ):  # other values may be impossible ones
         found = run(stage, instance, list(given), within=given)
     for k, variable in enumerate(given):
         for time, row in zip(found.times, found.rows, strict=True):
@@ -71,7 +74,7 @@ def kept(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("Configuration Mode without a change", "value.structural")
-def configured(stage: Stage) -> Iterator[Observation]:
+def configured(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set before Configuration Mode are there behind it, where no size was changed in it."""
     if stage.description.version != 3 or not sizes(stage):
         return
@@ -79,9 +82,9 @@ def configured(stage: Stage) -> Iterator[Observation]:
     given = {each: value for each in wanted if (value := another(stage, each, "configured", SIDE)) is not None}
     try:
         usual, behind = (_begun(stage, given, configure=configure) for configure in (False, True))
-    except SpentError:
+    except TimeBudgetError:
         raise
-    except (RefusedError, SkippedError) as error:
+    except (RefusedCallError, SkippedTrialError) as error:
         stage.skipped.append(f"{stage.kind}: Configuration Mode without a change: {error}")
         return
     for variable, a, b in zip(given, usual, behind, strict=True):
@@ -91,7 +94,7 @@ def configured(stage: Stage) -> Iterator[Observation]:
             return
 
 
-def _begun(stage: Stage, given: dict[Variable, Value], *, configure: bool) -> list[Value]:
+def _begun(stage: TrialFixture, given: dict[DescribedVariable, Value], *, configure: bool) -> list[Value]:
     """Return what is read in Initialization Mode of values that were set before it."""
     with stage.instance() as instance:
         instance.set(given)

@@ -7,14 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from mb2fmu.audit.behaviour.fixture.short_runs import Integration, Run, advance, begin
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, names
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, ShortRun, advance, begin
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, names
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
-from mb2fmu.audit.recorded_reference import Recorded, Table
+from mb2fmu.audit.recorded_reference import RecordedReference, RecordedTable
 
 RULE = "experiment.reference"
 BAND = 0.02
@@ -28,7 +28,7 @@ MOST = 5000
 
 
 @probe("repeating the recorded run", RULE, weight=2.0)
-def recorded_run(stage: Stage) -> Iterator[Observation]:
+def recorded_run(stage: TrialFixture) -> Iterator[Observation]:
     """Check the columns of the reference, each within a band about it."""
     recorded = stage.recorded
     if recorded is None:
@@ -49,7 +49,12 @@ def recorded_run(stage: Stage) -> Iterator[Observation]:
         yield Observation(RULE, text, f'{stage.kind}, "{variable.name}"')
 
 
-def _repeated(stage: Stage, recorded: Recorded, watched: Sequence[Variable], known: dict[str, Variable]) -> Run:
+def _repeated(
+    stage: TrialFixture,
+    recorded: RecordedReference,
+    watched: Sequence[DescribedVariable],
+    known: dict[str, DescribedVariable],
+) -> ShortRun:
     """Return the run, with the inputs as recorded."""
     start, stop = recorded.start, recorded.stop
     assert start is not None
@@ -61,7 +66,7 @@ def _repeated(stage: Stage, recorded: Recorded, watched: Sequence[Variable], kno
     else:
         step = recorded.step or stage.step
         count = max(1, int((stop - start) / step * (1 + 1e-9)))
-    signal = _Signal(recorded.inputs, known)
+    signal = _RecordedInputs(recorded.inputs, known)
     with stage.instance() as instance:
         stage.__dict__["start"] = start
         try:
@@ -71,8 +76,12 @@ def _repeated(stage: Stage, recorded: Recorded, watched: Sequence[Variable], kno
 
 
 def _stepped(
-    stage: Stage, instance: Instance, watched: Sequence[Variable], signal: _Signal, grid: tuple[float, float, int]
-) -> Run:
+    stage: TrialFixture,
+    instance: FmuInstance,
+    watched: Sequence[DescribedVariable],
+    signal: _RecordedInputs,
+    grid: tuple[float, float, int],
+) -> ShortRun:
     """Do communication steps of Co-Simulation, or integrate between the same points."""
     start, step, count = grid
     at_start = signal.at(start)
@@ -80,9 +89,9 @@ def _stepped(
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=at_start)
     else:
-        integration = Integration(stage, instance, start, 1e-6, begin(stage, instance, at_start))
+        integration = ModelExchangeIntegration(stage, instance, start, 1e-6, begin(stage, instance, at_start))
         integration.moves = lambda t: signal.at(t, discrete=False)
-    run = Run([start], [instance.get(watched)])
+    run = ShortRun([start], [instance.get(watched)])
     for k in range(count):
         point, end = start + k * step, start + (k + 1) * step
         if integration is None:
@@ -98,14 +107,14 @@ def _stepped(
     return run
 
 
-class _Signal:
+class _RecordedInputs:
     """Inputs over time: continuous ones linear between rows, others as in the last row."""
 
-    def __init__(self, table: Table | None, known: dict[str, Variable]) -> None:
+    def __init__(self, table: RecordedTable | None, known: dict[str, DescribedVariable]) -> None:
         self._table = table
         self._variables = [known[name] for name in table.names] if table else []
 
-    def at(self, time: float, *, discrete: bool = True) -> dict[Variable, Value]:
+    def at(self, time: float, *, discrete: bool = True) -> dict[DescribedVariable, Value]:
         """Return values at a time (at a jump, those after it); discrete ones are left out on request."""
         if self._table is None:
             return {}
@@ -114,7 +123,7 @@ class _Signal:
         after = min(k + 1, len(times) - 1)
         width = times[after] - times[k]
         part = min(max((time - times[k]) / width, 0.0), 1.0) if width > 0.0 else 0.0
-        found: dict[Variable, Value] = {}
+        found: dict[DescribedVariable, Value] = {}
         for variable, low, high in zip(self._variables, rows[k], rows[after], strict=True):
             if variable.is_float and variable.variability == "continuous":
                 found[variable] = low + part * (high - low)
@@ -139,8 +148,8 @@ class _Signal:
 
 
 def _departures(
-    stage: Stage, recorded: Recorded, watched: Sequence[Variable], run: Run
-) -> Iterator[tuple[Variable, str]]:
+    stage: TrialFixture, recorded: RecordedReference, watched: Sequence[DescribedVariable], run: ShortRun
+) -> Iterator[tuple[DescribedVariable, str]]:
     """Yield columns that leave the band, and the time of their largest departure."""
     times = recorded.reference.times
     assert recorded.start is not None

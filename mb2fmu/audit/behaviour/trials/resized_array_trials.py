@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import Values, another, inputs, settable
 from mb2fmu.audit.behaviour.fixture.short_runs import advance
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
-from mb2fmu.audit.description.description_records import Variable, number
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.description.description_records import DescribedVariable, number
 from mb2fmu.audit.findings import Observation
 
 MOST_ELEMENTS = 6
@@ -21,7 +21,7 @@ MOST_ELEMENTS = 6
 _SPREAD = 0.3
 
 
-def sizes(stage: Stage) -> list[Variable]:
+def sizes(stage: TrialFixture) -> list[DescribedVariable]:
     """Return structural parameters that can be a number of elements."""
     return [
         each for each in stage.description.variables
@@ -29,23 +29,23 @@ def sizes(stage: Stage) -> list[Variable]:
     ]  # fmt: skip
 
 
-def sized(stage: Stage, by: Variable) -> list[Variable]:
+def sized(stage: TrialFixture, by: DescribedVariable) -> list[DescribedVariable]:
     """Return arrays that a structural parameter sizes."""
     return [each for each in stage.variables if _sizes_it(stage, each, by)]
 
 
-def _sizes_it(stage: Stage, array: Variable, by: Variable) -> bool:
+def _sizes_it(stage: TrialFixture, array: DescribedVariable, by: DescribedVariable) -> bool:
     """Return whether a structural parameter sizes any dimension of an array."""
     return any(stage.description.target(dimension.reference) is by for dimension in array.dimensions)
 
 
-def started(parameter: Variable) -> int:
+def started(parameter: DescribedVariable) -> int:
     """Return the size that the description gives."""
     return int(number(parameter.start[0] if parameter.start else None) or 1)
 
 
 @dataclass(frozen=True)
-class _Form:
+class _ResizedFmu:
     """An FMU with one of its sizes changed.
 
     Attributes:
@@ -55,25 +55,25 @@ class _Form:
         given: Values of inputs, parameters and start values that the parameter sizes, no two elements alike.
     """
 
-    stage: Stage
-    parameter: Variable
+    stage: TrialFixture
+    parameter: DescribedVariable
     size: int
     given: Values
 
-    def begin(self, instance: Instance, given: Mapping[Variable, Value]) -> None:
+    def begin(self, instance: FmuInstance, given: Mapping[DescribedVariable, Value]) -> None:
         """Move from Instantiated to Continuous-Time or Step Mode, with this size."""
         instance.do("EnterConfigurationMode")
         instance.set({self.parameter: self.size})
         instance.do("ExitConfigurationMode")
         self.stage.initialize(instance, within=given)
 
-    def answer(self, instance: Instance) -> dict[Variable, tuple[Value, ...]]:
+    def answer(self, instance: FmuInstance) -> dict[DescribedVariable, tuple[Value, ...]]:
         """Return the values read, each variable as a tuple of elements."""
         variables = self.stage.variables
         values = zip(variables, instance.get(variables), strict=True)
         return {each: value if isinstance(value, tuple) else (value,) for each, value in values}
 
-    def after(self, given: Mapping[Variable, Value]) -> list[dict[Variable, tuple[Value, ...]]]:
+    def after(self, given: Mapping[DescribedVariable, Value]) -> list[dict[DescribedVariable, tuple[Value, ...]]]:
         """Return values of a new instance at the start, and after a step of Co-Simulation."""
         with self.stage.instance() as instance:
             self.begin(instance, given)
@@ -84,7 +84,7 @@ class _Form:
             return found
 
 
-def _form(stage: Stage, parameter: Variable, size: int) -> _Form:
+def _form(stage: TrialFixture, parameter: DescribedVariable, size: int) -> _ResizedFmu:
     """Return the FMU with a size."""
     described = stage.description
     changed = replace(parameter, start=(str(size),))
@@ -103,7 +103,7 @@ def _form(stage: Stage, parameter: Variable, size: int) -> _Form:
         value = another(other, each, "size", _SPREAD) if each.dimensions and _sizes_it(other, each, changed) else None
         if value is not None:
             given[each] = value
-    return _Form(other, changed, size, given)
+    return _ResizedFmu(other, changed, size, given)
 
 
 def _repeated(start: Sequence[str], size: int) -> tuple[str, ...]:
@@ -111,20 +111,20 @@ def _repeated(start: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(start[k % len(start)] for k in range(size))
 
 
-def larger(stage: Stage, parameter: Variable) -> int | None:
+def larger(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
     start = started(parameter)
     return next((k for k in (start + 1, start + 2, 2 * start) if stage.inside(parameter, k) == k), None)
 
 
-def smaller(stage: Stage, parameter: Variable) -> int | None:
+def smaller(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
     size = started(parameter) - 1
     return size if size > 0 and stage.inside(parameter, size) == size else None
 
 
 @probe("arrays that were made larger, and smaller", "value.structural", "value.element")
-def resized_elements(stage: Stage) -> Iterator[Observation]:
+def resized_elements(stage: TrialFixture) -> Iterator[Observation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     judged = 0
     for parameter in sizes(stage) if stage.description.version == 3 else ():
@@ -135,9 +135,9 @@ def resized_elements(stage: Stage) -> Iterator[Observation]:
             judged += len(before.given)
             try:
                 found = [*_held(after), *_all_effects(before, after)]
-            except SpentError:
+            except TimeBudgetError:
                 raise
-            except (RefusedError, SkippedError) as error:
+            except (RefusedCallError, SkippedTrialError) as error:
                 stage.nothing("value.element", f'with "{parameter.name}" = {size}: {error}')
                 continue
             yield from found
@@ -147,13 +147,13 @@ def resized_elements(stage: Stage) -> Iterator[Observation]:
         stage.nothing("value.element", "it has no array that is set and can be made larger or smaller")
 
 
-def _all_effects(before: _Form, after: _Form) -> Iterator[Observation]:
+def _all_effects(before: _ResizedFmu, after: _ResizedFmu) -> Iterator[Observation]:
     """Check the elements of every array that has another size."""
     for old, new in zip(before.given, after.given, strict=True):
         yield from _effects(before, old, after, new)
 
 
-def _held(form: _Form) -> Iterator[Observation]:
+def _held(form: _ResizedFmu) -> Iterator[Observation]:
     """Yield elements that do not hold their values."""
     with form.stage.instance() as instance:
         form.begin(instance, form.given)
@@ -175,11 +175,11 @@ def _chosen(size: int) -> list[int]:
     return list(range(size)) if size <= MOST_ELEMENTS else [*range(MOST_ELEMENTS - 1), size - 1]
 
 
-_Pattern = dict[tuple[int, Variable], dict[int, frozenset[int]]]
+_Pattern = dict[tuple[int, DescribedVariable], dict[int, frozenset[int]]]
 """Which answer of which variable → element moved → elements that follow."""
 
 
-def _pattern(form: _Form, array: Variable) -> _Pattern:
+def _pattern(form: _ResizedFmu, array: DescribedVariable) -> _Pattern:
     """Return which values follow each element of an array."""
     base, found = form.after(form.given), _Pattern()
     value = form.given[array]
@@ -195,7 +195,9 @@ def _pattern(form: _Form, array: Variable) -> _Pattern:
     return found
 
 
-def _effects(before: _Form, old: Variable, after: _Form, new: Variable) -> Iterator[Observation]:
+def _effects(
+    before: _ResizedFmu, old: DescribedVariable, after: _ResizedFmu, new: DescribedVariable
+) -> Iterator[Observation]:
     """Check that elements of an array of another size have the same effects as before."""
     first, second = _pattern(before, old), _pattern(after, new)
     names = {each.name: each for each in after.stage.variables}
@@ -213,7 +215,7 @@ def _effects(before: _Form, old: Variable, after: _Form, new: Variable) -> Itera
             return
 
 
-def _is_vector(form: _Form, variable: Variable) -> bool:
+def _is_vector(form: _ResizedFmu, variable: DescribedVariable) -> bool:
     """Return whether a variable has one dimension, which the form's parameter sizes."""
     return len(variable.dimensions) == 1 and _sizes_it(form.stage, variable, form.parameter)
 
@@ -238,7 +240,7 @@ def _unlike(
 
 
 @probe("states of other sizes", "state.roundtrip", "state.serialize")
-def restored(stage: Stage) -> Iterator[Observation]:
+def restored(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a state saved with one size restores that size in another instance."""
     if stage.description.version != 3 or not stage.keeps_states:
         return
@@ -250,9 +252,9 @@ def restored(stage: Stage) -> Iterator[Observation]:
         for kept, other in (forms, forms[::-1]):
             try:
                 found = list(_kept(kept, other))
-            except SpentError:
+            except TimeBudgetError:
                 raise
-            except (RefusedError, SkippedError) as error:
+            except (RefusedCallError, SkippedTrialError) as error:
                 stage.skipped.append(f'{stage.kind}: states with other values of "{parameter.name}": {error}')
                 continue
             yield from found
@@ -260,7 +262,7 @@ def restored(stage: Stage) -> Iterator[Observation]:
                 break
 
 
-def _kept(kept: _Form, other: _Form) -> Iterator[Observation]:
+def _kept(kept: _ResizedFmu, other: _ResizedFmu) -> Iterator[Observation]:
     """Save a state with one size, restore it in an instance with another, and as bytes in a new one."""
     stage = kept.stage
     serial = stage.flag("canSerializeFMUState") and not stage.flag("canBeInstantiatedOnlyOncePerProcess")
@@ -280,7 +282,7 @@ def _kept(kept: _Form, other: _Form) -> Iterator[Observation]:
         other.begin(heir, other.given)
         try:
             state = heir.deserialize(data)
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("state.serialize", f"{_where(kept, other)}: {error}", stage.kind)
             return
         yield from _set_back("state.serialize", kept, other, heir, state, mode, expected)
@@ -288,8 +290,8 @@ def _kept(kept: _Form, other: _Form) -> Iterator[Observation]:
 
 
 def _set_back(
-    rule: str, kept: _Form, other: _Form, instance: Instance, state: object, mode: str,
-    expected: Mapping[Variable, tuple[Value, ...]],
+    rule: str, kept: _ResizedFmu, other: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
+    expected: Mapping[DescribedVariable, tuple[Value, ...]],
 ) -> Iterator[Observation]:  # fmt: skip
     """Check that values after restoring a state are those when it was saved."""
     where = _where(kept, other)
@@ -303,7 +305,7 @@ def _set_back(
             return
         instance.description = kept.stage.description
         found = kept.answer(instance)
-    except RefusedError as error:
+    except RefusedCallError as error:
         yield Observation(rule, f"{where}: {error}", kept.stage.kind)
         return
     for variable, values in expected.items():
@@ -312,6 +314,6 @@ def _set_back(
             return
 
 
-def _where(kept: _Form, other: _Form) -> str:
+def _where(kept: _ResizedFmu, other: _ResizedFmu) -> str:
     """Return where a difference was seen, for a message."""
     return f'after a state was set where "{other.parameter.name}" is {other.size} instead of {kept.size}'

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another, inputs, settable
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SpentError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import Point, place, somewhere
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import TimeBudgetError
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, place, somewhere
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 ME = ("ModelExchange",)
@@ -30,7 +30,7 @@ def _near(a: Value, b: Value) -> bool:
     return same(a, b)
 
 
-def _read(stage: Stage, instance: Instance, order: int) -> list[Value]:
+def _read(stage: TrialFixture, instance: FmuInstance, order: int) -> list[Value]:
     """Return everything that can be evaluated, in one of several orders."""
     variables = list(stage.variables)
 
@@ -54,7 +54,7 @@ def _read(stage: Stage, instance: Instance, order: int) -> list[Value]:
     return [*first, *instance.get(variables)]
 
 
-def _names(stage: Stage) -> list[str]:
+def _names(stage: TrialFixture) -> list[str]:
     """Return what `_read` reads, by name: derivatives, event indicators, variables."""
     return [
         *(f"derivative {k + 1}" for k in range(stage.n_states)),
@@ -64,7 +64,7 @@ def _names(stage: Stage) -> list[str]:
 
 
 @probe("changing one thing at a time", "exchange.pure", kinds=ME)
-def following(stage: Stage) -> Iterator[Observation]:
+def following(stage: TrialFixture) -> Iterator[Observation]:
     """Check changes of time, states and single inputs, back and forth, against a new instance at the same point."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -85,24 +85,26 @@ def following(stage: Stage) -> Iterator[Observation]:
                     return
 
 
-def _moved(stage: Stage, instance: Instance, now: Point, to: Point, move: int) -> tuple[Point, str]:
+def _moved(
+    stage: TrialFixture, instance: FmuInstance, now: EvaluationPoint, to: EvaluationPoint, move: int
+) -> tuple[EvaluationPoint, str]:
     """Change one part of a point."""
     kind = move % 4
     if kind == 0 or (kind == 1 and not to.states) or (kind > 1 and not to.inputs):
         back = "back" if to.time < now.time else "forward"
         instance.set_time(to.time)
-        return Point(to.time, now.states, now.inputs), f"setting the time {back}"
+        return EvaluationPoint(to.time, now.states, now.inputs), f"setting the time {back}"
     if kind == 1:
         instance.set_states(to.states)
-        return Point(now.time, to.states, now.inputs), "setting the states"
+        return EvaluationPoint(now.time, to.states, now.inputs), "setting the states"
     chosen = (move // 4) % len(to.inputs)
     variable = stage.inputs[chosen]
     instance.set({variable: to.inputs[chosen]})
     moved = (*now.inputs[:chosen], to.inputs[chosen], *now.inputs[chosen + 1 :])
-    return Point(now.time, now.states, moved), f'setting "{variable.name}"'
+    return EvaluationPoint(now.time, now.states, moved), f'setting "{variable.name}"'
 
 
-def _fresh(stage: Stage, point: Point) -> list[Value]:
+def _fresh(stage: TrialFixture, point: EvaluationPoint) -> list[Value]:
     """Return what a new instance shows at a point."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -111,7 +113,7 @@ def _fresh(stage: Stage, point: Point) -> list[Value]:
 
 
 @probe("reading after setting in Initialization Mode", "value.stale")
-def stale(stage: Stage) -> Iterator[Observation]:
+def stale(stage: TrialFixture) -> Iterator[Observation]:
     """Check values after each single change against a new instance in which all was set before reading."""
     knowns = [*settable(stage), *inputs(stage)]
     unknowns = [
@@ -121,7 +123,7 @@ def stale(stage: Stage) -> Iterator[Observation]:
     if not knowns or not unknowns:
         stage.nothing("value.stale", "it has nothing to set, or no initial unknowns")
         return
-    given: dict[Variable, Value] = {}
+    given: dict[DescribedVariable, Value] = {}
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         try:
@@ -133,16 +135,19 @@ def stale(stage: Stage) -> Iterator[Observation]:
                     given[known] = value
                     found = instance.get(unknowns)
             found = instance.get(unknowns)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except RefusedError:
+        except RefusedCallError:
             stage.nothing("value.stale", "other values do not go together")
             return
     yield from _against(stage, given, unknowns, found)
 
 
 def _against(
-    stage: Stage, given: dict[Variable, Value], unknowns: Sequence[Variable], found: list[Value]
+    stage: TrialFixture,
+    given: dict[DescribedVariable, Value],
+    unknowns: Sequence[DescribedVariable],
+    found: list[Value],
 ) -> Iterator[Observation]:
     """Yield the first unknown that differs from an instance in which all was set before anything was read."""
     with stage.instance() as instance:

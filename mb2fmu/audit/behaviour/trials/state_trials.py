@@ -8,45 +8,45 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another, drive, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import Integration, Run, cosimulate, differing
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, ShortRun, cosimulate, differing
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.findings import Observation
 
 MOST = 120
 """Communication steps from a kept state on."""
 
 
-def _points(stage: Stage) -> int:
+def _points(stage: TrialFixture) -> int:
     """Return communication steps after the saved state: to the end of the run, with its later events."""
     return max(1, min(MOST, stage.steps - _middle(stage)))
 
 
-def _middle(stage: Stage) -> int:
+def _middle(stage: TrialFixture) -> int:
     """Return communication steps up to the saved state."""
     return max(1, min(3, stage.steps - 1), min(stage.steps // 2, MOST))
 
 
-def _flags(stage: Stage) -> tuple[bool, bool]:
+def _flags(stage: TrialFixture) -> tuple[bool, bool]:
     """Return whether the FMU keeps states, and whether it serializes them."""
     word = "state" if stage.description.version == 2 else "State"
     return stage.keeps_states, stage.flag(f"canSerializeFMU{word}")
 
 
-def _onward(stage: Stage, instance: Instance, start: float) -> Run:
+def _onward(stage: TrialFixture, instance: FmuInstance, start: float) -> ShortRun:
     """Return more of the motion from a state on, values at its start first."""
     variables = stage.variables
     if stage.kind == "CoSimulation":
         return cosimulate(stage, instance, variables, steps=_points(stage), begin=start)
-    run = Run([start], [instance.get(variables)])
+    run = ShortRun([start], [instance.get(variables)])
     instance.set_time(start)
     instance.event()
     following = stage.settle(instance).next_time
     instance.go_on()
-    integration = Integration(stage, instance, start, 1e-4, following)
+    integration = ModelExchangeIntegration(stage, instance, start, 1e-4, following)
     for k in range(_points(stage)):
         integration.advance(start + (k + 1) * stage.step)
         run.times.append(integration.time)
@@ -54,13 +54,13 @@ def _onward(stage: Stage, instance: Instance, start: float) -> Run:
     return run
 
 
-def _to_middle(stage: Stage, instance: Instance) -> float:
+def _to_middle(stage: TrialFixture, instance: FmuInstance) -> float:
     """Move to the middle of the run, with inputs that move."""
     drive(stage, instance, (), steps=_middle(stage), tolerance=1e-4)
     return stage.start + _middle(stage) * stage.step
 
 
-def _disorder(stage: Stage, instance: Instance) -> None:
+def _disorder(stage: TrialFixture, instance: FmuInstance) -> None:
     """Set other inputs and tunable parameters of all types, which a restored state must take back."""
     wanted = [
         each for each in stage.variables
@@ -74,7 +74,7 @@ def _disorder(stage: Stage, instance: Instance) -> None:
         if value is not None:
             instance.put(variable, value)
     if exchange:
-        with suppress(SkippedError):
+        with suppress(SkippedTrialError):
             stage.settle(instance)
             instance.go_on()
 
@@ -83,7 +83,7 @@ AT_ONCE = 1e-3
 """Part of the bound that holds before anything was integrated: what is read then is what was kept."""
 
 
-def _told(stage: Stage, rule: str, runs: tuple[Run, Run], when: str) -> Iterator[Observation]:
+def _told(stage: TrialFixture, rule: str, runs: tuple[ShortRun, ShortRun], when: str) -> Iterator[Observation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
     found = differing(stage.variables, first, second)
@@ -106,7 +106,7 @@ def _told(stage: Stage, rule: str, runs: tuple[Run, Run], when: str) -> Iterator
 
 
 @probe("going back to a state", "state.roundtrip", "state.free", "state.bits")
-def roundtrip(stage: Stage) -> Iterator[Observation]:
+def roundtrip(stage: TrialFixture) -> Iterator[Observation]:
     """Check save, continue, restore, continue; also with other inputs, parameters and modes in between."""
     if not _flags(stage)[0]:
         for rule in ("state.roundtrip", "state.free", "state.bits"):
@@ -128,7 +128,7 @@ def roundtrip(stage: Stage) -> Iterator[Observation]:
                 instance.mode = mode
                 again.append((_onward(stage, instance, middle), when))
             instance.free_state(state)
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("state.roundtrip", str(error), stage.kind)
             return
         if state.value:
@@ -141,7 +141,7 @@ def roundtrip(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("getting a state into the memory of an earlier one", "state.roundtrip")
-def refilled(stage: Stage) -> Iterator[Observation]:
+def refilled(stage: TrialFixture) -> Iterator[Observation]:
     """Check that saving into an existing copy replaces it, as importers do at each step."""
     if not _flags(stage)[0]:
         return
@@ -155,13 +155,13 @@ def refilled(stage: Stage) -> Iterator[Observation]:
         instance.set_state(state)
         found = instance.get(stage.variables)
         instance.free_state(state)
-    wrong = differing(stage.variables, Run([0.0], [expected]), Run([0.0], [found]))
+    wrong = differing(stage.variables, ShortRun([0.0], [expected]), ShortRun([0.0], [found]))
     if wrong:
         text = f'"{wrong[0].name}" differs after a state was set that had been got into the memory of an earlier one'
         yield Observation("state.roundtrip", text, stage.kind)
 
 
-def _go(stage: Stage, instance: Instance, number: int) -> None:
+def _go(stage: TrialFixture, instance: FmuInstance, number: int) -> None:
     """Do a step, or move to another point."""
     point = stage.start + (number - 1) * stage.step
     if stage.kind == "CoSimulation":
@@ -176,20 +176,20 @@ def _go(stage: Stage, instance: Instance, number: int) -> None:
 OTHERWISE = "a state was set where the instance had been initialized with other parameters"
 
 
-def _elsewhere(stage: Stage, instance: Instance) -> bool:
+def _elsewhere(stage: TrialFixture, instance: FmuInstance) -> bool:
     """Reset, and begin with other parameters; return whether that is possible."""
     other = parameters(stage, 1)
     if not other:
         return False
     instance.reset()
-    with suppress(SkippedError):
+    with suppress(SkippedTrialError):
         stage.initialize(instance, within=other)
         return True
     return False
 
 
 @probe("a state as bytes", "state.serialize", "state.bits")
-def serialize(stage: Stage) -> Iterator[Observation]:
+def serialize(stage: TrialFixture) -> Iterator[Observation]:
     """Check serialization: restore in a new instance that began otherwise, and continue there."""
     if not all(_flags(stage)) or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         stage.nothing("state.serialize", "it cannot serialize its state, or there can be only one instance")
@@ -203,16 +203,16 @@ def serialize(stage: Stage) -> Iterator[Observation]:
                 yield Observation("state.serialize", "the same state gives other bytes the second time", stage.kind)
             instance.free_state(state)
             first = _onward(stage, instance, middle)
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("state.serialize", str(error), stage.kind)
             return
         # The first one is another by now: bytes that lead back to it are found out.
-        with suppress(RefusedError):
+        with suppress(RefusedCallError):
             _elsewhere(stage, instance)
         yield from _inherited(stage, data, middle, first)
 
 
-def _inherited(stage: Stage, data: bytes, middle: float, first: Run) -> Iterator[Observation]:
+def _inherited(stage: TrialFixture, data: bytes, middle: float, first: ShortRun) -> Iterator[Observation]:
     """Check a new instance that gets the bytes of another one: it continues in the same way."""
     with stage.instance(name=b"heir") as heir:
         stage.initialize(heir, within=parameters(stage, 1))
@@ -221,18 +221,18 @@ def _inherited(stage: Stage, data: bytes, middle: float, first: Run) -> Iterator
             heir.set_state(state)
             second = _onward(stage, heir, middle)
             heir.free_state(state)
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation("state.serialize", f"in a new instance: {error}", stage.kind)
             return
     yield from _told(stage, "state.serialize", (first, second), "bytes were set in a new instance")
 
 
 @probe("freeing no state", "state.free", crash="state.free")
-def free_nothing(stage: Stage) -> Iterator[Observation]:
+def free_nothing(stage: TrialFixture) -> Iterator[Observation]:
     """Check that freeing a null pointer is ignored."""
     if _flags(stage)[0]:
         with stage.instance() as instance:
             try:
                 instance.free_state(c.c_void_p())
-            except RefusedError as error:
+            except RefusedCallError as error:
                 yield Observation("state.free", f"a null state: {error}", stage.kind)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import drive, moving, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import MOST_AT_ONCE, Run, advance, cosimulate
-from mb2fmu.audit.behaviour.fixture.trial_fixture import SOME, EndedError, Stage, UnmadeError, same
+from mb2fmu.audit.behaviour.fixture.short_runs import MOST_AT_ONCE, ShortRun, advance, cosimulate
+from mb2fmu.audit.behaviour.fixture.trial_fixture import SOME, NoInstanceError, SimulationEndedError, TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, OK, WARNING, RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, OK, WARNING, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 CS = ("CoSimulation",)
@@ -33,36 +33,40 @@ PERTURBATION = 1e-7
 """Relative change of a state by which is seen what a variable is made of."""
 
 
-def watched(stage: Stage) -> list[Variable]:
+def watched(stage: TrialFixture) -> list[DescribedVariable]:
     """Return continuous outputs and local variables."""
     return [
         each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"
     ]
 
 
-def _counted(stage: Stage) -> list[Variable]:
+def _counted(stage: TrialFixture) -> list[DescribedVariable]:
     """Return the discrete outputs and locals, which must change as they do in Model Exchange."""
     return [
         each for each in stage.variables if each.causality in {"output", "local"} and each.variability == "discrete"
     ]
 
 
-def _allowed(stage: Stage) -> float:
+def _allowed(stage: TrialFixture) -> float:
     """Return the relative difference that a tolerance permits between two integrations; generous, as errors add up."""
     return max(1e3 * (stage.tolerance or 1e-4), 1e-5)
 
 
-def _size(run: Run, column: int) -> float:
+def _size(run: ShortRun, column: int) -> float:
     """Return the largest value of a column."""
     found = [row[column] for row in run.rows]
     return max((abs(each) for each in found if isinstance(each, float) and math.isfinite(each)), default=0.0)
 
 
 def _worst(
-    stage: Stage, first: Run, second: Run, variables: Sequence[Variable], made_of: Sequence[float] | None = None
-) -> tuple[float, Variable] | None:
+    stage: TrialFixture,
+    first: ShortRun,
+    second: ShortRun,
+    variables: Sequence[DescribedVariable],
+    made_of: Sequence[float] | None = None,
+) -> tuple[float, DescribedVariable] | None:
     """Return the largest difference at the end, relative to the size of the variable (or of its terms), and where."""
-    found: tuple[float, Variable] | None = None
+    found: tuple[float, DescribedVariable] | None = None
     for k, variable in enumerate(variables):
         size = max(_size(first, k), _size(second, k), 1e-6 * stage.scale(variable), made_of[k] if made_of else 0.0)
         a, b = first.rows[-1][k], second.rows[-1][k]
@@ -73,7 +77,7 @@ def _worst(
     return found
 
 
-def _made_of(exchange: Stage, instance: Instance, variables: Sequence[Variable]) -> list[float]:
+def _made_of(exchange: TrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]) -> list[float]:
     """Return the size of each variable's terms at the present point: Σ |∂y/∂x_k| |x_k| over the states x_k.
 
     A residual, or another difference of large numbers, is by itself as large as errors of the states leave it: states
@@ -90,7 +94,7 @@ def _made_of(exchange: Stage, instance: Instance, variables: Sequence[Variable])
         try:
             instance.set_states([*states[:k], state + PERTURBATION * size, *states[k + 1 :]])
             moved = instance.get(variables)
-        except RefusedError:
+        except RefusedCallError:
             continue
         for place, (a, b) in enumerate(zip(base, moved, strict=True)):
             if isinstance(a, float) and isinstance(b, float) and math.isfinite(b - a):
@@ -100,25 +104,25 @@ def _made_of(exchange: Stage, instance: Instance, variables: Sequence[Variable])
     return sizes
 
 
-def as_exchange(stage: Stage) -> Stage | None:
+def as_exchange(stage: TrialFixture) -> TrialFixture | None:
     """Return the stage of the same unit as Model Exchange; None if it is not that."""
     description = stage.description
     kinds = ("ModelExchange", "CoSimulation")
     if not set(kinds) <= set(description.interfaces) or len(set(map(description.identifier, kinds))) > 1:
         return None
-    found = Stage(stage.library, "ModelExchange", stage.folder, effort=stage.effort)
+    found = TrialFixture(stage.library, "ModelExchange", stage.folder, effort=stage.effort)
     found.notes["parameters"] = stage.notes.setdefault("parameters", {})
     found.__dict__.update(step=stage.step, steps=stage.steps)  # both at the same points
     return found
 
 
-def excited(stage: Stage) -> dict[Variable, Value]:
+def excited(stage: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return every input away from its start value."""
     return {each: stage.near(each, 0.1) for each in stage.inputs}
 
 
 @probe("steps of other sizes", "steps.variable", "steps.parts", kinds=CS)
-def parts(stage: Stage) -> Iterator[Observation]:
+def parts(stage: TrialFixture) -> Iterator[Observation]:
     """Check one step against several, of equal and different sizes, over the same time."""
     if not stage.flag("canHandleVariableCommunicationStepSize"):
         return
@@ -131,13 +135,13 @@ def parts(stage: Stage) -> Iterator[Observation]:
     for sizes in (cycles * each for each in ways.values()):
         with stage.instance() as instance:
             stage.initialize(instance, within=within)
-            run, point = Run([stage.start], [instance.get(variables)]), stage.start
+            run, point = ShortRun([stage.start], [instance.get(variables)]), stage.start
             for size in sizes:
                 if abs(point - middle) < 0.1 * stage.step:  # what holds for a step must be taken up at its beginning
                     instance.set(moving(stage, 1))
                 try:
                     cosimulate(stage, instance, (), steps=1, size=size * stage.step, begin=point, first=False)
-                except RefusedError as error:
+                except RefusedCallError as error:
                     text = f"{error}; canHandleVariableCommunicationStepSize is true"
                     yield Observation("steps.variable", text, stage.kind)
                     return
@@ -158,7 +162,7 @@ def parts(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS, weight=2.0)
-def against_exchange(stage: Stage) -> Iterator[Observation]:
+def against_exchange(stage: TrialFixture) -> Iterator[Observation]:
     """Check that the FMU moves as its Model Exchange does, over the whole experiment with moving inputs."""
     exchange, variables = as_exchange(stage), watched(stage)
     if exchange is None or not variables:
@@ -174,25 +178,27 @@ def against_exchange(stage: Stage) -> Iterator[Observation]:
             return
 
 
-def _compared(stage: Stage, exchange: Stage, variables: Sequence[Variable], number: int) -> Iterator[Observation]:
+def _compared(
+    stage: TrialFixture, exchange: TrialFixture, variables: Sequence[DescribedVariable], number: int
+) -> Iterator[Observation]:
     """Compare both with one set of parameters, and with Model Exchange from slightly different starts."""
     counted = _counted(stage)
     seen = [*variables, *counted]
     with stage.instance() as instance:
         try:
             own = drive(stage, instance, seen, number=number)
-        except (SpentError, EndedError):
+        except (TimeBudgetError, SimulationEndedError):
             raise
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             return  # inputs and parameters that do not go together
     with exchange.instance() as instance:
         try:
             other = drive(exchange, instance, seen, number=number, tolerance=1e-9)
             made_of = _made_of(exchange, instance, variables)
             near = _disturbed(exchange, seen, number)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except (RefusedError, SkippedError) as error:
+        except (RefusedCallError, SkippedTrialError) as error:
             stage.nothing("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
             return
     worst = _departure(stage, (own, other, near), variables, made_of)
@@ -205,9 +211,9 @@ def _compared(stage: Stage, exchange: Stage, variables: Sequence[Variable], numb
     yield from _miscounted(stage, (own, other, near), len(variables), counted)
 
 
-def _disturbed(exchange: Stage, seen: Sequence[Variable], number: int) -> Run | None:
+def _disturbed(exchange: TrialFixture, seen: Sequence[DescribedVariable], number: int) -> ShortRun | None:
     """Return the run from start values of states that are a little different; None if they cannot be set."""
-    within: dict[Variable, Value] = {}
+    within: dict[DescribedVariable, Value] = {}
     chosen = parameters(exchange, number)
     for state in exchange.states:
         start = chosen.get(state, exchange.start_value(state))
@@ -218,21 +224,24 @@ def _disturbed(exchange: Stage, seen: Sequence[Variable], number: int) -> Run | 
     with exchange.instance() as instance:
         try:
             return drive(exchange, instance, seen, number=number, tolerance=1e-9, within=within)
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             return None
 
 
-def _number(run: Run | None, point: int, column: int) -> float:
+def _number(run: ShortRun | None, point: int, column: int) -> float:
     """Return a value of a run; NaN if it is none, or if there is no run."""
     value = run.rows[point][column] if run and point < len(run.rows) else None
     return value if isinstance(value, float) else math.nan
 
 
 def _departure(
-    stage: Stage, runs: tuple[Run, Run, Run | None], variables: Sequence[Variable], made_of: Sequence[float]
-) -> tuple[Variable, int, float] | None:
+    stage: TrialFixture,
+    runs: tuple[ShortRun, ShortRun, ShortRun | None],
+    variables: Sequence[DescribedVariable],
+    made_of: Sequence[float],
+) -> tuple[DescribedVariable, int, float] | None:
     """Return where the first run leaves the second by more than the tolerance explains; None if it does not.
 
     What a small change of the start grows to, errors of a step grow to as well. Around an event, which comes a little
@@ -257,7 +266,10 @@ def _departure(
 
 
 def _miscounted(
-    stage: Stage, runs: tuple[Run, Run, Run | None], first: int, counted: Sequence[Variable]
+    stage: TrialFixture,
+    runs: tuple[ShortRun, ShortRun, ShortRun | None],
+    first: int,
+    counted: Sequence[DescribedVariable],
 ) -> Iterator[Observation]:
     """Yield where discrete variables differ, away from events, which may come just before or after a point."""
     own, other, near = runs
@@ -274,7 +286,7 @@ def _miscounted(
                 return
 
 
-def equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 100.0) -> bool:
+def equal(stage: TrialFixture, variable: DescribedVariable, a: Value, b: Value, times: float = 100.0) -> bool:
     """Return whether values agree; sampled numbers carry the errors of the states that they were sampled from.
 
     Args:
@@ -295,7 +307,7 @@ def equal(stage: Stage, variable: Variable, a: Value, b: Value, times: float = 1
 
 
 @probe("impossible steps", "steps.size", "steps.stop", "log.silent", kinds=CS, crash="steps.size", limit=5.0, late=True)
-def impossible(stage: Stage) -> Iterator[Observation]:
+def impossible(stage: TrialFixture) -> Iterator[Observation]:
     """Check that steps are refused that are negative, zero, NaN, or beyond the stop time; an error has its message."""
     for size in (-stage.step, 0.0, math.nan):
         with stage.instance() as instance:
@@ -323,7 +335,7 @@ MOST_TO_STOP = 200
 
 
 @probe("steps to the stop time that it was told", "steps.stop", "life.reset", kinds=CS)
-def to_stop(stage: Stage) -> Iterator[Observation]:
+def to_stop(stage: TrialFixture) -> Iterator[Observation]:
     """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
     count = min(stage.steps, MOST_TO_STOP)
     stop = stage.start + count * stage.step
@@ -342,12 +354,12 @@ def to_stop(stage: Stage) -> Iterator[Observation]:
             _begin(stage, instance, None)
             for k in range(count + 1):
                 advance(stage, instance, stage.start + k * stage.step, stage.step)
-        except RefusedError as error:
+        except RefusedCallError as error:
             text = f"told no stop time after a reset, it does not go beyond the one that it was told before: {error}"
             yield Observation("life.reset", text, stage.kind)
 
 
-def _begin(stage: Stage, instance: Instance, stop: float | None) -> None:
+def _begin(stage: TrialFixture, instance: FmuInstance, stop: float | None) -> None:
     """Enter Step Mode, with or without a stop time."""
     instance.enter(stage.start, stop, stage.tolerance)
     instance.exit()
@@ -357,7 +369,7 @@ def _begin(stage: Stage, instance: Instance, stop: float | None) -> None:
 
 
 @probe("what steps say of themselves", "steps.last", "steps.early", kinds=CS)
-def returned(stage: Stage) -> Iterator[Observation]:
+def returned(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
     if stage.description.version != 3:
         return
@@ -377,7 +389,7 @@ def returned(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)
-def wrong_point(stage: Stage) -> Iterator[Observation]:
+def wrong_point(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a communication point other than the FMU's own is refused."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -389,7 +401,7 @@ def wrong_point(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("changing inputs and tunable parameters between steps", "value.set", kinds=CS)
-def taken_up(stage: Stage) -> Iterator[Observation]:
+def taken_up(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set in Step Mode are read after the next step."""
     known = [*stage.inputs, *stage.role("parameter", variability="tunable")]
     patient = stage.patient()
@@ -413,7 +425,7 @@ def taken_up(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("steps with event mode", "flags.true", kinds=CS)
-def event_mode(stage: Stage) -> Iterator[Observation]:
+def event_mode(stage: TrialFixture) -> Iterator[Observation]:
     """Check hasEventMode (FMI 3): instances can be made with it, and Event Mode entered between steps."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
@@ -425,19 +437,22 @@ def event_mode(stage: Stage) -> Iterator[Observation]:
             stage.settle(instance)
             instance.go_on()
             advance(stage, instance, stage.start + stage.step, stage.step)
-    except UnmadeError:
+    except NoInstanceError:
         yield Observation("flags.true", "hasEventMode is true, but no instance is made that uses it", stage.kind)
-    except RefusedError as error:
+    except RefusedCallError as error:
         yield Observation("flags.true", f"hasEventMode is true, but {error}", stage.kind)
 
 
 @probe("steps with event mode that return early", "steps.early", kinds=CS)
-def returned_at_events(stage: Stage) -> Iterator[Observation]:
+def returned_at_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
     patient, point = stage.patient(), stage.start
-    with suppress(RefusedError, SkippedError, UnmadeError), stage.instance(event_mode=True, early=True) as instance:
+    with (
+        suppress(RefusedCallError, SkippedTrialError, NoInstanceError),
+        stage.instance(event_mode=True, early=True) as instance,
+    ):
         stage.initialize(instance)
         for k in range(stage.steps):
             end = stage.start + (k + 1) * stage.step

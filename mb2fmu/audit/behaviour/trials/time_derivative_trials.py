@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.fixture.short_runs import advance
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Value, in_words
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError, SpentError
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import STOPS
 from mb2fmu.audit.behaviour.trials.step_trials import CS, as_exchange, excited, watched
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 SAME = 0.5
@@ -25,7 +25,7 @@ PART = 0.01
 
 
 @probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
-def output_derivatives(stage: Stage) -> Iterator[Observation]:
+def output_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check promised output derivatives: they are the slopes at the end of the step."""
     order = int(stage.description.interfaces[stage.kind].get("maxOutputDerivativeOrder", "0") or 0)
     outputs = [each for each in stage.role("output") if each.variability == "continuous"]
@@ -44,7 +44,7 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
             if isinstance(wide, str):
                 yield Observation("steps.output_derivatives", wide, stage.kind)
                 return
-            narrow: dict[Variable, _Slope] | str = {}
+            narrow: dict[DescribedVariable, _OutputDerivative] | str = {}
             if any(each.beyond for each in wide.values()):
                 narrow = _slopes(stage, instance, outputs, order, point, 0.25 * PART * stage.step)
                 point += 0.75 * PART * stage.step
@@ -59,7 +59,7 @@ def output_derivatives(stage: Stage) -> Iterator[Observation]:
 
 
 @dataclass(frozen=True)
-class _Slope:
+class _OutputDerivative:
     """What is said of an output's slope, and what it is by differences.
 
     Attributes:
@@ -79,8 +79,8 @@ class _Slope:
 
 
 def _slopes(
-    stage: Stage, instance: Instance, outputs: Sequence[Variable], order: int, point: float, h: float
-) -> dict[Variable, _Slope] | str:
+    stage: TrialFixture, instance: FmuInstance, outputs: Sequence[DescribedVariable], order: int, point: float, h: float
+) -> dict[DescribedVariable, _OutputDerivative] | str:
     """Do three tiny steps from a point, and read slopes in their middle; return a text if they are refused."""
     advance(stage, instance, point, h)
     before = instance.get(outputs)
@@ -100,12 +100,12 @@ def _slopes(
         measured, curved = (c - a) / (2 * h), abs(c - 2 * b + a) / h
         resolved = 4 * sys.float_info.epsilon * max(abs(a), abs(b), abs(c)) / h  # of slopes, by values that are rounded
         bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable) + resolved
-        found[variable] = _Slope(slope, measured, not abs(slope - measured) <= bound)
+        found[variable] = _OutputDerivative(slope, measured, not abs(slope - measured) <= bound)
     return found
 
 
 @probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
-def input_derivatives(stage: Stage) -> Iterator[Observation]:
+def input_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 2's input derivatives: a ramp in one step against many short steps with the input moved along.
 
     A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
@@ -159,7 +159,11 @@ _SHORTENING = _shortening()
 
 
 def _stepped(
-    stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float], shares: Sequence[float]
+    stage: TrialFixture,
+    watched: Sequence[DescribedVariable],
+    known: DescribedVariable,
+    line: tuple[float, float],
+    shares: Sequence[float],
 ) -> list[float]:
     """Return values after one communication step in parts, with the input at its value in the middle of each.
 
@@ -183,7 +187,7 @@ def _stepped(
 
 
 def _ramped(
-    stage: Stage, watched: Sequence[Variable], known: Variable, line: tuple[float, float]
+    stage: TrialFixture, watched: Sequence[DescribedVariable], known: DescribedVariable, line: tuple[float, float]
 ) -> list[float] | None:
     """Return values after one communication step with a slope of the input; None if the slope is refused."""
     with stage.instance() as instance:
@@ -206,7 +210,7 @@ MOST_INPUTS = 6
 
 
 @probe("inputs that are set between steps", "steps.exchange", kinds=CS)
-def taken_up(stage: Stage) -> Iterator[Observation]:
+def taken_up(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
     exchange = as_exchange(stage)
     if exchange is None or not stage.states or not stage.inputs:
@@ -218,13 +222,13 @@ def taken_up(stage: Stage) -> Iterator[Observation]:
                 text += "Exchange derivatives follow at once"
                 yield Observation("steps.exchange", text, f'{stage.kind}, "{known.name}"')
                 return
-        except SpentError:
+        except TimeBudgetError:
             raise
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             continue
 
 
-def _first_effect(stage: Stage, known: Variable) -> int | None:
+def _first_effect(stage: TrialFixture, known: DescribedVariable) -> int | None:
     """Return the number of the first step, from 0 on, after which a state differs because of an input."""
     runs = []
     for moved in (False, True):
@@ -241,7 +245,7 @@ def _first_effect(stage: Stage, known: Variable) -> int | None:
     return next((k for k, (a, b) in enumerate(zip(*runs, strict=True)) if a != b), None)
 
 
-def _drives(exchange: Stage, known: Variable) -> bool:
+def _drives(exchange: TrialFixture, known: DescribedVariable) -> bool:
     """Return whether derivatives follow an input at once."""
     with exchange.instance() as instance:
         exchange.initialize(instance)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage, same
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
-from mb2fmu.audit.description.description_records import Unknown, Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
 from mb2fmu.audit.findings import Observation
 
 SPREADS = (0.3, 0.1)
@@ -24,7 +24,7 @@ VISIBLE = 1e-7
 Read = Callable[[], Sequence[Value]]
 
 
-def given(known: Variable) -> bool:
+def given(known: DescribedVariable) -> bool:
     """Return whether importers may give a value before the end of the initialization."""
     settable = known.causality in {"parameter", "input"} or known.initial == "exact"
     return settable and known.variability != "constant" and known.causality != "independent" and known.type != "Clock"
@@ -45,8 +45,8 @@ def moved(before: Value, after: Value, size: float = 0.0) -> bool:
 
 
 def undeclared(
-    stage: Stage, entries: Sequence[Unknown], knowns: Sequence[Variable],
-    put: Callable[[Mapping[Variable, Value]], None], read: Read,
+    stage: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
+    put: Callable[[Mapping[DescribedVariable, Value]], None], read: Read,
 ) -> Iterator[Observation]:  # fmt: skip
     """Yield knowns that an unknown does not list, that change it, and that restore it when they are restored.
 
@@ -71,8 +71,8 @@ def undeclared(
                 for value in (now, other, now):  # setting it alone may make an FMU solve anew: that is no effect
                     put({known: value})
                     rows.append(read())
-            except RefusedError:
-                with suppress(RefusedError):
+            except RefusedCallError:
+                with suppress(RefusedCallError):
                     put({known: now})
                 continue
             for entry, before, after, back in zip(entries, *rows, strict=True):
@@ -88,7 +88,7 @@ def undeclared(
                 yield Observation("dependencies.missing", text, f"{stage.kind}, {entry.place}")
 
 
-def _entries(stage: Stage, *names: str) -> list[Unknown]:
+def _entries(stage: TrialFixture, *names: str) -> list[StructureUnknown]:
     """Return unknowns whose dependencies are declared and that are tried."""
     tried = frozenset(stage.variables)
     listed = [each for name in names for each in stage.description.listed(name)]
@@ -96,19 +96,19 @@ def _entries(stage: Stage, *names: str) -> list[Unknown]:
 
 
 @probe("changing what is no single number at initialization", "dependencies.missing")
-def initial(stage: Stage) -> Iterator[Observation]:
+def initial(stage: TrialFixture) -> Iterator[Observation]:
     """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _entries(stage, "InitialUnknowns")
     knowns = [each for each in stage.variables if given(each)]
     if not entries or not knowns:
         return
-    with stage.instance() as instance, suppress(SkippedError):
+    with stage.instance() as instance, suppress(SkippedTrialError):
         instance.enter(stage.start, None, stage.tolerance)
         yield from undeclared(stage, entries, knowns, instance.set, _reader(instance, entries))
 
 
 @probe("changing what is no single number in Event Mode", "dependencies.missing", kinds=("ModelExchange",))
-def at_event(stage: Stage) -> Iterator[Observation]:
+def at_event(stage: TrialFixture) -> Iterator[Observation]:
     """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
 
     Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a
@@ -122,13 +122,13 @@ def at_event(stage: Stage) -> Iterator[Observation]:
     ]  # fmt: skip
     if not entries or not knowns:
         return
-    with stage.instance() as instance, suppress(SkippedError):
+    with stage.instance() as instance, suppress(SkippedTrialError):
         stage.initialize(instance)
         instance.event()
         stage.settle(instance)
         yield from undeclared(stage, entries, knowns, instance.set, _reader(instance, entries))
 
 
-def _reader(instance: Instance, entries: Sequence[Unknown]) -> Read:
+def _reader(instance: FmuInstance, entries: Sequence[StructureUnknown]) -> Read:
     """Read the unknowns of these entries."""
     return lambda: instance.get([each.variable for each in entries if each.variable])

@@ -9,17 +9,17 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import driving
-from mb2fmu.audit.behaviour.fixture.short_runs import Run, differing, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, differing, run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError
-from mb2fmu.audit.behaviour.instance.instance import Instance
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import unasked
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
 from mb2fmu.audit.behaviour.trials.naming_trials import unused
 from mb2fmu.audit.behaviour.trials.step_trials import CS, as_exchange
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 TEXTS = (b"", b"100 %s %d", "größer ✓".encode(), b"a, \"b\"\\n'c'", b" blanks beside it ", b"two\nlines\t.",
@@ -28,7 +28,7 @@ BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80", b"\x07", bytes(range(256)), b"\x08\
 
 
 @probe("texts and bytes with unusual contents", "value.set", crash="value.set")
-def contents(stage: Stage) -> Iterator[Observation]:
+def contents(stage: TrialFixture) -> Iterator[Observation]:
     """Check texts and bytes of unusual contents: empty, short after long, of other letters; refusals are allowed."""
     wanted = [
         each for each in stage.variables
@@ -66,7 +66,7 @@ def _size(kind: str) -> tuple[int, int]:
     return (0, 2 ** int(bits) - 1) if kind.startswith("U") else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)
 
 
-def _ends(stage: Stage, variable: Variable) -> Iterator[float | int]:
+def _ends(stage: TrialFixture, variable: DescribedVariable) -> Iterator[float | int]:
     """Yield the ends of a whole number's range and what is next to them, or small fractions; none for other types."""
     low, high = _size(variable.type)
     if high:
@@ -80,7 +80,7 @@ def _ends(stage: Stage, variable: Variable) -> Iterator[float | int]:
 
 
 @probe("numbers at the ends of their types", "value.set", crash="value.extreme")
-def ends(stage: Stage) -> Iterator[Observation]:
+def ends(stage: TrialFixture) -> Iterator[Observation]:
     """Check that all bits of whole numbers, and small fractions, are taken up; refusals are allowed."""
     wanted = [each for each in stage.variables if each.causality in {"parameter", "input"} and not each.dimensions]
     with stage.instance() as instance:
@@ -90,7 +90,7 @@ def ends(stage: Stage) -> Iterator[Observation]:
             for value in _ends(stage, variable):
                 if instance.put(variable, value) not in {OK, WARNING}:
                     continue
-                with suppress(RefusedError):
+                with suppress(RefusedCallError):
                     found = instance.get([variable])[0]
                     if found != value:
                         text = f"set to {value!r}, it is {found!r}"
@@ -101,7 +101,7 @@ def ends(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("a refusal where there is no logger", "life.crash", crash="life.crash")
-def unheard(stage: Stage) -> Iterator[Observation]:
+def unheard(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3 instances without a logger."""
     if stage.description.version == 2:
         return
@@ -113,7 +113,7 @@ def unheard(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("messages of categories that are off", "log.setting")
-def categories(stage: Stage) -> Iterator[Observation]:
+def categories(stage: TrialFixture) -> Iterator[Observation]:
     """Check that with one log category on, messages of others are errors only.
 
     FMI 2 has a name for all of them (2.2.4): with ``logAll`` on, any may come.
@@ -130,7 +130,7 @@ def categories(stage: Stage) -> Iterator[Observation]:
             seen = len(instance.messages)
             try:
                 run(stage, instance, stage.variables, steps=SHORT)
-            except (RefusedError, SkippedError):
+            except (RefusedCallError, SkippedTrialError):
                 continue
             others = {each[1] for each in unasked(instance.messages[seen:], instance.version)} & set(listed) - {one}
         if others:
@@ -140,7 +140,7 @@ def categories(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("an instance of the other interface beside it", "life.several", kinds=CS)
-def beside(stage: Stage) -> Iterator[Observation]:
+def beside(stage: TrialFixture) -> Iterator[Observation]:
     """Check that Model Exchange and Co-Simulation of one FMU do not disturb each other in one process."""
     exchange = as_exchange(stage)
     if exchange is None or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
@@ -158,16 +158,16 @@ def beside(stage: Stage) -> Iterator[Observation]:
         yield Observation("life.several", text, stage.kind)
 
 
-def _run(stage: Stage, exchange: Stage | None) -> Run | None:
+def _run(stage: TrialFixture, exchange: TrialFixture | None) -> ShortRun | None:
     """Do a short run; a second instance is made after this one if its stage is given. None if it is refused."""
-    other: Instance | None = None
+    other: FmuInstance | None = None
     with stage.instance(name=b"one") as instance:
         if exchange:
-            other = Instance(exchange.library, exchange.kind, name=b"other")
+            other = FmuInstance(exchange.library, exchange.kind, name=b"other")
         try:
             for found in driving(stage, instance, stage.variables, steps=SHORT):
                 last = found
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             return None
         finally:
             if other and other.alive:
@@ -176,14 +176,14 @@ def _run(stage: Stage, exchange: Stage | None) -> Run | None:
 
 
 @probe("a run with messages switched off", "life.repeat")
-def unlogged(stage: Stage) -> Iterator[Observation]:
+def unlogged(stage: TrialFixture) -> Iterator[Observation]:
     """Check that switching messages off does not change the motion."""
     makes = (partial(stage.instance, logging=on) for on in (True, False))
     yield from _alike(stage, makes, "messages are switched off")
 
 
 @probe("steps with the other flag of states", "life.repeat", kinds=CS)
-def flagged(stage: Stage) -> Iterator[Observation]:
+def flagged(stage: TrialFixture) -> Iterator[Observation]:
     """Check that noSetFMUStatePriorToCurrentPoint does not change the motion."""
     if stage.keeps_states:
         makes = (partial(_with_flag, stage, flag) for flag in (1, 0))
@@ -191,7 +191,7 @@ def flagged(stage: Stage) -> Iterator[Observation]:
 
 
 @contextmanager
-def _with_flag(stage: Stage, flag: int) -> Iterator[Instance]:
+def _with_flag(stage: TrialFixture, flag: int) -> Iterator[FmuInstance]:
     """Return an instance whose steps have this value of noSetFMUStatePriorToCurrentPoint."""
     with stage.instance() as instance:
         instance.no_return = flag
@@ -199,7 +199,7 @@ def _with_flag(stage: Stage, flag: int) -> Iterator[Instance]:
 
 
 def _alike(
-    stage: Stage, makes: Iterable[Callable[[], AbstractContextManager[Instance]]], where: str
+    stage: TrialFixture, makes: Iterable[Callable[[], AbstractContextManager[FmuInstance]]], where: str
 ) -> Iterator[Observation]:
     """Check that two instances move alike; ``where`` says how the second one differs."""
     runs = []
@@ -207,7 +207,7 @@ def _alike(
         with make() as instance:
             try:
                 runs.append(run(stage, instance, stage.variables, steps=SHORT))
-            except (RefusedError, SkippedError):
+            except (RefusedCallError, SkippedTrialError):
                 return
     different = differing(stage.variables, *runs)
     if different:

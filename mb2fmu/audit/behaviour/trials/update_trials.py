@@ -9,17 +9,17 @@ from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another
 from mb2fmu.audit.behaviour.fixture.short_runs import advance, cosimulate
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError, Value
-from mb2fmu.audit.behaviour.instance.instance import Instance
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.step_trials import CS, equal
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 
 @dataclass
-class _Heard:
+class _IntermediateUpdateRecord:
     """Records of intermediate updates.
 
     Attributes:
@@ -35,7 +35,7 @@ class _Heard:
         instance: That they come from.
     """
 
-    required: Sequence[Variable]
+    required: Sequence[DescribedVariable]
     times: list[float] = field(default_factory=list)
     possible: list[bool] = field(default_factory=list)
     shown: list[tuple[float, list[Value]]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Heard:
     stepping: bool = False
     outside: int = 0
     wish: bool = False
-    instance: Instance | None = None
+    instance: FmuInstance | None = None
 
     def update(
         self, environment: int | None, time: float, _set: bool, may_get: bool, _finished: bool, can_return: bool,
@@ -58,7 +58,7 @@ class _Heard:
         if may_get and self.required and self.instance:
             try:
                 self.shown.append((time, self.instance.get(self.required)))
-            except RefusedError as error:
+            except RefusedCallError as error:
                 self.refused.append(str(error))
         self.possible.append(bool(can_return))
         asked[0] = self.wish and bool(can_return)
@@ -66,11 +66,11 @@ class _Heard:
 
 
 @probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
-def intermediate(stage: Stage) -> Iterator[Observation]:
+def intermediate(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's callback: times never decrease; early return is granted where promised."""
     if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
         return
-    heard = _Heard([each for each in stage.scalars if each.flag("intermediateUpdate")])
+    heard = _IntermediateUpdateRecord([each for each in stage.scalars if each.flag("intermediateUpdate")])
     with stage.instance(update=heard.update, required=heard.required, early=True) as instance:
         heard.instance = instance
         stage.initialize(instance, within=_given(stage))
@@ -96,13 +96,13 @@ def intermediate(stage: Stage) -> Iterator[Observation]:
         yield from _asked(stage, instance, heard)
 
 
-def _given(stage: Stage) -> dict[Variable, Value]:
+def _given(stage: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return continuous inputs that are not at their start: what becomes of them within a step shows."""
     moved = ((each, another(stage, each, "update", 0.1)) for each in stage.inputs)
     return {each: value for each, value in moved if value is not None}
 
 
-def _said(stage: Stage, heard: _Heard, reached: float) -> Iterator[str]:
+def _said(stage: TrialFixture, heard: _IntermediateUpdateRecord, reached: float) -> Iterator[str]:
     """Yield faults of times, environments and values of the updates up to a time."""
     if any(later < earlier for earlier, later in pairwise(heard.times)):
         yield "the times of intermediate updates go backwards"
@@ -117,7 +117,7 @@ def _said(stage: Stage, heard: _Heard, reached: float) -> Iterator[str]:
         yield f"in an intermediate update that allows it, reading is refused: {heard.refused[0]}"
 
 
-def _asked(stage: Stage, instance: Instance, heard: _Heard) -> Iterator[Observation]:
+def _asked(stage: TrialFixture, instance: FmuInstance, heard: _IntermediateUpdateRecord) -> Iterator[Observation]:
     """Check the third step, which is asked to return early."""
     point, seen = stage.start + 2 * stage.step, len(heard.possible)
     last = advance(stage, instance, point, stage.step)
@@ -130,7 +130,7 @@ def _asked(stage: Stage, instance: Instance, heard: _Heard) -> Iterator[Observat
         heard.wish = False
         try:
             advance(stage, instance, last.last, point + stage.step - last.last)
-        except RefusedError as error:
+        except RefusedCallError as error:
             yield Observation(
                 "steps.early", f"after an early return the rest of the step is refused: {error}", stage.kind
             )
@@ -138,7 +138,7 @@ def _asked(stage: Stage, instance: Instance, heard: _Heard) -> Iterator[Observat
         yield from _after_early(stage, instance.get(stage.variables))
 
 
-def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
+def _after_early(stage: TrialFixture, found: list[Value]) -> Iterator[Observation]:
     """Compare three steps, the last one returned early and completed, with three whole ones."""
     with stage.instance() as instance:
         stage.initialize(instance, within=_given(stage))
@@ -150,7 +150,7 @@ def _after_early(stage: Stage, found: list[Value]) -> Iterator[Observation]:
             return
 
 
-def _as_at(stage: Stage, heard: _Heard) -> Iterator[Observation]:
+def _as_at(stage: TrialFixture, heard: _IntermediateUpdateRecord) -> Iterator[Observation]:
     """Compare values at the first update within a step with an instance whose step ends there."""
     begin, end = stage.start + 0.01 * stage.step, stage.start + 0.99 * stage.step
     within = [each for each in heard.shown if begin < each[0] < end]

@@ -9,11 +9,11 @@ from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import drive, parameters
 from mb2fmu.audit.behaviour.fixture.short_runs import run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import Stage
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED, probe
-from mb2fmu.audit.behaviour.instance.fmi_types import RefusedError
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, seen
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.findings import Observation
 
 STEPS = 10
@@ -27,7 +27,7 @@ MOST = 5
 
 
 @probe(WATCHED, MEMORY, crash=MEMORY, slow="life.crash", where=(VALGRIND,))
-def watched(stage: Stage) -> Iterator[Observation]:
+def watched(stage: TrialFixture) -> Iterator[Observation]:
     """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
     end = time.monotonic() + PATIENCE * stage.effort
     stage.__dict__["steps"] = min(stage.steps, STEPS)
@@ -35,7 +35,7 @@ def watched(stage: Stage) -> Iterator[Observation]:
         if time.monotonic() > end:
             stage.skipped.append(f"{stage.kind}: {WATCHED}: not to its end: its share of the time is spent (--budget)")
             break
-        with suppress(RefusedError, SkippedError):  # what is refused is told by others
+        with suppress(RefusedCallError, SkippedTrialError):  # what is refused is told by others
             action()
     stage.library.handle.close()
     root, library = stage.folder.parent, stage.library.path
@@ -43,7 +43,7 @@ def watched(stage: Stage) -> Iterator[Observation]:
         yield Observation(MEMORY, text, stage.kind)
 
 
-def _actions(stage: Stage) -> Iterator[Callable[[], object]]:
+def _actions(stage: TrialFixture) -> Iterator[Callable[[], object]]:
     """Yield what is run under valgrind: one step first, then states, whole runs, driven runs."""
     yield partial(_run, stage, 1)
     if stage.keeps_states:
@@ -54,7 +54,7 @@ def _actions(stage: Stage) -> Iterator[Callable[[], object]]:
         yield partial(_driven, stage, 1)
 
 
-def _run(stage: Stage, steps: int) -> None:
+def _run(stage: TrialFixture, steps: int) -> None:
     """Run so many steps, terminate and reset."""
     with stage.instance() as instance:
         run(stage, instance, stage.variables, steps=steps)
@@ -62,13 +62,13 @@ def _run(stage: Stage, steps: int) -> None:
         instance.reset()
 
 
-def _driven(stage: Stage, number: int) -> None:
+def _driven(stage: TrialFixture, number: int) -> None:
     """Run with the parameters of this number and moving inputs."""
     with stage.instance() as instance:
         drive(stage, instance, stage.variables, number=number, steps=stage.steps)
 
 
-def _kept(stage: Stage) -> None:
+def _kept(stage: TrialFixture) -> None:
     """Keep a state, restore it, read everything and free it."""
     with stage.instance() as instance:
         stage.initialize(instance)

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import another, drive, inputs, parameters, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import Run, cosimulate, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import EndedError, Stage, finite, names, same
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, cosimulate, run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, finite, names, same
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedError, Value, in_words
-from mb2fmu.audit.behaviour.instance.instance import Instance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedError
-from mb2fmu.audit.description.description_records import Variable
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 EXTREMES = (math.nan, math.inf, 1e300)
@@ -36,13 +36,13 @@ def _close(first: Value, second: Value, relative: float) -> bool:
     return first == second
 
 
-def _relative(variable: Variable) -> float:
+def _relative(variable: DescribedVariable) -> float:
     """Return the relative round-off of a variable's type."""
     return 1e-6 if variable.type == "Float32" else 1e-14
 
 
 @probe("reading start values", "value.start")
-def start_values(stage: Stage) -> Iterator[Observation]:
+def start_values(stage: TrialFixture) -> Iterator[Observation]:
     """Check values in Initialization Mode that are declared exact, of inputs and of constants."""
     wanted = [
         each for each in stage.readable
@@ -52,7 +52,7 @@ def start_values(stage: Stage) -> Iterator[Observation]:
         with stage.instance() as instance:
             instance.enter(stage.start, None, stage.tolerance)
             found = instance.get(wanted)
-    except RefusedError:  # FMI 2 lets an FMU show only outputs, states and derivatives there
+    except RefusedCallError:  # FMI 2 lets an FMU show only outputs, states and derivatives there
         wanted = [each for each in wanted if each.causality in {"parameter", "input"} or each.variability == "constant"]
         with stage.instance() as instance:
             stage.initialize(instance)
@@ -69,13 +69,13 @@ def start_values(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("setting start values", "value.set")
-def set_and_read(stage: Stage) -> Iterator[Observation]:
+def set_and_read(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
     wanted = [*settable(stage), *inputs(stage)]
     if not wanted:
         stage.nothing("value.set", "it has nothing that can be set")
         return
-    given: dict[Variable, Value] = {}
+    given: dict[DescribedVariable, Value] = {}
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         for variable in wanted:
@@ -91,7 +91,7 @@ def set_and_read(stage: Stage) -> Iterator[Observation]:
             given[variable] = value
             try:
                 found = instance.get([variable])[0]
-            except RefusedError:
+            except RefusedCallError:
                 return  # the values set so far may not go together
             if not _close(value, found, _relative(variable)):
                 yield Observation(
@@ -101,12 +101,14 @@ def set_and_read(stage: Stage) -> Iterator[Observation]:
                 yield from _last_alone(stage, instance, variable, value)
         try:
             found_all = instance.get(list(given))
-        except RefusedError:
+        except RefusedCallError:
             return
     yield from _kept(stage, given, found_all)
 
 
-def _last_alone(stage: Stage, instance: Instance, variable: Variable, value: tuple[Any, ...]) -> Iterator[Observation]:
+def _last_alone(
+    stage: TrialFixture, instance: FmuInstance, variable: DescribedVariable, value: tuple[Any, ...]
+) -> Iterator[Observation]:
     """Yield an array in which only the last element is changed."""
     start = stage.start_value(variable)
     other = (*value[:-1], start[-1]) if isinstance(start, tuple) else value
@@ -120,7 +122,9 @@ def _last_alone(stage: Stage, instance: Instance, variable: Variable, value: tup
             return
 
 
-def _kept(stage: Stage, given: Mapping[Variable, Value], found: Sequence[Value]) -> Iterator[Observation]:
+def _kept(
+    stage: TrialFixture, given: Mapping[DescribedVariable, Value], found: Sequence[Value]
+) -> Iterator[Observation]:
     """Compare values set one by one with all read at once."""
     for (variable, value), got in zip(given.items(), found, strict=True):
         if not _close(value, got, _relative(variable)):
@@ -129,7 +133,7 @@ def _kept(stage: Stage, given: Mapping[Variable, Value], found: Sequence[Value])
 
 
 @probe("setting before the initialization", "value.set")
-def set_before(stage: Stage) -> Iterator[Observation]:
+def set_before(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set before the initialization hold in it, as if set in it: variables of all types."""
     moved = {each: value for each in inputs(stage) if (value := another(stage, each, "set", 0.1)) is not None}
     given = {**parameters(stage, 1), **moved}
@@ -143,7 +147,7 @@ def set_before(stage: Stage) -> Iterator[Observation]:
                 instance.enter(stage.start, None, stage.tolerance)
                 instance.set({} if before else given)
                 found.append(instance.get(list(given)))
-            except RefusedError:
+            except RefusedCallError:
                 return  # values may not go together, and one that is refused then is told elsewhere
     for variable, within, got in zip(given, *found, strict=True):
         if not _close(within, got, _relative(variable)):
@@ -151,13 +155,13 @@ def set_before(stage: Stage) -> Iterator[Observation]:
             yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
 
 
-def _has_no_bounds(variable: Variable) -> bool:
+def _has_no_bounds(variable: DescribedVariable) -> bool:
     """Return whether any value may be set: text can always be one that means something."""
     return variable.get("min") is None and variable.get("max") is None and variable.type not in {"String", "Binary"}
 
 
 @probe("setting what cannot be set", "value.unsettable")
-def unsettable(stage: Stage) -> Iterator[Observation]:
+def unsettable(stage: TrialFixture) -> Iterator[Observation]:
     """Check that constants, time and calculated values cannot be set."""
     closed = [
         each
@@ -176,7 +180,7 @@ def unsettable(stage: Stage) -> Iterator[Observation]:
 
 @probe("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
        "value.items")  # fmt: skip
-def watched(stage: Stage) -> Iterator[Observation]:
+def watched(stage: TrialFixture) -> Iterator[Observation]:
     """Check a run: constants and parameters stay, values are finite and within bounds, time is the time."""
     for rule, some in _watched_kinds(stage).items():
         if not some:
@@ -198,7 +202,7 @@ def watched(stage: Stage) -> Iterator[Observation]:
         yield from _driven(stage)
 
 
-def _seen(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
+def _seen(stage: TrialFixture, variables: Sequence[DescribedVariable], found: ShortRun) -> Iterator[Observation]:
     """Yield values that contradict a variable's description."""
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
@@ -223,7 +227,7 @@ def _seen(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[O
                 yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
 
 
-def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[Observation]:
+def _moved(stage: TrialFixture, variables: Sequence[DescribedVariable], found: ShortRun) -> Iterator[Observation]:
     """Yield constants and parameters that a run has changed."""
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
@@ -233,7 +237,7 @@ def _moved(stage: Stage, variables: Sequence[Variable], found: Run) -> Iterator[
             yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
 
 
-def _driven(stage: Stage) -> Iterator[Observation]:
+def _driven(stage: TrialFixture) -> Iterator[Observation]:
     """Check with other parameters: an event that restores a start value is visible only if that was changed.
 
     With other parameters an FMU may refuse a step, and be right.
@@ -241,11 +245,11 @@ def _driven(stage: Stage) -> Iterator[Observation]:
     wanted = [each for each in stage.variables if each.variability in {"constant", "fixed", "tunable"}]
     if not wanted or not parameters(stage, 1):
         return
-    with suppress(RefusedError, EndedError), stage.instance() as instance:
+    with suppress(RefusedCallError, SimulationEndedError), stage.instance() as instance:
         yield from _moved(stage, wanted, drive(stage, instance, wanted, number=1, steps=stage.steps))
 
 
-def _watched_kinds(stage: Stage) -> dict[str, bool]:
+def _watched_kinds(stage: TrialFixture) -> dict[str, bool]:
     """Return rule → whether it has any subject."""
     variables = stage.variables
     calculated = [each for each in variables if each.causality not in {"parameter", "input"}]
@@ -257,7 +261,7 @@ def _watched_kinds(stage: Stage) -> dict[str, bool]:
     }
 
 
-def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
+def _bounds(variable: DescribedVariable, column: list[Value], where: str) -> Iterator[Observation]:
     """Yield the first value of a computed variable that lies outside of min or max."""
     if variable.dimensions or variable.causality in {"parameter", "input"}:
         return
@@ -271,7 +275,7 @@ def _bounds(variable: Variable, column: list[Value], where: str) -> Iterator[Obs
             return
 
 
-def _items(stage: Stage, variable: Variable, column: list[Value], where: str) -> Iterator[Observation]:
+def _items(stage: TrialFixture, variable: DescribedVariable, column: list[Value], where: str) -> Iterator[Observation]:
     """Yield values that are no truth value, or no item of the enumeration."""
     items: tuple[int, ...] = stage.description.items(variable)
     if variable.type == "Boolean":
@@ -283,7 +287,7 @@ def _items(stage: Stage, variable: Variable, column: list[Value], where: str) ->
         yield Observation("value.items", f"is {strange}, which is no item of its enumeration", where)
 
 
-def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
+def _discrete(stage: TrialFixture, found: ShortRun) -> Iterator[Observation]:
     """Yield discrete variables that change between two events."""
     for place, variable in enumerate(stage.variables):
         column = [row[place] for row in found.rows]
@@ -297,7 +301,7 @@ def _discrete(stage: Stage, found: Run) -> Iterator[Observation]:
     "inputs and parameters that are no numbers, or enormous", "value.nan", "value.extreme", slow="value.extreme",
     limit=LONGEST_REFUSAL,
 )  # fmt: skip
-def extremes(stage: Stage) -> Iterator[Observation]:
+def extremes(stage: TrialFixture) -> Iterator[Observation]:
     """Check extreme values: either a call is refused, or everything stays finite."""
     watched_ = [each for each in stage.scalars if each.causality not in {"parameter", "input"}]
     yield from _states_that_are_none(stage)
@@ -317,7 +321,7 @@ def extremes(stage: Stage) -> Iterator[Observation]:
                 break
 
 
-def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
+def _states_that_are_none(stage: TrialFixture) -> Iterator[Observation]:
     """Check Model Exchange with NaN states, as failing integrators set them."""
     if stage.kind != "ModelExchange" or not stage.n_states:
         return
@@ -326,7 +330,7 @@ def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
             stage.initialize(instance)
             instance.set_states([math.nan] * stage.n_states)
             slopes = instance.slopes(stage.n_states)
-        except (RefusedError, SkippedError):
+        except (RefusedCallError, SkippedTrialError):
             return
     if not all(map(math.isfinite, slopes)):
         text = "a state that is no number is taken with OK, and derivatives that are none are given with OK"
@@ -334,14 +338,14 @@ def _states_that_are_none(stage: Stage) -> Iterator[Observation]:
 
 
 @probe("another start time", "value.time", "life.start")
-def other_start(stage: Stage) -> Iterator[Observation]:
+def other_start(stage: TrialFixture) -> Iterator[Observation]:
     """Check a run that begins later: the independent variable begins there, and steps continue from there."""
     start = stage.start + 3.7 * stage.step
     independent = stage.description.independent
     with stage.instance() as instance:
         try:
             stage.initialize(instance, start=start)
-        except RefusedError:
+        except RefusedCallError:
             return  # it says that it cannot
         if independent is not None and independent in stage.scalar_set:
             found = instance.get([independent])[0]
@@ -358,9 +362,9 @@ def other_start(stage: Stage) -> Iterator[Observation]:
         yield from _late_start(stage, stage.stop + 3.7 * stage.step)
 
 
-def _late_start(stage: Stage, start: float) -> Iterator[Observation]:
+def _late_start(stage: TrialFixture, start: float) -> Iterator[Observation]:
     """Check a run that begins after its experiment: the next event lies after its beginning."""
-    with stage.instance() as instance, suppress(RefusedError, EndedError):
+    with stage.instance() as instance, suppress(RefusedCallError, SimulationEndedError):
         instance.enter(start, None, stage.tolerance)
         instance.exit()
         following = stage.settle(instance, first=True).next_time
@@ -370,8 +374,12 @@ def _late_start(stage: Stage, start: float) -> Iterator[Observation]:
 
 
 def _spoiled(
-    stage: Stage, instance: Instance, variable: Variable, value: float, watched_: list[Variable]
-) -> list[Variable]:
+    stage: TrialFixture,
+    instance: FmuInstance,
+    variable: DescribedVariable,
+    value: float,
+    watched_: list[DescribedVariable],
+) -> list[DescribedVariable]:
     """Return which variables are not finite after a value was set and nothing was refused."""
     try:
         stage.initialize(instance, within={variable: value})
@@ -380,6 +388,6 @@ def _spoiled(
         elif stage.n_states:
             instance.slopes(stage.n_states)
         found = instance.get(watched_)
-    except (RefusedError, SkippedError):
+    except (RefusedCallError, SkippedTrialError):
         return []
     return [each for each, got in zip(watched_, found, strict=True) if not finite(got)]

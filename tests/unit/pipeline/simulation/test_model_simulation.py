@@ -21,7 +21,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.simulation.input_signals import formula, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import MOST_TIMES, stop_and_step
 from mb2fmu.visualization.default_plots import interesting
-from mb2fmu.visualization.scene.poses import Signals
+from mb2fmu.visualization.scene.poses import PlotSignals
 
 OSCILLATOR = '''"""A mass on a spring, pushed."""
 import sympy as sm
@@ -243,7 +243,7 @@ def test_a_first_look_is_at_what_moves() -> None:
     names = ("wheel", "lean", "still", "kinetic_energy", "x", "y", "z")
     units = ("rad", "rad", "m", "J", "m", "m", "m")
     columns = [5 * t, np.sin(t), 0 * t + 1, np.cos(t), np.sin(2 * t), np.cos(3 * t), np.sin(t)]
-    chosen = interesting(Signals(names, units, np.array(columns).T), 3)
+    chosen = interesting(PlotSignals(names, units, np.array(columns).T), 3)
     assert chosen == ("lean", "x", "y")
 
 

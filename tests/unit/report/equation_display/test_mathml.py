@@ -13,14 +13,14 @@ from sympy.parsing.sympy_parser import (
     standard_transformations,
 )
 
-from mb2fmu.report.equation_display.mathml import MathML, identifier, width
+from mb2fmu.report.equation_display.mathml import MathMLPrinter, identifier, width
 
 a, b, q1, m_rod, theta_2 = sm.symbols("a b q1 m_rod theta_2")
 t = sm.Symbol("t")
 
 
 def parsed(expression, symbols=None):
-    return etree.fromstring(f"<math>{MathML(symbols or {}).expression(expression)}</math>")
+    return etree.fromstring(f"<math>{MathMLPrinter(symbols or {}).expression(expression)}</math>")
 
 
 _FORMS = {
@@ -149,8 +149,8 @@ def test_every_expression_is_well_formed_with_all_its_symbols(expression):
 def test_the_terms_of_a_sum_make_the_sum(expression):
     expression = sm.sympify(expression)
     if expression.is_Add:
-        whole = MathML().expression(expression)
-        assert "".join(MathML().terms(expression)) == whole.removeprefix("<mrow>").removesuffix("</mrow>")
+        whole = MathMLPrinter().expression(expression)
+        assert "".join(MathMLPrinter().terms(expression)) == whole.removeprefix("<mrow>").removesuffix("</mrow>")
 
 
 smooth = st.recursive(
@@ -189,11 +189,11 @@ def test_broken_expressions_read_back_as_the_same_number(expression, widest):
     """However narrow the page: brackets match, quotients divide all that stood under the bar, roots cover all."""
     expression = sm.sympify(expression)
     expected = float(expression.subs({symbol: POINT[symbol.name] for symbol in expression.free_symbols}))
-    assert read_back(MathML().pieces(expression, widest)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert read_back(MathMLPrinter().pieces(expression, widest)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_what_is_wider_than_a_page_is_broken_within_its_brackets():
     inner = sum(sm.Symbol(f"length_{k}") * sm.sin(sm.Symbol(f"angle_{k}")) for k in range(12))
     wide = (inner**2 + 1) ** sm.Rational(-1, 2) * inner * a
-    pieces = MathML().pieces(wide + b, 40)
-    assert max(map(width, pieces)) <= 40 < width(MathML().expression(wide))
+    pieces = MathMLPrinter().pieces(wide + b, 40)
+    assert max(map(width, pieces)) <= 40 < width(MathMLPrinter().expression(wide))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mb2fmu.report.figures.chart_axes import Axis, linear_axis, log_axis
+from mb2fmu.report.figures.chart_axes import ChartAxis, linear_axis, log_axis
 
 samples = arrays(float, st.integers(1, 50), elements=st.floats(-1e12, 1e12, allow_subnormal=False))
 positive = arrays(float, st.integers(1, 50), elements=st.floats(1e-200, 1e200))
@@ -77,9 +77,9 @@ def test_axes_without_values_and_impossible_axes():
     assert linear_axis(nothing).low < linear_axis(nothing).high
     assert log_axis(nothing).low < log_axis(nothing).high
     with pytest.raises(ValueError, match="axis from"):
-        Axis("linear", 1.0, 1.0, ())
+        ChartAxis("linear", 1.0, 1.0, ())
     with pytest.raises(ValueError, match="logarithmic"):
-        Axis("log", 0.0, 1.0, ())
+        ChartAxis("log", 0.0, 1.0, ())
 
 
 @pytest.mark.parametrize("value", [-0.1, 12345.678, 1.5e-3, -98765.0, 3e-9, 7e8])

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from lxml import etree
 
-from mb2fmu.report.figures.svg_chart import Chart, Line, Panel, axis_label, draw
+from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, axis_label, draw
 
 
 def drawing(*lines, scale="linear"):
-    return etree.fromstring(draw(Chart("c", "a title", (Panel("angle", "rad", lines, scale),))))
+    return etree.fromstring(draw(Chart("c", "a title", (ChartPanel("angle", "rad", lines, scale),))))
 
 
 def paths(root, style):
@@ -34,7 +34,7 @@ def paths(root, style):
 @given(arrays(float, st.integers(2, 200), elements=st.floats(-1e3, 1e3)))
 def test_the_highest_and_lowest_points_are_drawn(y):
     t = np.linspace(0.0, 1.0, y.size)
-    (points,) = paths(drawing(Line("FMU", "fmu", t, y)), "fmu")
+    (points,) = paths(drawing(ChartLine("FMU", "fmu", t, y)), "fmu")
     across, up = points[:, 0], -points[:, 1]
     assert across[0] == 0
     assert across[-1] == 3820
@@ -48,9 +48,9 @@ def test_the_highest_and_lowest_points_are_drawn(y):
 
 def test_points_on_a_straight_line_are_left_out():
     t = np.linspace(0.0, 1.0, 1001)
-    (flat,) = paths(drawing(Line("FMU", "fmu", t, np.ones_like(t))), "fmu")
+    (flat,) = paths(drawing(ChartLine("FMU", "fmu", t, np.ones_like(t))), "fmu")
     assert len(flat) == 2
-    (stair,) = paths(drawing(Line("FMU", "fmu", t, np.where(t < 0.5, 0.0, 1.0))), "fmu")
+    (stair,) = paths(drawing(ChartLine("FMU", "fmu", t, np.where(t < 0.5, 0.0, 1.0))), "fmu")
     assert len(stair) == 4
 
 
@@ -58,25 +58,25 @@ def test_missing_numbers_interrupt_the_line():
     t = np.linspace(0.0, 1.0, 11)
     y = np.sin(t)
     y[5] = np.nan
-    assert len(paths(drawing(Line("FMU", "fmu", t, y)), "fmu")) == 2
+    assert len(paths(drawing(ChartLine("FMU", "fmu", t, y)), "fmu")) == 2
 
 
 def test_a_line_without_any_number_says_so():
     t = np.linspace(0.0, 1.0, 11)
-    root = drawing(Line("FMU", "fmu", t, np.full_like(t, np.nan)))
+    root = drawing(ChartLine("FMU", "fmu", t, np.full_like(t, np.nan)))
     assert "no finite values" in [text.text for text in root.iter("text")]
 
 
 def test_a_log_panel_draws_magnitudes():
     t = np.linspace(0.0, 1.0, 3)
-    (points,) = paths(drawing(Line("error", "error", t, np.array([-1e-3, 1e-3, 1e-1])), scale="log"), "error")
+    (points,) = paths(drawing(ChartLine("error", "error", t, np.array([-1e-3, 1e-3, 1e-1])), scale="log"), "error")
     assert points[0, 1] == points[1, 1]
     assert points[2, 1] < points[1, 1]
 
 
 def test_names_are_escaped():
     t = np.array([0.0, 1.0])
-    chart = Chart('"><script>', "<script>", (Panel("<script>", "<b>", (Line("<i>", "fmu", t, t),)),))
+    chart = Chart('"><script>', "<script>", (ChartPanel("<script>", "<b>", (ChartLine("<i>", "fmu", t, t),)),))
     root = etree.fromstring(draw(chart))
     assert root.find("title").text == "<script>"
     assert not list(root.iter("script", "b", "i"))
@@ -84,7 +84,7 @@ def test_names_are_escaped():
 
 def test_a_line_needs_a_time_for_each_value():
     with pytest.raises(ValueError, match="FMU: t has shape"):
-        Line("FMU", "fmu", np.zeros(3), np.zeros(2))
+        ChartLine("FMU", "fmu", np.zeros(3), np.zeros(2))
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ from lxml import etree, html
 from mechanisms import mechanism_of, moving_pivot
 
 from mb2fmu import visualization
-from mb2fmu.audit.checkers import Finding
+from mb2fmu.audit.checkers import CheckerFinding
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.report import Provenance, describe, render
+from mb2fmu.report import ReportProvenance, describe, render
 from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
-from mb2fmu.validation import Independence, IndependentCheck
+from mb2fmu.validation import IndependentCheck, IndependentChecks
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
 ROOT = Path(__file__).parents[4]
@@ -69,7 +69,7 @@ def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
     bad = replace(good, name="own kinematics", ratio=7.5, verdict="failed", reason="der(u) is 7.5 times off")
     none = replace(good, points=0, ratio=0.0, worst="", verdict="unjudged", reason="too many operations")
     for checks, passed in (((good, none), case.result.passed), ((good, bad), False)):
-        result = replace(case.result, independence=Independence(checks=checks))
+        result = replace(case.result, independence=IndependentChecks(checks=checks))
         assert result.passed is passed
         text = render(case.definition, case.equations, case.interface, result).decode()
         assert all(check.name in text for check in (*checks, result.independent_checks[-1]))
@@ -124,12 +124,12 @@ def test_nothing_is_loaded_and_only_the_own_script_runs(pendulum):
 
 
 def test_text_of_the_model_is_escaped_everywhere(pendulum):
-    case = pendulum(description=HOSTILE, diagram=HOSTILE, findings=(Finding(HOSTILE, "error", HOSTILE),))
+    case = pendulum(description=HOSTILE, diagram=HOSTILE, findings=(CheckerFinding(HOSTILE, "error", HOSTILE),))
     definition = replace(case.definition, name=HOSTILE)
     variables = tuple(replace(v, reason=HOSTILE) for v in case.result.variables)
     result = replace(case.result, variables=variables, notes=(HOSTILE,), provenance={HOSTILE: HOSTILE})
     page = page_of(
-        replace(case, definition=definition, result=result), Provenance({HOSTILE: HOSTILE}, commands=(HOSTILE,))
+        replace(case, definition=definition, result=result), ReportProvenance({HOSTILE: HOSTILE}, commands=(HOSTILE,))
     )
     root = parse(page)
     assert not list(root.iter("img"))
@@ -161,7 +161,10 @@ def test_a_pass_is_said_plainly(pendulum):
 
 
 def test_an_error_of_a_checker_fails_the_verdict(pendulum):
-    findings = (Finding("checker 1.0", "error", "no start value"), Finding("other 2.0", "note", "nothing"))
+    findings = (
+        CheckerFinding("checker 1.0", "error", "no start value"),
+        CheckerFinding("other 2.0", "note", "nothing"),
+    )
     root = parse(page_of(pendulum(findings=findings)))
     assert "1 error found by the checkers" in " ".join(root.find(".//h2[@id='verdict']").itertext())
     table = root.find(".//section[@aria-labelledby='conformance']//tbody")
@@ -239,7 +242,7 @@ def test_of_a_unit_that_is_not_ours_nothing_is_claimed(pendulum):
 def test_timings_are_printed_only_when_they_are_handed_in(pendulum):
     case = pendulum()
     assert b"Time spent" not in page_of(case)
-    assert b"Time spent" in page_of(case, Provenance(timings={"derive": 1.0}))
+    assert b"Time spent" in page_of(case, ReportProvenance(timings={"derive": 1.0}))
 
 
 def test_the_same_bytes_twice(pendulum):
@@ -278,8 +281,10 @@ def motion():
     time = np.linspace(0, 3, 400)
     states = np.stack([np.sin(time), np.cos(time)], axis=1)
     p = np.array([parameter.start for parameter in scene.parameters])
-    found, reference = (visualization.Motion(time, k * states, np.zeros((400, 0)), p) for k in (1.0, 1.03))
-    return visualization.draw(scene, found, reference), visualization.Signals(("q1", "u1"), ("rad", "rad/s"), states)
+    found, reference = (visualization.StateTrajectory(time, k * states, np.zeros((400, 0)), p) for k in (1.0, 1.03))
+    return visualization.draw(scene, found, reference), visualization.PlotSignals(
+        ("q1", "u1"), ("rad", "rad/s"), states
+    )
 
 
 def moving_page(case, motion, limit=None):

@@ -11,11 +11,17 @@ from lxml import etree
 
 from mb2fmu.report import render
 from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
-from mb2fmu.validation import CallResult, InfluenceResult, KindResult, Move, MovedResult
+from mb2fmu.validation import (
+    ApiCheckResult,
+    ExercisedResult,
+    InterfaceTypeResult,
+    Perturbation,
+    PerturbedExperimentResult,
+)
 
 
-def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") -> CallResult:
-    return CallResult(
+def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") -> ApiCheckResult:
+    return ApiCheckResult(
         name=name, kind=kind, formula="against differences", value=1.0, bound=2.0, ratio=0.5, where="q in direction 1",
         count=7, verdict=verdict, reason=reason,
     )  # fmt: skip
@@ -24,20 +30,24 @@ def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") 
 def exercised(result, *, calls=(), failing=False):
     """Three quantities, one of which is not validated; ``failing``: the perturbed experiment is out of bounds."""
     moves = (
-        Move(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
-        Move(name="g<", role="parameter", unit="m/s2", default=9.81, moved=9.81, reason="its bounds leave no room"),
-        Move(name="torque", role="input", unit="N.m", default=0.0, moved=2.5),
+        Perturbation(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
+        Perturbation(
+            name="g<", role="parameter", unit="m/s2", default=9.81, moved=9.81, reason="its bounds leave no room"
+        ),
+        Perturbation(name="torque", role="input", unit="N.m", default=0.0, moved=2.5),
     )
     influences = (
-        InfluenceResult(name="m", role="parameter", ratio=1234.5, most="hinge.angle"),
-        InfluenceResult(name="g<", role="parameter", ratio=0.0, most="", reason="its bounds leave no room"),
-        InfluenceResult(name="torque", role="input", ratio=77.0, most="hinge.speed"),
+        ExercisedResult(name="m", role="parameter", ratio=1234.5, most="hinge.angle"),
+        ExercisedResult(name="g<", role="parameter", ratio=0.0, most="", reason="its bounds leave no room"),
+        ExercisedResult(name="torque", role="input", ratio=77.0, most="hinge.speed"),
     )
     variables = result.variables
     if failing:
         variables = (replace(variables[0], verdict="failed", ratio=12.0), *variables[1:])
-    kind = KindResult(variables=variables, invariants=result.invariants, simulation=result.simulation)
-    moved = MovedResult(kinds=(kind,), reference=result.reference, moves=moves, part=0.5, text="3 moved by a half")
+    kind = InterfaceTypeResult(variables=variables, invariants=result.invariants, simulation=result.simulation)
+    moved = PerturbedExperimentResult(
+        kinds=(kind,), reference=result.reference, moves=moves, part=0.5, text="3 moved by a half"
+    )
     return replace(result, moved=moved, influences=influences, calls=tuple(calls))
 
 

@@ -11,17 +11,17 @@ from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
 from mb2fmu.report import render
-from mb2fmu.report.figures.svg_chart import Chart, Strip, draw
+from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw
 from mb2fmu.report.sections.coverage_section import limits
 from mb2fmu.report.sections.event_tables import modes, ticks
 from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
-from mb2fmu.validation.result import EventResult, Jump, MovedResult
+from mb2fmu.validation.result import EventJump, EventResult, PerturbedExperimentResult
 
 
 def event(verdict: str, reason: str = "", time: float = 0.5) -> EventResult:
     return EventResult(
         name="h <= 0", kind="CoSimulation", time=time, found=time + 1e-9, difference=1e-9, allowed=1e-7, ratio=0.01,
-        worst="v", jumps=(Jump("v", "m/s", -3.0, 2.1),), grazing=False, verdict=verdict, reason=reason,
+        worst="v", jumps=(EventJump("v", "m/s", -3.0, 2.1),), grazing=False, verdict=verdict, reason=reason,
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_page_and_terminal_count_the_same_events(pendulum):
 def test_events_of_the_default_experiment_alone_are_named(pendulum):
     case = pendulum()
     kind = replace(case.result.kinds[0], events=(event("passed"), replace(event("unjudged"), name="g <= 0")))
-    moved = MovedResult(kinds=(kind,), reference=case.result.reference, moves=(), part=1.0, text="moved")
+    moved = PerturbedExperimentResult(kinds=(kind,), reference=case.result.reference, moves=(), part=1.0, text="moved")
     both = replace(case.result, events=(event("passed"), replace(event("passed"), name="g <= 0")), moved=moved)
     assert both.events_at_defaults_only == ()
     assert replace(both, moved=None).events_at_defaults_only == ()
@@ -111,14 +111,14 @@ def test_a_contact_has_one_strip_under_its_name():
 
 def test_long_labels_of_strips_are_cut_and_told_whole():
     label = "a" * 100
-    root = etree.fromstring(draw(Chart("c", "t", (), strips=(Strip(label, ((0.0, 1.0, "up", "true"),)),))))
+    root = etree.fromstring(draw(Chart("c", "t", (), strips=(ModeStrip(label, ((0.0, 1.0, "up", "true"),)),))))
     (text,) = (each for each in root.iter("text") if each.get("class") == "label")
     assert text.find("title").text == label
     assert len(text.find("title").tail) <= 66
 
 
 def test_spans_share_the_time_axis():
-    strips = (Strip("s", ((0.0, 1.0, "up", "true"), (1.0, 4.0, "none", "false"))),)
+    strips = (ModeStrip("s", ((0.0, 1.0, "up", "true"), (1.0, 4.0, "none", "false"))),)
     root = etree.fromstring(draw(Chart("c", "t", (), ticks=(1.0,), strips=strips)))
     first, second = root.iter("rect")
     assert float(second.get("width")) == 3 * float(first.get("width"))

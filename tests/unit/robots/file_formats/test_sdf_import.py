@@ -13,7 +13,7 @@ from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.validation.independent_import import robot_accelerations
-from mb2fmu.validation.independent_import.mujoco_equations import MujocoReading
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 
 LINK = '<link name="{}"><inertial><mass>1</mass></inertial></link>'
 HINGE = '<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>'
@@ -100,8 +100,8 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
     other.write_text(twin())
     derivation = pipeline.derive(file, arguments={"outputs": "tip"})
     f, d = pipeline.right_hand_side(derivation), derivation.checked
-    reading = MujocoReading(other, [])
-    made = robot_accelerations._Sampler(d, d.mechanics, reading, ()).motions()
+    reading = MujocoEquations(other, [])
+    made = robot_accelerations._RobotPointSampler(d, d.mechanics, reading, ()).motions()
     names = [item.name for item in (*d.coordinates, *d.speeds)]
     worst = 0.0
     for sample in made.samples:

@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 from coupled_masses import K12, WIRING, K, exact, slaves
 
-from mb2fmu.systems.master.communication_steps import March, MarchError
-from mb2fmu.systems.master.fmu_slaves import Advance, SlaveError
+from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
+from mb2fmu.systems.master.fmu_slaves import SlaveError, SlaveStepResult
 from mb2fmu.systems.master.simulation_run import run
-from mb2fmu.systems.master.stability_forecast import LinearSlave
-from mb2fmu.systems.resolved_system import Bond, BondSide, Link, Port, Signal, Stepping, Wiring
+from mb2fmu.systems.master.stability_forecast import LinearComponent
+from mb2fmu.systems.resolved_system import (
+    BondSide,
+    BondVariable,
+    ComponentPort,
+    PortLink,
+    PowerBond,
+    SteppingSettings,
+    SystemWiring,
+)
 
 HOLD = {"method": "jacobi", "order": 0}
 LINES = {"method": "jacobi", "order": 1}
@@ -28,7 +36,7 @@ def marched(step: float, **options: object) -> tuple[float, float, float]:
 @cache
 def _marched(step: float, chosen: tuple[tuple[str, object], ...]) -> tuple[float, float, float]:
     rows, options = [], dict(chosen)
-    run(WIRING, slaves(), Stepping(step=step, **options), 1.0, lambda t, y, d, _: rows.append((t, y[0], d[0])))
+    run(WIRING, slaves(), SteppingSettings(step=step, **options), 1.0, lambda t, y, d, _: rows.append((t, y[0], d[0])))
     table = np.array(rows)
     return float(np.max(np.abs(table[:, 1] - exact(table[:, 0])))), table[-1, 1], float(np.max(np.abs(table[:, 2])))
 
@@ -63,7 +71,7 @@ def test_held_inputs_end_at_the_known_numbers(method: str, end: float) -> None:
 
 def test_an_output_of_an_old_input_gives_the_three_times_larger_error() -> None:
     """Without closing, feedthrough outputs are one step old: the number of libcosim, planted here."""
-    march = March(WIRING, slaves(), Stepping(step=0.001, method="jacobi", order=0))
+    march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.001, method="jacobi", order=0))
     march.begin()
     closing = march.closing
 
@@ -84,7 +92,7 @@ def test_newton_passes_need_fewer_and_end_at_the_same() -> None:
     assert two[1] == pytest.approx(one[1], abs=1e-9)
     counts = []
     for jacobian in (False, True):
-        march = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED, jacobian=jacobian))
+        march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=jacobian))
         march.begin()
         counts.append(sum(march.step(0.01).passes for _ in range(20)))
     assert counts[1] < counts[0]
@@ -95,7 +103,7 @@ def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
     counts = []
     for accuracy in (1e-2, 1e-3):
         errors: list[float] = []
-        stepping = Stepping(step=0.002, **ITERATED, accuracy=accuracy)
+        stepping = SteppingSettings(step=0.002, **ITERATED, accuracy=accuracy)
         tally = run(WIRING, slaves(), stepping, 0.4, lambda t, y, *_, seen=errors: seen.append(abs(y[0] - exact(t))))
         assert max(errors) < accuracy
         counts.append(tally.steps)
@@ -106,7 +114,7 @@ def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
 @pytest.mark.parametrize("newton", [False, True])
 def test_back_and_again_gives_the_same_bits(newton: bool) -> None:
     """One step of 2 H, back, two steps of H: as if the long one had never been made."""
-    march = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED, jacobian=newton))
+    march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=newton))
     march.begin()
     march.step(0.01)
     kept = march.kept()
@@ -114,7 +122,7 @@ def test_back_and_again_gives_the_same_bits(newton: bool) -> None:
     march.undo(kept)
     done = [march.step(0.01), march.step(0.01)]
     found = [*(each.starts for each in done), *(each.courses for each in done), march.closing.y.copy()]
-    plain = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED, jacobian=newton))
+    plain = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=newton))
     plain.begin()
     plain.step(0.01)
     done = [plain.step(0.01), plain.step(0.01)]
@@ -134,7 +142,7 @@ def test_the_energy_account_is_that_of_the_mass() -> None:
     """What the left mass has taken up over the bond is what its own energy has grown by."""
     parts = slaves()
     rows = []
-    stepping = Stepping(step=0.00125, **ITERATED)
+    stepping = SteppingSettings(step=0.00125, **ITERATED)
     run(
         WIRING,
         parts,
@@ -165,7 +173,7 @@ def test_the_defect_is_the_energy_that_the_system_has_really_gained(options: dic
         springs = K * (y[0] ** 2 + y[3] ** 2) + y[2] ** 2 / K12
         rows.append((0.5 * (y[1] ** 2 + parts[1].x[1] ** 2 + springs), defects[0]))
 
-    tally = run(WIRING, parts, Stepping(step=0.0025, **options), 1.0, record)
+    tally = run(WIRING, parts, SteppingSettings(step=0.0025, **options), 1.0, record)
     energy, defect = np.array(rows).T
     assert np.max(np.abs(energy - energy[0] + defect)) < within * np.max(np.abs(energy - energy[0]))
     assert tally.rejected or "accuracy" not in options
@@ -173,7 +181,7 @@ def test_the_defect_is_the_energy_that_the_system_has_really_gained(options: dic
 
 def test_slopes_leave_the_outputs_as_they_are() -> None:
     """The account holds the array: what was moved by 1e-6 for a slope stayed in it, as energy at any step."""
-    march = March(WIRING, slaves(), Stepping(step=0.01, **ITERATED))
+    march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED))
     march.begin()
     march.step(0.01)
     held, before = march.closing.y, march.closing.y.copy()
@@ -182,25 +190,25 @@ def test_slopes_leave_the_outputs_as_they_are() -> None:
     assert march.closing.y is held
 
 
-def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[Wiring, list[LinearSlave]]:
+def held_by_a_line(delay: float, mass: float = 1.0) -> tuple[SystemWiring, list[LinearComponent]]:
     """The two masses, their spring replaced by a line of its stiffness: F = Z w + c at either end."""
     Z = K12 * delay
     sides = [
-        LinearSlave(
+        LinearComponent(
             np.array([[0.0, 1.0], [-K / m, -Z / m]]), np.array([[0.0], [-sign / m]]),
             np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0 * Z * sign], [0.0, Z]]),
             np.array([[0.0], [0.0], [1.0], [sign]]), np.array([x, 0.0]),
         )
         for sign, x, m in ((1.0, 1.0, mass), (-1.0, 0.0, 1.0))
     ]  # fmt: skip
-    outputs = tuple(Port(side, name, k) for side in (0, 1) for k, name in enumerate("xvgf"))
+    outputs = tuple(ComponentPort(side, name, k) for side in (0, 1) for k, name in enumerate("xvgf"))
     power = tuple(
-        BondSide(k, Signal("output", 4 * k + 3), Signal("output", 4 * k + 1), -1.0) for k in (0, 1)
+        BondSide(k, BondVariable("output", 4 * k + 3), BondVariable("output", 4 * k + 1), -1.0) for k in (0, 1)
     )  # fmt: skip
-    links = (Link(6, 0, delay=delay, start=K12), Link(2, 1, delay=delay, start=K12))
+    links = (PortLink(6, 0, delay=delay, start=K12), PortLink(2, 1, delay=delay, start=K12))
     through = frozenset({(0, 2), (0, 3), (1, 6), (1, 7)})
-    inputs = (Port(0, "c", 0), Port(1, "c", 0))
-    return Wiring(("left", "right"), inputs, outputs, links, through, (Bond("line", power),)), sides
+    inputs = (ComponentPort(0, "c", 0), ComponentPort(1, "c", 0))
+    return SystemWiring(("left", "right"), inputs, outputs, links, through, (PowerBond("line", power),)), sides
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
@@ -210,7 +218,7 @@ def test_a_line_errs_with_the_second_order_of_its_delay(parts: int) -> None:
     for delay in (1 / 128, 1 / 256):
         wiring, sides = held_by_a_line(delay)
         rows: list[tuple[float, float, float]] = []
-        stepping = Stepping(step=delay / parts, method="jacobi", order=2)
+        stepping = SteppingSettings(step=delay / parts, method="jacobi", order=2)
         tally = run(wiring, sides, stepping, 1.0, lambda t, y, d, _, seen=rows: seen.append((t, y[0], d[0])))
         assert "delays" in tally.notes[0]
         t, x, defect = np.array(rows).T
@@ -225,13 +233,19 @@ def test_a_line_carries_any_ratio_of_masses(mass: float) -> None:
     """No step is too long for it: what arrives is known. Forces that are extrapolated instead explode."""
     wiring, sides = held_by_a_line(1 / 256, mass)
     largest = []
-    run(wiring, sides, Stepping(step=1 / 256, method="jacobi", order=2), 2.0, lambda _, y, *__: largest.append(y[0]))
+    run(
+        wiring,
+        sides,
+        SteppingSettings(step=1 / 256, method="jacobi", order=2),
+        2.0,
+        lambda _, y, *__: largest.append(y[0]),
+    )
     assert np.max(np.abs(largest)) < 1.1
 
 
 def test_what_arrives_late_was_given_a_delay_ago() -> None:
     wiring, sides = held_by_a_line(0.02)
-    march = March(wiring, sides, Stepping(step=0.008))
+    march = SystemStepper(wiring, sides, SteppingSettings(step=0.008))
     march.begin()
     given, seen = [march.closing.y[2]], [march.closing.u[1]]
     for _ in range(8):
@@ -253,7 +267,7 @@ class Failing:
     def __getattr__(self, name: str) -> object:
         return getattr(self._slave, name)
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
         if time >= self._time:
             raise SlaveError("fmi2DoStep returned discard")
         return self._slave.advance(time, size, course)  # type: ignore[attr-defined, no-any-return]
@@ -262,12 +276,14 @@ class Failing:
 def test_a_failure_names_component_and_time_and_keeps_what_was_recorded() -> None:
     rows: list[float] = []
     parts = slaves()
-    tally = run(WIRING, [parts[0], Failing(parts[1], 0.0495)], Stepping(step=0.01), 1.0, lambda t, *_: rows.append(t))
+    tally = run(
+        WIRING, [parts[0], Failing(parts[1], 0.0495)], SteppingSettings(step=0.01), 1.0, lambda t, *_: rows.append(t)
+    )
     assert tally.failure == {"component": "right", "time": pytest.approx(0.05), "what": "fmi2DoStep returned discard"}
     assert rows == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
 
 
-class Divides(LinearSlave):
+class Divides(LinearComponent):
     """A slave whose output is one by its input: there is none at zero."""
 
     def __init__(self) -> None:
@@ -282,13 +298,13 @@ class Divides(LinearSlave):
 @pytest.mark.parametrize(("start", "fails"), [(2.0, False), (0.0, True)])
 def test_outputs_are_first_read_of_the_start_values_of_inputs(start: float, fails: bool) -> None:
     """At zeros there may be none: orientations, lengths, ratios; a loop has its solution near the start values."""
-    ports = [Port(k, name, k) for k, name in enumerate("ab")]
-    links = (Link(1, 0, start=start), Link(0, 1, start=start))
-    wiring = Wiring(("one", "other"), tuple(ports), tuple(ports), links, frozenset({(0, 0)}))
-    other = LinearSlave(-np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), x=np.array([4.0]))
-    march = March(wiring, [Divides(), other], Stepping(step=0.1))
+    ports = [ComponentPort(k, name, k) for k, name in enumerate("ab")]
+    links = (PortLink(1, 0, start=start), PortLink(0, 1, start=start))
+    wiring = SystemWiring(("one", "other"), tuple(ports), tuple(ports), links, frozenset({(0, 0)}))
+    other = LinearComponent(-np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), x=np.array([4.0]))
+    march = SystemStepper(wiring, [Divides(), other], SteppingSettings(step=0.1))
     if fails:
-        with pytest.raises(MarchError, match="infinite"):
+        with pytest.raises(CommunicationStepError, match="infinite"):
             march.begin()
     else:
         march.begin()
@@ -305,12 +321,12 @@ class Early:
     def __getattr__(self, name: str) -> object:
         return getattr(self._slave, name)
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
         if time < self._time - 1e-12 and time + size > self._time + 1e-12:
             self._slave.advance(time, self._time - time, course)  # type: ignore[attr-defined]
-            return Advance(self._time, event=True)
-        done: Advance = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
-        return Advance(done.reached, event=abs(time + size - self._time) < 1e-12)
+            return SlaveStepResult(self._time, event=True)
+        done: SlaveStepResult = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
+        return SlaveStepResult(done.reached, event=abs(time + size - self._time) < 1e-12)
 
     def settle(self) -> float | None:
         self.settled += 1
@@ -323,7 +339,7 @@ def test_all_components_meet_where_one_returns_early() -> None:
     times: list[float] = []
     errors: list[float] = []
     tally = run(
-        WIRING, [parts[0], early], Stepping(step=0.01, **ITERATED), 0.1,
+        WIRING, [parts[0], early], SteppingSettings(step=0.01, **ITERATED), 0.1,
         lambda t, y, *_: (times.append(t), errors.append(abs(y[0] - exact(t)))),
     )  # fmt: skip
     assert times[:6] == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.0333, 0.04])
@@ -334,16 +350,16 @@ def test_all_components_meet_where_one_returns_early() -> None:
 class Blind(Early):
     """A slave that does not see its event again when it comes to that instant once more."""
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
         done = super().advance(time, size, course)
-        return done if done.reached < time + size - 1e-12 else Advance(done.reached)
+        return done if done.reached < time + size - 1e-12 else SlaveStepResult(done.reached)
 
 
 def test_an_event_that_is_not_seen_again_is_handled_all_the_same() -> None:
     """Else the FMU handles it unseen in the next step, and inputs go on along parabolas across it."""
     parts = slaves()
     blind = Blind(parts[1], 0.0333)
-    tally = run(WIRING, [parts[0], blind], Stepping(step=0.01, **ITERATED), 0.1, lambda *_: None)
+    tally = run(WIRING, [parts[0], blind], SteppingSettings(step=0.01, **ITERATED), 0.1, lambda *_: None)
     assert (tally.early, tally.events, blind.settled) == (1, 1, 1)
 
 
@@ -354,10 +370,10 @@ class AtOnce(Early):
         super().__init__(slave, time)
         self._events, self._event = events, event
 
-    def advance(self, time: float, size: float, course: np.ndarray) -> Advance:
+    def advance(self, time: float, size: float, course: np.ndarray) -> SlaveStepResult:
         if time >= self._time and self.settled < self._events:
-            return Advance(time, event=self._event)
-        done: Advance = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
+            return SlaveStepResult(time, event=self._event)
+        done: SlaveStepResult = self._slave.advance(time, size, course)  # type: ignore[attr-defined]
         return done
 
 
@@ -367,7 +383,7 @@ def test_an_event_before_a_step_is_handled_where_it_is() -> None:
     late = AtOnce(parts[1], 0.0399, 2)
     rows: list[tuple[float, float]] = []
     run(
-        WIRING, [parts[0], late], Stepping(step=0.01, **ITERATED), 0.1,
+        WIRING, [parts[0], late], SteppingSettings(step=0.01, **ITERATED), 0.1,
         lambda t, y, *_: rows.append((t, abs(y[0] - exact(t)))),
     )  # fmt: skip
     times, errors = np.array(rows).T
@@ -380,7 +396,11 @@ def test_an_event_before_a_step_is_handled_where_it_is() -> None:
 def test_who_never_goes_on_is_named(event: bool, words: str) -> None:
     parts = slaves()
     tally = run(
-        WIRING, [parts[0], AtOnce(parts[1], 0.0399, 10**6, event=event)], Stepping(step=0.01), 0.1, lambda *_: None
+        WIRING,
+        [parts[0], AtOnce(parts[1], 0.0399, 10**6, event=event)],
+        SteppingSettings(step=0.01),
+        0.1,
+        lambda *_: None,
     )
     assert tally.failure is not None
     assert words in tally.failure["what"]
@@ -390,7 +410,7 @@ def test_who_never_goes_on_is_named(event: bool, words: str) -> None:
 def test_who_cannot_go_back_cannot_meet_one_that_returns_early() -> None:
     parts = slaves()
     parts[0].abilities = type(parts[0].abilities)(back=False)
-    march = March(WIRING, [parts[0], Early(parts[1], 0.005)], Stepping(step=0.01))
+    march = SystemStepper(WIRING, [parts[0], Early(parts[1], 0.005)], SteppingSettings(step=0.01))
     march.begin()
-    with pytest.raises(MarchError, match="cannot go back"):
+    with pytest.raises(CommunicationStepError, match="cannot go back"):
         march.step(0.01)

@@ -6,14 +6,14 @@ import pytest
 from coupled_masses import WIRING
 
 from mb2fmu.systems.master.evaluation_order import levels, loop_text, sequence
-from mb2fmu.systems.resolved_system import Link, Port, Wiring
+from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SystemWiring
 
 # a.x → b.u (through) → b.y → c.u (through) → c.y → a.u
-RING = Wiring(
+RING = SystemWiring(
     ("a", "b", "c"),
-    (Port(0, "u", 0), Port(1, "u", 0), Port(2, "u", 0)),
-    (Port(0, "x", 1), Port(1, "y", 1), Port(2, "y", 1)),
-    (Link(0, 1), Link(1, 2), Link(2, 0)),
+    (ComponentPort(0, "u", 0), ComponentPort(1, "u", 0), ComponentPort(2, "u", 0)),
+    (ComponentPort(0, "x", 1), ComponentPort(1, "y", 1), ComponentPort(2, "y", 1)),
+    (PortLink(0, 1), PortLink(1, 2), PortLink(2, 0)),
     frozenset({(1, 1), (2, 2)}),
 )
 
@@ -25,7 +25,7 @@ def test_values_are_passed_on_level_by_level() -> None:
 
 
 def test_feedthrough_around_is_a_loop_with_a_name() -> None:
-    closed = Wiring(RING.components, RING.inputs, RING.outputs, RING.links, RING.feedthrough | {(0, 0)})
+    closed = SystemWiring(RING.components, RING.inputs, RING.outputs, RING.links, RING.feedthrough | {(0, 0)})
     found = levels(closed)
     assert found.groups == ((0, 1, 2),)
     assert found.loops == (True,)
@@ -34,15 +34,15 @@ def test_feedthrough_around_is_a_loop_with_a_name() -> None:
 
 def test_components_with_feedthrough_come_last_in_a_ring() -> None:
     assert sequence(WIRING) == (0, 1)
-    turned = Wiring(("right", "left"), *(
+    turned = SystemWiring(("right", "left"), *(
         tuple(type(p)(1 - p.component, p.name, p.reference) for p in ports) for ports in (WIRING.inputs, WIRING.outputs)
     ), WIRING.links, WIRING.feedthrough)  # fmt: skip
     assert sequence(turned) == (1, 0)
 
 
 def test_a_chain_is_in_the_order_of_its_links() -> None:
-    chain = Wiring(
-        ("last", "first"), (Port(0, "u", 0),), (Port(1, "y", 0),), (Link(0, 0),), frozenset(),
+    chain = SystemWiring(
+        ("last", "first"), (ComponentPort(0, "u", 0),), (ComponentPort(1, "y", 0),), (PortLink(0, 0),), frozenset(),
     )  # fmt: skip
     assert sequence(chain) == (1, 0)
 

@@ -8,12 +8,12 @@ from coupled_masses import WIRING, slaves
 
 from mb2fmu.systems.master.simulation_run import run
 from mb2fmu.systems.master.stability_forecast import LinearModel, forecast
-from mb2fmu.systems.resolved_system import Link, Port, Stepping, Wiring
+from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SteppingSettings, SystemWiring
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
-RIGID = Wiring(
-    ("carrier", "load"), (Port(0, "F", 0), Port(1, "a", 0)), (Port(0, "a", 0), Port(1, "F", 0)),
-    (Link(0, 1), Link(1, 0)), frozenset({(1, 1)}),
+RIGID = SystemWiring(
+    ("carrier", "load"), (ComponentPort(0, "F", 0), ComponentPort(1, "a", 0)), (ComponentPort(0, "a", 0), ComponentPort(1, "F", 0)),
+    (PortLink(0, 1), PortLink(1, 0)), frozenset({(1, 1)}),
 )  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def rigid(ratio: float, lag: float = 1e-3) -> list[LinearModel]:
 @pytest.mark.parametrize(("ratio", "unstable"), [(0.8, False), (1.25, True)])
 def test_the_mass_ratio_decides_with_held_inputs(ratio: float, unstable: bool) -> None:
     """Above a ratio of one the force swings ever more widely if steps are long against the lag."""
-    found = forecast(RIGID, rigid(ratio), Stepping(step=0.1, method="jacobi", order=0), 10.0)
+    found = forecast(RIGID, rigid(ratio), SteppingSettings(step=0.1, method="jacobi", order=0), 10.0)
     assert found.unstable == unstable
     assert found.radius == pytest.approx(ratio, rel=1e-6)
     if unstable:
@@ -37,7 +37,7 @@ def test_the_mass_ratio_decides_with_held_inputs(ratio: float, unstable: bool) -
 
 def test_the_radius_is_the_growth_that_is_seen() -> None:
     models = [LinearModel(s.A, s.B, s.C, s.D) for s in slaves()]
-    stepping = Stepping(step=0.02, method="jacobi", order=0)
+    stepping = SteppingSettings(step=0.02, method="jacobi", order=0)
     found = forecast(WIRING, models, stepping, 4.0)
     sizes: list[float] = []
     run(WIRING, slaves(), stepping, 4.0, lambda _, y, *__: sizes.append(float(np.hypot(y[0], y[3]))))
@@ -48,7 +48,7 @@ def test_the_radius_is_the_growth_that_is_seen() -> None:
 def test_what_would_explode_is_refused_before_the_first_step() -> None:
     rows: list[float] = []
     parts = [model.slave() for model in rigid(1.25)]
-    stepping = Stepping(step=0.1, method="jacobi", order=0)
+    stepping = SteppingSettings(step=0.1, method="jacobi", order=0)
     tally = run(RIGID, parts, stepping, 10.0, lambda t, *_: rows.append(t), lambda: rigid(1.25))
     assert tally.failure is not None
     assert tally.failure["unstable"]
@@ -56,5 +56,5 @@ def test_what_would_explode_is_refused_before_the_first_step() -> None:
 
 
 def test_iterated_passes_make_it_stable() -> None:
-    found = forecast(RIGID, rigid(1.25), Stepping(step=0.1, order=0, passes=20, jacobian=True), 10.0)
+    found = forecast(RIGID, rigid(1.25), SteppingSettings(step=0.1, order=0, passes=20, jacobian=True), 10.0)
     assert not found.unstable

@@ -12,7 +12,7 @@ from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import joined_system
-from mb2fmu.systems import CoupledSystem, CouplingError, Joined, join, read_component
+from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, join, read_component
 from mb2fmu.systems.fmu_component import TERMINALS
 from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
 
@@ -131,7 +131,7 @@ TERMINAL = (
 
 
 @pytest.fixture(scope="module")
-def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) -> Joined:
+def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) -> WiredSystem:
     """The two masses with a terminal each."""
     folder = tmp_path_factory.mktemp("terminals")
     system = CoupledSystem("TwoMasses")
@@ -150,7 +150,7 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_follows_its_schema_and_is_read_back(
-    by_terminals: Joined, tmp_path: Path, version: SspVersion
+    by_terminals: WiredSystem, tmp_path: Path, version: SspVersion
 ) -> None:
     made = ssp_files(by_terminals, version)
     for name in (STRUCTURE, "resources/parameters.ssv", "resources/parameters.ssm"):
@@ -166,7 +166,7 @@ def test_every_version_follows_its_schema_and_is_read_back(
     assert (b'kind="terminal"' in made[STRUCTURE]) == (version == "2.1-draft")
 
 
-def test_the_draft_connects_terminals_as_one(by_terminals: Joined) -> None:
+def test_the_draft_connects_terminals_as_one(by_terminals: WiredSystem) -> None:
     """One connection for the pair; it says what each of its members says; what is not in 2.0 is no 2.0."""
     content = ssp_files(by_terminals, "2.1-draft")[STRUCTURE]
     root = etree.fromstring(content)
@@ -178,7 +178,7 @@ def test_the_draft_connects_terminals_as_one(by_terminals: Joined) -> None:
     assert list(schema_faults(STRUCTURE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
 
 
-def test_transformations_of_terminals_are_refused(by_terminals: Joined) -> None:
+def test_transformations_of_terminals_are_refused(by_terminals: WiredSystem) -> None:
     given = CoupledSystem("TwoMasses")
     given.components = by_terminals.system.components
     given.connect("left.spring", "right.spring", transformation=(2.0, 0.0))

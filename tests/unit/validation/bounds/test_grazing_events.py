@@ -10,7 +10,7 @@ from event_models import particle, reference_of
 
 from mb2fmu import Impact
 from mb2fmu.validation.bounds.grazing_events import grazing_doubts
-from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
 from mb2fmu.validation.comparison.motion_comparison import bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
@@ -76,13 +76,13 @@ def test_a_blow_that_does_not_graze_tells_the_impulse_again_and_not_the_count():
 
 def test_a_step_with_low_bounces_may_end_after_one_more_and_others_not(rested):
     reference, _ = rested
-    flow, at = StepFlow(reference), places(reference)
+    flow, at = OneStepFlow(reference), places(reference)
     off = 5e-5 * reference.state_scales
     for k, bounces in ((10, 0), (20, 1), (80, 2)):
         x = reference.states[k]
-        base = flow.landing(Step(k), x)
+        base = flow.landing(CommunicationStep(k), x)
         assert sum(event.jumped for event in base.events) >= bounces
-        same, other = flow.spread(Step(k), x, base, off)
+        same, other = flow.spread(CommunicationStep(k), x, base, off)
         assert (other[at["ground.impacts"]] > 0.0) == (bounces == 2)
         if bounces == 0:
             assert not same.any()

@@ -10,9 +10,9 @@ from event_models import ball, behind_a_clutch, particle, reference_of
 
 from mb2fmu import Impact
 from mb2fmu.validation.bounds.event_time_bounds import OFFSETS
-from mb2fmu.validation.bounds.one_step_flow import Step, StepFlow
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 G, BOUNCE = 9.81, 0.7
 
@@ -24,14 +24,14 @@ def falling():
     model.experiment(stop=0.8, step=0.05, tolerance=1e-14)
     reference = reference_of(model)
     event = reference.events[0]
-    return reference, Step(event.step), float(event.time)
+    return reference, CommunicationStep(event.step), float(event.time)
 
 
 @pytest.mark.parametrize("kind", ["ModelExchange", "CoSimulation"])
 def test_lateness_is_what_the_saltation_says(falling, kind):
     """In closed form: late by δ = o / |v⁻|, it is lower by (v⁺ − v⁻) δ just behind, and faster by (1 + e) g δ."""
     reference, step, time = falling
-    flow, x = StepFlow(reference), reference.states[step.k]
+    flow, x = OneStepFlow(reference), reference.states[step.k]
     base = flow.landing(step, x)
     assert base.x == pytest.approx(reference.states[step.k + 1], rel=1e-9)
     assert base.events[0].time == pytest.approx(time, rel=1e-12)
@@ -45,7 +45,7 @@ def test_lateness_is_what_the_saltation_says(falling, kind):
 
 def test_nothing_is_late_where_nothing_happens(falling):
     reference, step, _ = falling
-    flow, quiet = StepFlow(reference), Step(step.k - 2)
+    flow, quiet = OneStepFlow(reference), CommunicationStep(step.k - 2)
     x = reference.states[quiet.k]
     assert not flow.lateness(quiet, x, flow.landing(quiet, x), "ModelExchange").any()
 
@@ -54,17 +54,17 @@ def test_nothing_is_late_where_nothing_happens(falling):
 def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
     """The bounds of a tight tolerance are below what the offset does; twice the offset is allowed."""
     reference, step, _ = falling
-    flow = StepFlow(reference)
+    flow = OneStepFlow(reference)
     x = reference.states[step.k]
     values = reference.trajectory.values.copy()
     end = flow.landing(step, x, late=later * 1e-10).x
     columns = list(reference.state_columns)
     values[step.k + 1, columns] = end
     for k in range(step.k + 1, len(values) - 1):
-        end = flow.landing(Step(k), end).x
+        end = flow.landing(CommunicationStep(k), end).x
         values[k + 1, columns] = end
     names = tuple(v.name for v in reference.variables)
-    unit = Simulation(names, reference.trajectory.time, values, (), 0.0, kind="ModelExchange")
+    unit = FmuSimulationResult(names, reference.trajectory.time, values, (), 0.0, kind="ModelExchange")
     found = {r.name: r.verdict for r in compare_invariants(reference, unit) if r.name.startswith("one-step error")}
     assert (set(found.values()) == {"passed"}) is passes
     assert np.all(np.isfinite(values))
@@ -73,11 +73,11 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
 def test_a_step_that_begins_in_given_modes_has_the_event_of_its_new_inputs():
     """A clutch is pressed from one step to the next: the modes of the step before are not those of this one."""
     reference = reference_of(behind_a_clutch(0.3 * sm.sin(4 * me.dynamicsymbols._t)))
-    flow, inputs = StepFlow(reference), reference.conditions.inputs[:, 0]
+    flow, inputs = OneStepFlow(reference), reference.conditions.inputs[:, 0]
     pressed = [k for k in range(1, len(inputs)) if inputs[k - 1] <= 0.0 < inputs[k]]
     assert pressed
     for k in pressed:
-        found = flow.landing(Step(k, begins=reference.modes[k]), reference.states[k])
+        found = flow.landing(CommunicationStep(k, begins=reference.modes[k]), reference.states[k])
         assert found.x == pytest.approx(reference.states[k + 1], rel=1e-8, abs=1e-10)
 
 
@@ -92,10 +92,10 @@ def test_a_step_at_which_parameters_change_opens_what_they_lift():
     names = [p.name for p in model.declared if type(p).__name__ == "Parameter"]
     lowered = list(before)
     lowered[names.index("height")] = 0.099
-    flow, k = StepFlow(reference, lowered), 4
-    held = flow.landing(Step(k), reference.states[k])
+    flow, k = OneStepFlow(reference, lowered), 4
+    held = flow.landing(CommunicationStep(k), reference.states[k])
     assert not held.events  # as if it had always been so: what rests keeps its gap
-    found = flow.landing(Step(k, before=before), reference.states[k])
+    found = flow.landing(CommunicationStep(k, before=before), reference.states[k])
     first = next(event for event in found.events if event.jumped)
     assert first.name == "impact of floor"
     assert first.time - reference.conditions.time[k] == pytest.approx(np.sqrt(2e-3 / G), rel=1e-9)

@@ -12,7 +12,7 @@ from mb2fmu.validation.bounds.period_count import traversals
 from mb2fmu.validation.comparison.motion_comparison import FACTOR, bounds, compare_variables
 from mb2fmu.validation.experiment.perturbed_experiment import excite
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 FREQUENCY = 97.0  # Hz, seen every 0.01 s: hardly more than one point in a period
 PERIODS = 2 * FREQUENCY
@@ -30,13 +30,13 @@ def judged():
     return reference, bounds(reference, measure_sensitivity(reference))
 
 
-def unit(reference, stiffness: float) -> Simulation:
+def unit(reference, stiffness: float) -> FmuSimulationResult:
     """What an FMU by Dormand and Prince's method of order 5 does at the experiment's tolerance."""
     time, start = reference.trajectory.time, reference.states[0]
     found = solve_ivp(
         lambda _, s: [s[1], -stiffness * s[0]], (0.0, time[-1]), start, "RK45", time, rtol=1e-6, atol=1e-9
     )
-    return Simulation(("x", "v"), time, found.y.T, (), 0.0)
+    return FmuSimulationResult(("x", "v"), time, found.y.T, (), 0.0)
 
 
 def test_periods_between_points_are_counted(judged):

@@ -13,8 +13,8 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
 from mb2fmu.model import check_model
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
-from mb2fmu.validation.reference.reference_run import Reference, make_reference
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 TOLD = ("position_residual", "velocity_residual", "rank", "condition")
 STRAY = 1e-6
@@ -25,8 +25,8 @@ STRAY = 1e-6
 class Told:
     """What an FMU told in an experiment, and the reference that judges it."""
 
-    reference: Reference
-    simulation: Simulation
+    reference: ReferenceRun
+    simulation: FmuSimulationResult
 
     def judged(self, name: str = "", factor: float = 1.0) -> dict[str, str]:
         """The verdict of each diagnostic, one of them told wrongly."""
@@ -53,7 +53,7 @@ def told_by(treatment: str, thrice: bool = False) -> Told:
     names = (*reference.trajectory.names[: states.shape[1]], *f.output_names)
     told = [f.outputs(float(t), x, f.r0, f.p0) for t, x in zip(reference.trajectory.time, states, strict=True)]
     values = np.concatenate([states, np.array(told)], axis=1)
-    return Told(reference, Simulation(names, reference.trajectory.time, values, (), 0.0))
+    return Told(reference, FmuSimulationResult(names, reference.trajectory.time, values, (), 0.0))
 
 
 @pytest.mark.parametrize(("treatment", "thrice"), [("attractor", False), ("multipliers", False), ("attractor", True)])

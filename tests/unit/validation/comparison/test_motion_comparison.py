@@ -12,8 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
-from mb2fmu.validation.comparison.motion_comparison import FACTOR, Bounds, bounds, compare_invariants, compare_variables
+from mb2fmu.validation import FmuSimulationResult, ReferenceRun, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation.comparison.motion_comparison import (
+    FACTOR,
+    ErrorBounds,
+    bounds,
+    compare_invariants,
+    compare_variables,
+)
 from mb2fmu.validation.reference.reference_run import held_slope, observe, start_state
 from mb2fmu.validation.reference.smooth_integration import explicit_euler
 
@@ -24,8 +30,8 @@ RELAXED = settings(max_examples=30, deadline=None, suppress_health_check=[Health
 @dataclass(frozen=True)
 class Prepared:
     case: object
-    reference: Reference
-    limits: Bounds
+    reference: ReferenceRun
+    limits: ErrorBounds
 
 
 def prepare(case) -> Prepared:
@@ -42,11 +48,11 @@ def prepared(cases) -> dict[str, Prepared]:
     }
 
 
-def simulation(reference: Reference, values) -> Simulation:
-    return Simulation(reference.trajectory.names, reference.trajectory.time, np.asarray(values), (), 0.0)
+def simulation(reference: ReferenceRun, values) -> FmuSimulationResult:
+    return FmuSimulationResult(reference.trajectory.names, reference.trajectory.time, np.asarray(values), (), 0.0)
 
 
-def integrated(reference: Reference, tolerance: float, *, run=None, start=None, offset: float = 0.0) -> np.ndarray:
+def integrated(reference: ReferenceRun, tolerance: float, *, run=None, start=None, offset: float = 0.0) -> np.ndarray:
     """What an FMU with RK45 at the tolerance shows, restarted at every communication point."""
     numeric, run = reference.numeric, run or reference.conditions
     x = start_state(numeric, run) if start is None else start

@@ -17,8 +17,8 @@ from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import body_tables, link_tree
-from mb2fmu.validation.compiled.link_tree import Articulated
-from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
+from mb2fmu.validation.compiled.link_tree import ArticulatedTree
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from models.chain import chain
 
 ROBOT = robot(
@@ -34,9 +34,9 @@ ROBOT = robot(
 )
 
 
-def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[Articulated]:
+def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[ArticulatedTree]:
     """Return the trees that :func:`difference` will use, of few speeds too, after ``spoilt`` has changed them."""
-    found: list[Articulated] = []
+    found: list[ArticulatedTree] = []
 
     def kept(*args):
         tree = link_tree.articulated(*args)
@@ -51,7 +51,7 @@ def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[
 
 def difference(mechanism: Mechanism) -> float:
     """Of x' by C from that by NumPy, over the largest."""
-    compiled = NewtonEuler(mechanism, formulate_given_acceleration(mechanism))
+    compiled = NewtonEulerEquations(mechanism, formulate_given_acceleration(mechanism))
     assert compiled.compile()
     return largest_difference(compiled, mechanism, count=4, seed=5)
 

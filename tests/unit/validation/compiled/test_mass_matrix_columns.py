@@ -13,8 +13,13 @@ from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import body_tables
-from mb2fmu.validation.compiled.mass_matrix_columns import Composite, MassColumns, Moved, Stem
-from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
+from mb2fmu.validation.compiled.mass_matrix_columns import (
+    ColumnDependencies,
+    CompositeBody,
+    KinematicBranch,
+    MassMatrixColumns,
+)
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 
 MIMIC = '<mimic joint="swing" multiplier="-0.5" offset="0.2"/>'
 TREE = robot(
@@ -32,16 +37,16 @@ TREE = robot(
 )
 
 
-def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[NewtonEuler, MassColumns]:
+def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[NewtonEulerEquations, MassMatrixColumns]:
     """Compile the reference, and keep what its mass matrix is made of."""
-    made: list[MassColumns] = []
+    made: list[MassMatrixColumns] = []
 
     def kept(*given):
-        made.append(MassColumns(*given))
+        made.append(MassMatrixColumns(*given))
         return made[-1]
 
-    monkeypatch.setattr(body_tables, "MassColumns", kept)
-    numeric = NewtonEuler(mechanism, formulate_given_acceleration(mechanism))
+    monkeypatch.setattr(body_tables, "MassMatrixColumns", kept)
+    numeric = NewtonEulerEquations(mechanism, formulate_given_acceleration(mechanism))
     assert numeric.compile()
     return numeric, made[0]
 
@@ -62,17 +67,17 @@ def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, m
 
 @pytest.mark.parametrize("fault", ["no moment", "a step of the path left out"])
 def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    stem_of, composites_of = MassColumns._turning_stem, MassColumns._composites
+    stem_of, composites_of = MassMatrixColumns._turning_stem, MassMatrixColumns._composites
 
-    def without_moment(self: MassColumns, node: int, moved: Moved) -> Stem | None:
+    def without_moment(self: MassMatrixColumns, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
         stem = stem_of(self, node, moved)
         return stem and replace(stem, frame=-1)
 
-    def nearer(self: MassColumns) -> list[Composite]:
+    def nearer(self: MassMatrixColumns) -> list[CompositeBody]:
         return [replace(c, pieces=tuple((k, way[1:]) for k, way in c.pieces)) for c in composites_of(self)]
 
     if fault == "no moment":
-        monkeypatch.setattr(MassColumns, "_turning_stem", without_moment)
+        monkeypatch.setattr(MassMatrixColumns, "_turning_stem", without_moment)
     else:
-        monkeypatch.setattr(MassColumns, "_composites", nearer)
+        monkeypatch.setattr(MassMatrixColumns, "_composites", nearer)
     assert largest_difference(columns_of(tree, monkeypatch)[0], tree, count=6, seed=3) > 1e-6

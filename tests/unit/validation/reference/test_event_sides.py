@@ -8,7 +8,7 @@ from event_models import ball, belt, reference_of, trampoline
 
 from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
-from mb2fmu.validation.runs.fmu_run import Simulation
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 AT = 10  # the point on which the event falls
 
@@ -20,13 +20,13 @@ def judged(request):
     return request.param, reference, bounds(reference, measure_sensitivity(reference))
 
 
-def moved(reference, rows=None) -> Simulation:
+def moved(reference, rows=None) -> FmuSimulationResult:
     """What an FMU would do that has the reference's values, but for some rows."""
     values = reference.trajectory.values.copy()
     for k, row in (rows or {}).items():
         values[k] = row
     names = tuple(v.name for v in reference.variables)
-    return Simulation(names=names, time=reference.trajectory.time, values=values, log=(), seconds_per_step=0.0)
+    return FmuSimulationResult(names=names, time=reference.trajectory.time, values=values, log=(), seconds_per_step=0.0)
 
 
 def failed(reference, limits, simulation) -> set[str]:

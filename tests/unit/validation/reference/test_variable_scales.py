@@ -17,7 +17,7 @@ from mb2fmu import Model, Parts
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.units import BASE_UNITS, parse_unit
-from mb2fmu.validation import Reference, Simulation, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation import FmuSimulationResult, ReferenceRun, conditions, make_reference, measure_sensitivity
 from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
 from mb2fmu.validation.reference.reference_run import constraint_scales, held_slope, observe, start_state
 from mb2fmu.validation.reference.variable_scales import moving, own_scales, own_sizes, row_scales
@@ -87,12 +87,12 @@ def rotor_beside_loop() -> Model:
     return model
 
 
-def reference_of(model: Model) -> Reference:
+def reference_of(model: Model) -> ReferenceRun:
     mechanism = mechanism_of(model)
     return make_reference(mechanism.declared, formulate(mechanism, "kane"))
 
 
-def integrated(reference: Reference, parameters: dict[str, float], definition) -> np.ndarray:
+def integrated(reference: ReferenceRun, parameters: dict[str, float], definition) -> np.ndarray:
     """What an FMU with other parameters shows, one that integrates well."""
     numeric, run = reference.numeric, conditions(definition, parameters)
     slope = held_slope(numeric, run)(0)
@@ -108,8 +108,8 @@ def integrated(reference: Reference, parameters: dict[str, float], definition) -
     return observe(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
 
 
-def simulation(reference: Reference, values: np.ndarray) -> Simulation:
-    return Simulation(reference.trajectory.names, reference.trajectory.time, values, (), 0.0)
+def simulation(reference: ReferenceRun, values: np.ndarray) -> FmuSimulationResult:
+    return FmuSimulationResult(reference.trajectory.names, reference.trajectory.time, values, (), 0.0)
 
 
 @pytest.mark.parametrize("amplitude", [4e-4, 5e-3])

@@ -24,7 +24,7 @@ from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate, rotation_conversions
 from mb2fmu.validation import make_reference, outgrows_symbols
 from mb2fmu.validation.reference_equations import orientation_angles
-from mb2fmu.validation.reference_equations.newton_euler import NewtonEuler
+from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 MODELS = Path(__file__).resolve().parents[4] / "models"
@@ -66,7 +66,7 @@ def test_slopes_powers_and_outputs_are_those_of_the_symbolic_reference(make):
     """Reactions, momenta, multipliers, attitudes and energies among them."""
     mechanism = mechanism_of(make())
     equations = formulate(mechanism, "tmt")
-    symbolic, numeric = NumericEquations(equations), NewtonEuler(mechanism, equations)
+    symbolic, numeric = NumericEquations(equations), NewtonEulerEquations(mechanism, equations)
     for state in random_states(mechanism, 10):
         prepared = symbolic.prepare(list(state.p))
         a = symbolic.motion(state.t, state.x, list(state.r), prepared)
@@ -86,7 +86,7 @@ def test_a_fault_of_the_formulations_outputs_and_energies_is_not_the_references(
         outputs=tuple(replace(output, expression=2 * output.expression + 1) for output in equations.outputs),
         energy=replace(equations.energy, kinetic=sm.Integer(0)),
     )
-    right, misled = NewtonEuler(mechanism, equations), NewtonEuler(mechanism, wrong)
+    right, misled = NewtonEulerEquations(mechanism, equations), NewtonEulerEquations(mechanism, wrong)
     state = random_states(mechanism, 1)[0]
     prepared = right.prepare(list(state.p))
     a, b = (each.motion(state.t, state.x, list(state.r), prepared) for each in (right, misled))
@@ -103,7 +103,7 @@ def test_compiled_it_is_what_it_is_in_numpy(make):
     model = make()
     mechanism = mechanism_of(model) if model else _chain(5, spatial=True)
     equations = formulate(mechanism, "tmt")
-    plain, fast = NewtonEuler(mechanism, equations), NewtonEuler(mechanism, equations)
+    plain, fast = NewtonEulerEquations(mechanism, equations), NewtonEulerEquations(mechanism, equations)
     assert fast.compile()
     for state in random_states(mechanism, 10):
         prepared = plain.prepare(list(state.p))

@@ -11,16 +11,16 @@ import pytest
 
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.validation import Conditions, check_conformance, simulate, validate
-from mb2fmu.validation.result import MovedResult
+from mb2fmu.validation import ExperimentNumbers, check_conformance, simulate, validate
+from mb2fmu.validation.result import PerturbedExperimentResult
 from mb2fmu.validation.runs.fmu_description import platform_folder, read_description
 from mb2fmu.validation.runs.fmu_run import drive
 
 OUTPUTS = ("q", "u", "acceleration")
 
 
-def experiment(steps: int = 100, step: float = 0.01, torque: float = 0.0, **overridden: float) -> Conditions:
-    return Conditions(
+def experiment(steps: int = 100, step: float = 0.01, torque: float = 0.0, **overridden: float) -> ExperimentNumbers:
+    return ExperimentNumbers(
         time=np.arange(steps + 1) * step,
         inputs=np.full((steps, 1), torque),
         input_names=("tau",),
@@ -120,7 +120,7 @@ def test_a_unit_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(
     assert np.isfinite(refused.values[0]).all()
     assert np.isnan(refused.values[-1]).all()
     assert done.answers == {}
-    second = MovedResult(kinds=(), reference=None, moves=(), part=1.0, text="", refusals=(done.refusal,))
+    second = PerturbedExperimentResult(kinds=(), reference=None, moves=(), part=1.0, text="", refusals=(done.refusal,))
     assert not second.passed
 
 

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
-from mb2fmu.validation.source_checks.source_kinematics import AskedMotion
+from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion
 from mb2fmu.validation.source_checks.source_outputs import _oriented
 
 
@@ -18,7 +18,7 @@ def test_attitudes_are_those_of_the_reference(representation, relative):
     compared = 0
     for seed in range(12):
         frame, base = (Rotation.random(random_state=2 * seed + k).as_matrix() for k in (0, 1))
-        asked = AskedMotion({}, {}, {}, {"B": frame, "A": base})
+        asked = RequestedMotion({}, {}, {}, {"B": frame, "A": base})
         request = OutputRequest(
             name="a", kind="orientation", subject=("B",), representation=representation,
             relative_to="A" if relative else None,
@@ -39,4 +39,4 @@ def test_nothing_is_said_where_numbers_jump():
     half = Rotation.from_euler("z", 180.0, degrees=True).as_matrix()
     for representation in ("quaternion", "zxy"):
         request = OutputRequest(name="a", kind="orientation", subject=("B",), representation=representation)
-        assert _oriented(request, AskedMotion({}, {}, {}, {"B": half})) == {}
+        assert _oriented(request, RequestedMotion({}, {}, {}, {"B": half})) == {}

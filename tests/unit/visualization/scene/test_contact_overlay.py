@@ -16,7 +16,7 @@ from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.motion_drawings import scene_needed
 from mb2fmu.visualization.scene.contact_locations import touch_places
 from mb2fmu.visualization.scene.contact_overlay import HELD, OPEN, SLIDES, touches_along
-from mb2fmu.visualization.scene.poses import Motion
+from mb2fmu.visualization.scene.poses import StateTrajectory
 from mb2fmu.visualization.scene.scene import Scene
 
 ALPHA = 0.3
@@ -48,7 +48,7 @@ def scene() -> Scene:
     return scene_needed(pipeline.derive(model))
 
 
-def motion_of(scene: Scene) -> tuple[Motion, visualization.Signals]:
+def motion_of(scene: Scene) -> tuple[StateTrajectory, visualization.PlotSignals]:
     """Ten instants made by hand: the wall is struck in the step to the fourth, slides from there and sticks at last."""
     n, names = 10, [state.name for state in scene.states]
     time = np.arange(n) * 0.1
@@ -63,10 +63,10 @@ def motion_of(scene: Scene) -> tuple[Motion, visualization.Signals]:
     outputs["wall.force"][3:], outputs["bolt.force"][5:] = 4.0, -8.0
     outputs["slide.force"][:], outputs["slide.sticking"][:5] = 0.2, 1
     values = np.stack([columns[name] for name in names], axis=1)
-    signals = visualization.Signals(
+    signals = visualization.PlotSignals(
         (*names, *outputs), ("1",) * (len(names) + len(outputs)), np.column_stack([values, *outputs.values()])
     )
-    return Motion(time, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters])), signals
+    return StateTrajectory(time, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters])), signals
 
 
 def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
@@ -176,14 +176,16 @@ def test_compliant_stops_and_play_push_where_they_act(lever):
     values[:, names.index("x")] = np.linspace(-0.25, 0.15, n)
     values[:, names.index("phi")] = np.linspace(0.0, 0.1, n)
     x, phi = values[:, names.index("x")], values[:, names.index("phi")]
-    motion = Motion(np.arange(n) * 0.1, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters]))
+    motion = StateTrajectory(
+        np.arange(n) * 0.1, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters])
+    )
     (stop,) = touch_places(scene, motion)  # a torque is no arrow, though the end of a lever of 1 m moves as the angle
     assert scene.touches[stop.touch].name == "stop"
     assert stop.directions == pytest.approx(np.tile([1.0, 0.0, 0.0], (n, 1)), abs=1e-8)
     force = 1e3 * (np.maximum(-0.2 - x, 0) - np.maximum(x - 0.1, 0))
     torque = -50.0 * np.maximum(phi - 0.05, 0)
     columns = (*names, "stop.force", "play.torque")
-    signals = visualization.Signals(columns, ("1",) * len(columns), np.column_stack([values, force, torque]))
+    signals = visualization.PlotSignals(columns, ("1",) * len(columns), np.column_stack([values, force, torque]))
     found = touches_along(visualization.draw(scene, motion), signals)
     assert [(each["name"], each["unit"]) for each in found.parts["each"]] == [("stop", "N"), ("play", "N.m")]
     assert {word for each in found.parts["each"] for word in each["words"]} == {"open", "rests", "touches"}

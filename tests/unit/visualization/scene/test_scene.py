@@ -33,7 +33,7 @@ def test_points_and_rotations_are_those_of_the_mechanism(build, method):
         located = []
     for state in random_states(mechanism, 4):
         numeric.move(state)
-        motion = visualization.Motion(np.array([state.t]), state.x[None], state.r[None], state.p)
+        motion = visualization.StateTrajectory(np.array([state.t]), state.x[None], state.r[None], state.p)
         found = places(scene, motion)
         expected = np.array([numeric.numeric.points[i].position for i in located])
         if located:
@@ -106,7 +106,9 @@ def lagrangian_alone(*, ground=True):
 
 def test_a_lagrangian_alone_can_be_drawn_on_frames_of_the_user_s(scene_of):
     scene = scene_of(lagrangian_alone())
-    motion = visualization.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
+    motion = visualization.StateTrajectory(
+        np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0)
+    )
     tip = places(scene, motion).points[:, scene.traces[0].point]
     np.testing.assert_allclose(tip, [[2 * np.sin(q), -2 * np.cos(q), 0] for q in (0.3, 1.1)], rtol=1e-14)
 
@@ -118,7 +120,9 @@ def test_a_link_reaches_from_point_to_point(scene_of):
     start, end = O.locatenew("start", 0.3 * A.x), O.locatenew("finish", 1.5 * A.x - 1.6 * A.y)
     model.link(A, start, end, radius=0.05)
     scene = scene_of(model)
-    motion = visualization.Motion(np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0))
+    motion = visualization.StateTrajectory(
+        np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0)
+    )
     drawing = visualization.draw(scene, motion)
     rod = drawing.solids[1]  # in the pose of A at the middle of the first shape, -A.y
     np.testing.assert_allclose(rod.sizes, (2.0, 0.05))
