@@ -24,7 +24,7 @@ import sympy.physics.mechanics as me
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations.equations_of_motion import Method
-from mb2fmu.validation import conditions, simulate
+from mb2fmu.validation import form_experiment_numbers, simulate_fmu
 
 METHODS: tuple[Method, ...] = ("kane", "tmt", "lagrange")
 CHAINS = {
@@ -107,7 +107,9 @@ def measure(kind: str, links: int, method: Method) -> Cell:
     with tempfile.TemporaryDirectory() as folder:
         fmu = Path(folder) / "chain.fmu"
         package.write_archive(pipeline.build(derivation, backend="python").core, fmu)
-        seconds_per_step = simulate(fmu, conditions(derivation.definition), [f"q{links}"]).seconds_per_step
+        seconds_per_step = simulate_fmu(
+            fmu, form_experiment_numbers(derivation.definition), [f"q{links}"]
+        ).seconds_per_step
     return Cell(
         chain=kind,
         links=links,

@@ -27,7 +27,7 @@ from mb2fmu.fmu.toolchain.compile_and_link import MAIN_TRANSLATION_UNIT, list_pl
 from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
 from mb2fmu.fmu.toolchain.platforms import PLATFORMS, host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.validation import conditions, simulate
+from mb2fmu.validation import form_experiment_numbers, simulate_fmu
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance_native.md"
@@ -102,7 +102,9 @@ def measure(model: str) -> Row:
 def seconds_per_step(fmu: Path, derivation: Derivation) -> float:
     """One communication step as Co-Simulation through fmpy, over the default experiment."""
     state = derivation.definition.coordinates[0].name
-    return simulate(fmu, conditions(derivation.definition), [state], kind="CoSimulation").seconds_per_step
+    return simulate_fmu(
+        fmu, form_experiment_numbers(derivation.definition), [state], kind="CoSimulation"
+    ).seconds_per_step
 
 
 def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> dict[str, Cost]:

@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MODELS = ROOT / "models"
 WARM = """
-from mb2fmu.validation.compiled.compiled_equations import runtime
-runtime()
+from mb2fmu.validation.compiled.compiled_equations import compile_equations_runtime
+compile_equations_runtime()
 """
 
 

@@ -263,7 +263,7 @@ def _table(what: str, value: str, rows: Iterable[tuple[str, str, str, str]]) -> 
 
 def _picture(definition: ModelDefinition, name: str) -> bytes:
     """The first coordinates over time, out of the stored reference; one plot for each unit."""
-    trajectory = reference_files.read(ROOT / "reference" / name)
+    trajectory = reference_files.read_reference_files(ROOT / "reference" / name)
     by_unit: dict[str, list[str]] = {}
     for coordinate in definition.coordinates:
         by_unit.setdefault(coordinate.unit, []).append(coordinate.name)

@@ -28,7 +28,9 @@ def fresh(name: str) -> Trajectory:
     definition = read.declared  # its start values are on the constraints
     used, _ = formulations.choose_formulation(read)
     reference = reference_equations(read, used)
-    return reference_files.excerpt(make_reference(definition, reference.equations, mechanism=reference.mechanism))
+    return reference_files.take_reference_excerpt(
+        make_reference(definition, reference.equations, mechanism=reference.mechanism)
+    )
 
 
 def main() -> int:
@@ -42,7 +44,7 @@ def main() -> int:
         except Mb2FmuError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return error.exit_code
-        reference_files.write(made, ROOT / "reference" / name)
+        reference_files.write_reference_files(made, ROOT / "reference" / name)
         spread = made.uncertainty.max()
         print(f"{name}: {len(made.time)} rows to t = {made.time[-1]:g} s, uncertainty at most {spread:.1e}")
     return 0

@@ -170,7 +170,7 @@ def yardstick(case: str, used: Method) -> validation.ReferenceData:
     """By the formulation that the reference of FMUs of such equations has, one for all FMUs of a mechanism."""
     derivation = _derived(case, "attractor" if CASES[case].loops else "auto")
     source = reference_equations(derivation.mechanism, used)
-    return validation.make_yardstick(derivation.definition, source.equations, mechanism=source.mechanism)
+    return validation.make_reference_data(derivation.definition, source.equations, mechanism=source.mechanism)
 
 
 @cache

@@ -12,7 +12,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.result import ValidationResult
-from mb2fmu.validation.validate import make_yardstick
+from mb2fmu.validation.validate import make_reference_data
 
 
 def in_long_steps(path: Path, step: float) -> Model:
@@ -35,7 +35,7 @@ class Judge:
         if make not in self._known:
             derivation = derive(make())
             equations = formulations.formulate(derivation.mechanism, "lagrange")
-            stick = make_yardstick(derivation.definition, equations, exercise=False)
+            stick = make_reference_data(derivation.definition, equations, exercise=False)
             self._known[make] = (derivation.definition, equations, stick)
         return self._known[make]
 

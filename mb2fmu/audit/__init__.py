@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.auditing import audit
     from mb2fmu.audit.findings import SEVERITIES, AuditRule, Finding, Severity, rules
-    from mb2fmu.audit.recorded_reference import RecordedReference, beside, read_recorded
+    from mb2fmu.audit.recorded_reference import RecordedReference, find_recorded_reference, read_recorded_reference
 
 __all__ = [
     "SEVERITIES",
@@ -30,9 +30,9 @@ __all__ = [
     "RecordedReference",
     "Severity",
     "audit",
-    "beside",
+    "find_recorded_reference",
     "read_policy",
-    "read_recorded",
+    "read_recorded_reference",
     "rules",
 ]  # fmt: skip
 
@@ -41,7 +41,7 @@ _HOMES = {
     "findings": ("SEVERITIES", "Finding", "AuditRule", "Severity", "rules"),
     "audit_result": ("AuditResult",),
     "audit_policy": ("AuditPolicy", "read_policy"),
-    "recorded_reference": ("RecordedReference", "beside", "read_recorded"),
+    "recorded_reference": ("RecordedReference", "find_recorded_reference", "read_recorded_reference"),
 }
 
 

@@ -103,7 +103,7 @@ class AuditPolicy:
         for each in self.waivers:
             if not self._is_over(each) and each.covers(unit, found):
                 return each.reason
-        return BASELINE if fingerprint(found) in self.baseline else ""
+        return BASELINE if finding_fingerprint(found) in self.baseline else ""
 
     def _is_over(self, waiver: Waiver) -> bool:
         """Return whether a waiver has expired."""
@@ -118,7 +118,7 @@ class AuditPolicy:
 NO_POLICY = AuditPolicy()
 
 
-def fingerprint(found: Finding) -> tuple[str, str, str]:
+def finding_fingerprint(found: Finding) -> tuple[str, str, str]:
     """Return a key that equal findings of two audits share: rule, place and message, without numbers."""
     return found.rule, _without_numbers(found.where), _without_numbers(found.message)
 
@@ -208,7 +208,8 @@ def _baseline(path: Path) -> frozenset[tuple[str, str, str]]:
         table = json.loads(path.read_text(encoding="utf-8"))
         listed = [*table["findings"], *(pair[0] for pair in table.get("waived", ()))]
         return frozenset(
-            fingerprint(Finding(each["rule"], each["severity"], each["message"], each["where"])) for each in listed
+            finding_fingerprint(Finding(each["rule"], each["severity"], each["message"], each["where"]))
+            for each in listed
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         remedy = "hand over what --json wrote"

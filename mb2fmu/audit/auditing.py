@@ -15,8 +15,13 @@ from pathlib import Path
 from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED
-from mb2fmu.audit.behaviour.instance.remote_hosts import RemoteHost, valgrind_host, wine_host
-from mb2fmu.audit.behaviour.runner.supervised_run import SupervisedRunLimits, SupervisedRunResult, libraries, try_unit
+from mb2fmu.audit.behaviour.instance.remote_hosts import RemoteHost, make_valgrind_host, make_wine_host
+from mb2fmu.audit.behaviour.runner.supervised_run import (
+    SupervisedRunLimits,
+    SupervisedRunResult,
+    find_loadable_libraries,
+    run_all_trials,
+)
 from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.audit.description import archive_rules as archive
 from mb2fmu.audit.description import binary_rules, fmi1_rules, header_rules, rule_applicability, schema_validation
@@ -25,7 +30,7 @@ from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
-from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, finding, rules
+from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, form_finding, rules
 from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.optional_packages import require_packages
@@ -96,7 +101,7 @@ def audit(
     windows = windows and run and sys.platform != "win32"
     wine = _wine(unit) if windows else None
     began = time.monotonic()
-    watcher = valgrind_host() if valgrind and run and not windows and MEMORY in wanted else None
+    watcher = make_valgrind_host() if valgrind and run and not windows and MEMORY in wanted else None
     jobs = jobs or os.cpu_count() or 1
     end = began + (1.0 - CLOSING) * budget
     with ThreadPoolExecutor(1) as pool:
@@ -120,34 +125,34 @@ def _wine(unit: archive.FmuArchive) -> RemoteHost | None:
         description = read_description(unit.contents.get(DESCRIPTION, b""))
     except ValueError:  # xml.readable tells it
         return None
-    return wine_host() if libraries(description, unit.names, windows=True) else None
+    return make_wine_host() if find_loadable_libraries(description, unit.names, windows=True) else None
 
 
 def _seen(
     unit: archive.FmuArchive, wanted: Sequence[str], bounds: SupervisedRunLimits, *, run: bool
 ) -> _CollectedFindings:
     """Read the archive and its description, and run the unit."""
-    seen, trial, idle = list(archive.check_members(unit)), SupervisedRunResult(), {}
+    seen, trial, idle = list(archive.check_archive_members(unit)), SupervisedRunResult(), {}
     description, version = None, ""
     if DESCRIPTION in unit.contents:
         try:
             description = read_description(unit.contents[DESCRIPTION])
             version = description.attributes.get("fmiVersion", "")
         except ValueError as error:
-            version = fmi1_rules.version(unit.contents[DESCRIPTION])
+            version = fmi1_rules.find_fmi1_version(unit.contents[DESCRIPTION])
             if version:
-                seen += fmi1_rules.check(unit.contents[DESCRIPTION])
+                seen += fmi1_rules.check_fmi1_description(unit.contents[DESCRIPTION])
                 trial.skipped.append(f"all but schema and variables: this is FMI {version}")
             else:
                 seen.append(Observation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
-        idle = rule_applicability.without(unit, description)
+        idle = rule_applicability.find_inapplicable_rules(unit, description)
         behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
         with ThreadPoolExecutor(1) as pool:
             # Reading takes a while, and loading what reads binaries half a second: meanwhile the FMU is run.
             read = pool.submit(_read, unit, description, wanted)
             if run and any(rules()[each].half == "behaviour" for each in wanted):
-                trial = try_unit(unit, description, behaviour, bounds)
+                trial = run_all_trials(unit, description, behaviour, bounds)
             seen += read.result()
     return _CollectedFindings(description, version, seen, trial, idle)
 
@@ -158,7 +163,7 @@ def _result(
     """Return everything that was seen, in its final form."""
     description, trial = seen.description, seen.trial
     version = description.version if description else 2
-    found = [finding(each, version) for each in _merged([*seen.observations, *trial.observations])]
+    found = [form_finding(each, version) for each in _merged([*seen.observations, *trial.observations])]
     found = [each for each in found if each.rule in wanted]
     every = [*_capped(found), *(each for each in said if each.rule == OTHERS)]
     every.sort(key=lambda each: SEVERITIES.index(each.severity))
@@ -230,19 +235,19 @@ def _read(unit: archive.FmuArchive, description: DescribedModel, wanted: Sequenc
     """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
     seen = _described(unit, description)
     if any(each.startswith("binary.") for each in wanted):
-        seen += binary_rules.check(unit, description)
+        seen += binary_rules.check_binaries(unit, description)
     return seen
 
 
 def _described(unit: archive.FmuArchive, description: DescribedModel) -> list[Observation]:
     """Return what rules on archive and description find."""
     return [
-        *archive.check_contents(unit, description),
-        *schema_validation.check(unit, description),
-        *header_rules.check(description),
-        *quantities.check(description),
-        *variables.check(description),
-        *structure.check(description),
+        *archive.check_promised_files(unit, description),
+        *schema_validation.check_schemas(unit, description),
+        *header_rules.check_header(description),
+        *quantities.check_unit_definitions(description),
+        *variables.check_variables(description),
+        *structure.check_structure(description),
     ]
 
 

@@ -98,7 +98,7 @@ def rules() -> Mapping[str, AuditRule]:
     return MappingProxyType(found)
 
 
-def finding(observation: Observation, version: int) -> Finding:
+def form_finding(observation: Observation, version: int) -> Finding:
     """Return an observation in its finished form.
 
     Args:

@@ -138,7 +138,9 @@ class _RecordedFilesReader:
         return found
 
 
-def read_recorded(reference: Path, inputs: Path | None = None, options: Path | None = None) -> RecordedReference:
+def read_recorded_reference(
+    reference: Path, inputs: Path | None = None, options: Path | None = None
+) -> RecordedReference:
     """Read a recorded run.
 
     Args:
@@ -178,7 +180,7 @@ def _covers(table: RecordedTable, start: float, stop: float) -> bool:
     return table.times[0] <= start + slack and table.times[-1] >= stop - slack
 
 
-def beside(path: Path) -> RecordedReference | None:
+def find_recorded_reference(path: Path) -> RecordedReference | None:
     """Return the recorded run beside an FMU, by the names of the cross-check; None where there is none.
 
     Raises:
@@ -187,4 +189,6 @@ def beside(path: Path) -> RecordedReference | None:
     reference, inputs, options = (path.with_name(path.stem + end) for end in ("_ref.csv", "_in.csv", "_ref.opt"))
     if not reference.is_file():
         return None
-    return read_recorded(reference, inputs if inputs.is_file() else None, options if options.is_file() else None)
+    return read_recorded_reference(
+        reference, inputs if inputs.is_file() else None, options if options.is_file() else None
+    )

@@ -79,14 +79,14 @@ def system(
 
 def _tell(done: SystemRunResult, *, asked: bool) -> None:
     """Say what a system did; with other masters asked, also which outputs they read too early."""
-    from mb2fmu.systems.exports.foreign_masters import farthest
-    from mb2fmu.systems.resolved_system import stale_reads
+    from mb2fmu.systems.exports.foreign_masters import find_largest_difference
+    from mb2fmu.systems.resolved_system import find_stale_reads
 
     tally = done.motion.tally
     say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
     for note in (*done.joined.notes, *tally["notes"]):
         say(f"Note: {note}")
-    for note in stale_reads(done.joined.wiring).values() if asked else ():
+    for note in find_stale_reads(done.joined.wiring).values() if asked else ():
         say(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:
@@ -98,7 +98,7 @@ def _tell(done: SystemRunResult, *, asked: bool) -> None:
         say(f"  {answer.master}: {answer.failure or values}")
         if answer.note:
             say(f"    {answer.note}")
-        if far := farthest(answer, done.deviations):
+        if far := find_largest_difference(answer, done.deviations):
             say(f"    at the end {far[0]:.2e} of its size from the whole: {far[1]}")
     bound = done.joined.system.run.bound
     if bound is not None and done.deviations:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.systems.resolved_system import SteppingSettings
     from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
     from mb2fmu.systems.wired_system import CouplingError, WiredSystem
-    from mb2fmu.systems.wiring import join
+    from mb2fmu.systems.wiring import wire_system
 
 __all__ = [
     "CoupledSystem",
@@ -29,9 +29,9 @@ __all__ = [
     "SystemMotion",
     "SystemRunError",
     "WiredSystem",
-    "join",
     "read_component",
     "simulate_system",
+    "wire_system",
 ]
 
 _HOMES = {
@@ -42,7 +42,7 @@ _HOMES = {
     "SystemMotion": "system_simulation",
     "SystemRunError": "system_simulation",
     "simulate_system": "system_simulation",
-} | dict.fromkeys(("CouplingError", "WiredSystem", "join"), "wiring")
+} | dict.fromkeys(("CouplingError", "WiredSystem", "wire_system"), "wiring")
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,7 @@ import math
 
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
-from mb2fmu.systems.fmu_component import FmuComponent, TerminalMember, conversion
+from mb2fmu.systems.fmu_component import FmuComponent, TerminalMember, unit_conversion
 from mb2fmu.systems.power_bonds import TerminalBond
 from mb2fmu.systems.wired_system import TerminalLink, WiringDiagnostics
 
@@ -107,7 +107,7 @@ class ResolvedConnections:
             return
         units = source.unit(x), target.unit(y)
         try:
-            factor, offset = conversion(*units) if convert else (1.0, 0.0)
+            factor, offset = unit_conversion(*units) if convert else (1.0, 0.0)
         except ValueError as error:
             remedy = "connect quantities of the same kind, or put an FMU between them"
             self._told.faults.append(Fault(f"{names[0]} → {names[1]}: {error}", where, remedy))

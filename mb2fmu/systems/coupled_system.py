@@ -256,7 +256,7 @@ class CoupledSystem:
     def source_of(self, name: str) -> Any:
         """Return a component's source, with its path from the folder of the system's file."""
         declared = next(each for each in self.components if each.name == name)
-        return resolved_path(declared.source, self.source)
+        return resolve_path(declared.source, self.source)
 
     @property
     def names(self) -> Sequence[str]:
@@ -264,7 +264,7 @@ class CoupledSystem:
         return tuple(each.name for each in self.components)
 
 
-def resolved_path(source: Any, file: Path | None) -> Any:
+def resolve_path(source: Any, file: Path | None) -> Any:
     """Return a path relative to the folder of the system's file; models stay unchanged."""
     if not isinstance(source, str | Path):
         return source

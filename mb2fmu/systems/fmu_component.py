@@ -10,7 +10,7 @@ from types import MappingProxyType
 from lxml import etree
 
 from mb2fmu.audit.description.description_import import read_description as read_fully
-from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable, number
+from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable, parse_number
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
@@ -39,7 +39,7 @@ class UnitOfMeasure:
     offset: float = 0.0
 
 
-def conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
+def unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
     """Return (factor, offset) from one FMU to another: target value = factor * source value + offset.
 
     Angles may be left out of an FMU (N.m for N.m/rad): as a pure number a radian is 1.
@@ -164,8 +164,8 @@ def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
     """Return a unit of measure; without a base unit its exponents are unknown (None)."""
     if base is None:
         return UnitOfMeasure(name, None)
-    exponents = tuple(int(number(base.get(each)) or 0) for each in BASE_UNITS)
-    factor, offset = number(base.get("factor")), number(base.get("offset"))
+    exponents = tuple(int(parse_number(base.get(each)) or 0) for each in BASE_UNITS)
+    factor, offset = parse_number(base.get("factor")), parse_number(base.get("offset"))
     return UnitOfMeasure(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
 
 

@@ -49,7 +49,7 @@ class VariableDeviation:
         return self.error / self.scale if self.scale else self.error
 
 
-def deviations(
+def compute_deviations(
     motion: SystemMotion, same: Mapping[str, str], truth: Mapping[str, Floats]
 ) -> tuple[VariableDeviation, ...]:
     """Return the errors of a system.

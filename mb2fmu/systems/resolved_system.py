@@ -131,7 +131,7 @@ class SystemWiring:
         return tuple(k for k, port in enumerate(self.outputs) if port.component == component)
 
 
-def read_at_once(wiring: SystemWiring, output: int) -> tuple[str, ...]:
+def find_direct_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
     """Return connected inputs on which a connected output depends at the same instant, as ``component.variable``.
 
     A master that passes the output on before it sets them passes an old value on.
@@ -140,16 +140,16 @@ def read_at_once(wiring: SystemWiring, output: int) -> tuple[str, ...]:
     return tuple(wiring.input_name(i) for i, j in sorted(wiring.feedthrough) if j == output and i in fed)
 
 
-def converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
+def list_converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
     """Return the inputs whose links have a factor or an offset, as ``component.variable``."""
     return tuple(wiring.input_name(k.target) for k in wiring.links if (k.factor, k.offset) != (1.0, 0.0))
 
 
-def stale_reads(wiring: SystemWiring) -> dict[int, str]:
+def find_stale_reads(wiring: SystemWiring) -> dict[int, str]:
     """Return source of a link → the error of a master that reads outputs before their inputs are updated."""
     found = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):
-        if inputs := read_at_once(wiring, source):
+        if inputs := find_direct_inputs(wiring, source):
             found[source] = (
                 f"{wiring.output_name(source)} depends on {', '.join(inputs)} at the same moment: "
                 "read it after they are set, else an old value is passed on"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mb2fmu.systems.master.evaluation_order import components_of
+from mb2fmu.systems.master.evaluation_order import find_strongly_connected_components
 from mb2fmu.systems.resolved_system import SystemWiring
 
 LEAST_WIDTH, ROW, HEAD, GAP = 190.0, 19.0, 30.0, 130.0
@@ -48,7 +48,7 @@ class ComponentBox:
         return self.top + HEAD + ROW * (self.outputs.index(index) + 0.5)
 
 
-def boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
+def place_component_boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
     """Return the places of all components."""
     count = range(len(wiring.components))
     feeds: dict[int, set[int]] = {k: set() for k in count}
@@ -56,7 +56,7 @@ def boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
         feeds[wiring.inputs[link.target].component].add(wiring.outputs[link.source].component)
     column: dict[int, int] = {}
     drawn = {k: (wiring.inputs_of(k), _drawn_outputs(wiring, k)) for k in count}
-    for part in components_of(count, feeds):
+    for part in find_strongly_connected_components(count, feeds):
         start = 1 + max((column[k] for each in part for k in feeds[each] if k in column), default=-1)
         for step, each in enumerate(part):
             column[each] = start + step

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from markupsafe import escape
 
 from mb2fmu.systems.resolved_system import SystemWiring
-from mb2fmu.systems.system_layout import MARGIN, ComponentBox, boxes
+from mb2fmu.systems.system_layout import MARGIN, ComponentBox, place_component_boxes
 
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#f5f7fa;stroke-width:3px}"
@@ -26,14 +26,14 @@ _LETTER = 6.5
 """Width of a letter of a factor."""
 
 
-def system_picture(wiring: SystemWiring, title: str) -> str:
+def draw_system_picture(wiring: SystemWiring, title: str) -> str:
     """Return the picture as an SVG document.
 
     Args:
         wiring: The system.
         title: For those who do not see it.
     """
-    places = boxes(wiring)
+    places = place_component_boxes(wiring)
     parts = [f"<style>{_STYLE}</style>", _TIP]
     lowest = max(box.bottom for box in places)
     left, right = 0.0, max(box.right for box in places) + MARGIN

@@ -14,7 +14,7 @@ from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineSt
 from mb2fmu.report.pages.page_template import environment, source
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
 from mb2fmu.systems.reference_comparison import VariableDeviation
-from mb2fmu.systems.system_picture import system_picture
+from mb2fmu.systems.system_picture import draw_system_picture
 from mb2fmu.systems.system_simulation import SystemMotion
 from mb2fmu.systems.wired_system import WiredSystem
 
@@ -32,7 +32,7 @@ class VerdictTile:
     bad: bool = False
 
 
-def system_page(
+def render_system_page(
     joined: WiredSystem,
     motion: SystemMotion,
     truth: Sequence[VariableDeviation],
@@ -50,7 +50,7 @@ def system_page(
     own = Environment(
         loader=PackageLoader("mb2fmu.systems"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    picture = Markup(system_picture(joined.wiring, f"{joined.system.name}: FMUs and what flows between them"))  # noqa: S704
+    picture = Markup(draw_system_picture(joined.wiring, f"{joined.system.name}: FMUs and what flows between them"))  # noqa: S704
     bound = joined.system.run.bound
     text = own.get_template(
         "system.html.jinja"

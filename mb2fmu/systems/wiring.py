@@ -1,4 +1,4 @@
-"""``join``: wire a declared system and its FMUs, set its values, or report all faults at once."""
+"""``wire_system``: wire a declared system and its FMUs, set its values, or report all faults at once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import get_args
 from mb2fmu.errors import Fault
 from mb2fmu.systems.connection_resolution import ResolvedConnections
 from mb2fmu.systems.coupled_system import CoupledSystem
-from mb2fmu.systems.fmu_component import FmuComponent, UnitOfMeasure, conversion
-from mb2fmu.systems.master.evaluation_order import levels, loop_text, sequence
+from mb2fmu.systems.fmu_component import FmuComponent, UnitOfMeasure, unit_conversion
+from mb2fmu.systems.master.evaluation_order import format_algebraic_loop, order_components, order_inputs_by_level
 from mb2fmu.systems.power_bonds import DeclaredBonds
 from mb2fmu.systems.resolved_system import ORDERS, ComponentPort, Method, PortLink, SystemWiring
 from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSystem, WiringDiagnostics
@@ -23,7 +23,7 @@ _WORDS = {"method": get_args(Method), "loops": ("refuse", "solve"), "unstable": 
 """Options of the stepping that are words, and what they can be."""
 
 
-def join(system: CoupledSystem, components: Sequence[FmuComponent]) -> WiredSystem:
+def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> WiredSystem:
     """Resolve a system.
 
     Args:
@@ -33,7 +33,7 @@ def join(system: CoupledSystem, components: Sequence[FmuComponent]) -> WiredSyst
     Raises:
         CouplingError: With everything that is wrong.
     """
-    told = WiringDiagnostics(system, components, name_faults(system))
+    told = WiringDiagnostics(system, components, find_name_faults(system))
     connections = ResolvedConnections(told)
     for connection in system.connections:
         connections.connect(connection)
@@ -58,7 +58,7 @@ def join(system: CoupledSystem, components: Sequence[FmuComponent]) -> WiredSyst
     )
 
 
-def name_faults(system: CoupledSystem) -> Iterator[Fault]:
+def find_name_faults(system: CoupledSystem) -> Iterator[Fault]:
     """Yield faults of names and numbers that need no unit."""
     if not system.name.isidentifier():
         yield Fault(f"a system cannot be called {system.name!r}", system.where, "use letters, digits and _")
@@ -133,10 +133,10 @@ def _start_of_input(told: WiringDiagnostics, target: tuple[int, str], values: Se
 def _judge(told: WiringDiagnostics, wiring: SystemWiring) -> None:
     """Judge loops, and components that lack abilities for the stepping."""
     stepping, where = told.system.run.stepping, told.system.where
-    found = levels(wiring)
+    found = order_inputs_by_level(wiring)
     for group, loop in zip(found.groups, found.loops, strict=True):
         if loop:
-            _judge_loop(told, loop_text(wiring, group))
+            _judge_loop(told, format_algebraic_loop(wiring, group))
     for each in told.components:
         if stepping.goes_back and not each.abilities.back:
             why = "repeated passes" if stepping.passes > 1 else "steps of adapted size"
@@ -147,7 +147,7 @@ def _judge(told: WiringDiagnostics, wiring: SystemWiring) -> None:
             what = f"{each.name} makes no steps of any size"
             told.faults.append(Fault(what, where, "leave out accuracy and substeps"))
     try:
-        sequence(wiring, stepping.sequence)
+        order_components(wiring, stepping.sequence)
     except ValueError as error:
         told.faults.append(Fault(str(error), where))
 
@@ -259,4 +259,4 @@ class DeclaredParameterValues:
         if unit is None:
             return 1.0, 0.0
         read = parse_unit(unit)
-        return conversion(UnitOfMeasure(unit, read.exponents, read.factor, read.offset), component.unit(name))
+        return unit_conversion(UnitOfMeasure(unit, read.exponents, read.factor, read.offset), component.unit(name))

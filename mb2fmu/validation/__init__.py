@@ -17,13 +17,13 @@ This stage must not derive, lower or emit anything, change the FMU, or loosen a 
 from mb2fmu.audit.checkers import CheckerFinding, check_conformance
 from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
 from mb2fmu.validation.data.measured_data import DataRunSettings, TableResult, compare_data, compare_points
-from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, prove_independently
+from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, conditions
-from mb2fmu.validation.reference.reference_run import ReferenceRun, by_euler, make_reference
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
+from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.trajectory_records import Trajectory
-from mb2fmu.validation.reference_equations.newton_euler import newton_euler_applies, outgrows_symbols
+from mb2fmu.validation.reference_equations.newton_euler import exceeds_symbolic_size, newton_euler_applies
 from mb2fmu.validation.result import (
     ApiCheckResult,
     ExercisedResult,
@@ -34,8 +34,8 @@ from mb2fmu.validation.result import (
     ValidationResult,
     VariableResult,
 )
-from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate
-from mb2fmu.validation.validate import ReferenceData, make_yardstick, reference_method, validate
+from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
+from mb2fmu.validation.validate import ReferenceData, choose_reference_method, make_reference_data, validate
 
 __all__ = [
     "ApiCheckResult",
@@ -58,20 +58,20 @@ __all__ = [
     "Trajectory",
     "ValidationResult",
     "VariableResult",
-    "by_euler",
     "check_conformance",
+    "choose_reference_method",
     "compare_data",
     "compare_points",
-    "conditions",
+    "exceeds_symbolic_size",
+    "form_experiment_numbers",
+    "integrate_by_euler",
     "make_reference",
-    "make_yardstick",
+    "make_reference_data",
     "measure_sensitivity",
     "newton_euler_applies",
-    "outgrows_symbols",
-    "prove_independently",
     "read_table",
     "reference_files",
-    "reference_method",
-    "simulate",
+    "run_independent_checks",
+    "simulate_fmu",
     "validate",
 ]

@@ -24,7 +24,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedModel,
     DescribedVariable,
     UnitDefinition,
-    number,
+    parse_number,
 )
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
@@ -32,7 +32,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import display_conversion, parse_unit
-from mb2fmu.validation.reference.reference_run import describe
+from mb2fmu.validation.reference.reference_run import list_compared_variables
 from mb2fmu.validation.runs import fmu_description
 
 AUDITED = (
@@ -62,7 +62,7 @@ SOLVED = 1e-6
 """Of the largest start value of its unit: a start value that loops determine may differ by so much."""
 
 
-def conformity(
+def check_conformity(
     fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
 ) -> tuple[CheckerFinding, ...]:
     """Return all objections of checkers, the auditor and the model against an FMU; each without any gives a note.
@@ -186,7 +186,7 @@ def _arrays(declared: DescribedModel, definition: Declarations, elements: Mappin
         found, meant = list(elements.get(array.name, ())), [str(name) for name in array.elements]
         if found != meant:
             yield f"the array {array.name} has the elements {', '.join(found)}; the model has {', '.join(meant)}"
-        shape = tuple(number(each.start or "") for each in there[array.name].dimensions)
+        shape = tuple(parse_number(each.start or "") for each in there[array.name].dimensions)
         if shape != array.shape:
             yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
@@ -195,7 +195,7 @@ def _units(declared: DescribedModel, definition: Declarations, equations: Equati
     """Yield variables declared in another unit than the model's, and FMUs with another definition."""
     known = {unit.name: unit for unit in declared.units}
     wanted = {"solver_step": "s"}  # the FMU's own, unless the model has that name
-    wanted |= {variable.name: variable.unit for variable in describe(definition, equations)}
+    wanted |= {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
     wanted |= {output.name: output.unit for output in equations.outputs}
     wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
     told = {name: variable.get("unit") for name, variable in _variables(declared).items()}
@@ -210,7 +210,7 @@ def _definition(unit: UnitDefinition) -> Iterator[str]:
     """Yield the fault in the definition of an FMU that the model uses."""
     meant = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}
-    factor, offset = number(base.get("factor", "1")), number(base.get("offset", "0"))
+    factor, offset = parse_number(base.get("factor", "1")), parse_number(base.get("offset", "0"))
     if unit.base is not None and not (_same(factor, meant.factor) and _same(offset, meant.offset)):
         yield f"the FMU {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
     for name, attributes in unit.display.items():
@@ -218,7 +218,7 @@ def _definition(unit: UnitDefinition) -> Iterator[str]:
             right = display_conversion(unit.name, name)
         except ValueError:
             continue  # a name that says nothing
-        found = number(attributes.get("factor", "1")), number(attributes.get("offset", "0"))
+        found = parse_number(attributes.get("factor", "1")), parse_number(attributes.get("offset", "0"))
         if not all(map(_same, found, right)):
             yield f"the display unit {name} is defined as {found[0]} {unit.name} plus {found[1]}: {right[0]:g} is right"
 
@@ -238,7 +238,7 @@ def _starts(declared: DescribedModel, definition: Declarations) -> Iterator[str]
     for name, variable in _variables(declared).items():
         if not variable.start or len(variable.start) != 1:
             continue
-        found = number(variable.start[0])
+        found = parse_number(variable.start[0])
         if name in wanted and (variable.initial == "exact" or variable.causality == "input"):
             if not _same(found, wanted[name]):
                 yield f"{name} is declared to start at {found}; the model has {wanted[name]!r}"
@@ -296,7 +296,7 @@ def _experiment(declared: DescribedModel, definition: Declarations) -> Iterator[
         ("tolerance", run.tolerance),
     ):
         told = declared.experiment.get(name)
-        if told is not None and not _same(number(told), float(meant)):
+        if told is not None and not _same(parse_number(told), float(meant)):
             yield f"the default experiment is declared with {name} = {told}; the model has {meant:g}"
 
 

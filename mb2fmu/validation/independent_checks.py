@@ -23,14 +23,18 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.robot_accelerations import WAY as ROBOTS
-from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
-from mb2fmu.validation.reference.first_integrals_along_run import potential_of
+from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy
 from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
-from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, drive
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
 from mb2fmu.validation.source_checks import output_import_check, potential_check, value_import_check
 from mb2fmu.validation.source_checks.laws_of_motion import Run
-from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy, solving
-from mb2fmu.validation.source_checks.source_accelerations import AccelerationSample, SourceAccelerations, own_motions
+from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy, find_least_accurate_derivative
+from mb2fmu.validation.source_checks.source_accelerations import (
+    AccelerationSample,
+    SourceAccelerations,
+    sample_source_accelerations,
+)
 
 Verdict = Literal["passed", "failed", "unjudged"]
 LEAST = 20
@@ -113,7 +117,7 @@ class IndependentChecks:
         return (*self.checks, *self.as_read)
 
 
-def prove_independently(
+def run_independent_checks(
     fmu: Path,
     definition: ModelDefinition,
     mechanism: Mechanism,
@@ -133,7 +137,7 @@ def prove_independently(
         definition: The checked model.
         mechanism: What was read from it.
         kind: How the FMU is run; None: as Model Exchange if it offers that.
-        motions: What :func:`own_motions` gave for the same definition, where several FMUs are judged.
+        motions: What :func:`sample_source_accelerations` gave for the same definition, where several FMUs are judged.
         reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
         visited: FMU name of a coordinate → its value, at instants of the experiments: some points are near these.
         equations: Whose closed form of the potential energy is compared with the loads; None: it is not.
@@ -145,21 +149,23 @@ def prove_independently(
     """
     description = read_description(read_archive(fmu))
     chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
-    computed = computed_coordinates(description, definition)
+    computed = find_computed_coordinates(description, definition)
     made = motions or _motions(definition, mechanism, reach, computed, visited, runs)
     as_read = (
-        *laws_rungs(made),
-        *events_rung(made, definition),
-        *potential_rung(definition, mechanism, equations),
-        values_rung(definition, mechanism),
+        *check_laws_of_motion(made),
+        *check_event_import(made, definition),
+        *check_potential_energy(definition, mechanism, equations),
+        check_value_import(definition, mechanism),
     )
     lacking = _lacking(description, made)
     if lacking or not made.samples:
         return replace(_unjudged(made, lacking), as_read=as_read)
-    answers = drive(fmu, [], [], kind=chosen, sessions=sessions(made, description, definition), time_limit=time_limit)
+    answers = run_fmu_process(
+        fmu, [], [], kind=chosen, sessions=plan_sample_sessions(made, description, definition), time_limit=time_limit
+    )
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
     solved = chosen == "CoSimulation" and "guess" in kinds
-    found = judged(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
+    found = compare_samples(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
     return replace(found, as_read=as_read, solving=_solving(made, definition))
 
 
@@ -169,17 +175,17 @@ def _solving(made: SourceAccelerations, definition: ModelDefinition) -> Solution
     typical = {
         s.name: natural.typical(s) for s in definition.speeds if all(s.name in each.terms for each in made.samples)
     }
-    return solving(made.samples, typical, definition.experiment.stop)
+    return find_least_accurate_derivative(made.samples, typical, definition.experiment.stop)
 
 
-def laws_rungs(made: SourceAccelerations) -> Iterator[IndependentCheck]:
+def check_laws_of_motion(made: SourceAccelerations) -> Iterator[IndependentCheck]:
     """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
     for law, errors in made.laws:
         check = _rung(law, len(errors), [*errors], [])
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
-def events_rung(made: SourceAccelerations, definition: ModelDefinition) -> Sequence[IndependentCheck]:
+def check_event_import(made: SourceAccelerations, definition: ModelDefinition) -> Sequence[IndependentCheck]:
     """Judge what was read of events and forces; no independent check where the model has neither."""
     if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
         return []
@@ -192,18 +198,18 @@ def events_rung(made: SourceAccelerations, definition: ModelDefinition) -> Seque
     return [replace(check, how=check.how + left)]
 
 
-def potential_rung(
+def check_potential_energy(
     definition: ModelDefinition, mechanism: Mechanism, equations: EquationsOfMotion | None
 ) -> Sequence[IndependentCheck]:
     """Judge the closed form of the potential energy; no independent check where no output has it.
 
     What the model itself gives as its potential energy is an output as good as any, so it does not fail.
     """
-    asked = potential_check.asks_for_potential(definition) and not mechanism.is_lagrangian_only
-    V = potential_of(equations) if equations is not None and asked else None
+    asked = potential_check.is_potential_requested(definition) and not mechanism.is_lagrangian_only
+    V = find_potential_energy(equations) if equations is not None and asked else None
     if V is None:
         return []
-    found = potential_check.compared(mechanism, V)
+    found = potential_check.compare_potential_with_loads(mechanism, V)
     check = _rung("potential", max(found.points, LEAST), [(found.ratio, "the potential energy")], [])
     if found.ratio > 1.0 and (found.open or mechanism.given_potential is not None):
         told = found.open or "the model gives a potential energy that is not the one of its loads"
@@ -211,11 +217,11 @@ def potential_rung(
     return [replace(check, points=found.points)]
 
 
-def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
+def check_value_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
     """Judge what was read of declared values, units and the experiment."""
     found = [
-        *value_import_check.compared(definition, mechanism.declared),
-        *output_import_check.compared(definition, mechanism),
+        *value_import_check.compare_declared_values(definition, mechanism.declared),
+        *output_import_check.compare_output_requests(definition, mechanism),
     ]
     wrong = [what for what, same in found if not same]
     return IndependentCheck(
@@ -229,7 +235,7 @@ def values_rung(definition: ModelDefinition, mechanism: Mechanism) -> Independen
     )
 
 
-def computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
+def find_computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
     """Return coordinates that the FMU computes from the others, and that nobody sets."""
     known = description.variables
     return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
@@ -245,11 +251,11 @@ def _motions(
 ) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
-        return robot_motions(definition)
-    return own_motions(definition, mechanism, reach, computed, visited, runs)
+        return sample_robot_accelerations(definition)
+    return sample_source_accelerations(definition, mechanism, reach, computed, visited, runs)
 
 
-def sessions(
+def plan_sample_sessions(
     made: SourceAccelerations, description: FmuDescription, definition: ModelDefinition
 ) -> dict[str, Operations]:
     """Return one session per sample: set an instance to it and read x'."""
@@ -281,14 +287,14 @@ SOLVED = 16.0
 the point as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
 
 
-def judged(
+def compare_samples(
     made: SourceAccelerations,
     description: FmuDescription,
     answers: Mapping[str, Sequence[Any]],
     *,
     allowed: float = 1.0,
 ) -> IndependentChecks:
-    """Judge the answers to :func:`sessions`; ``allowed``: factor on their bounds."""
+    """Judge the answers to :func:`plan_sample_sessions`; ``allowed``: factor on their bounds."""
     names, told = _judged_names(description), _outputs_errors(made, description, answers, allowed)
     checks = []
     for way in made.ways:
@@ -319,7 +325,7 @@ def _reading_rung(made: SourceAccelerations) -> Sequence[IndependentCheck]:
 def _outputs_errors(
     made: SourceAccelerations, description: FmuDescription, answers: Mapping[str, Sequence[Any]], allowed: float
 ) -> list[tuple[float, str]]:
-    """Return error over bound and place of the outputs at the same points; ``allowed`` as for :func:`judged`."""
+    """Return error over bound and place of the outputs at the same points; ``allowed`` as for :func:`compare_samples`."""
     names, errors = _outputs(made, description), []
     for number, sample in enumerate(made.samples):
         answer = answers[_session(number)][0]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.audit.checkers import CheckerFinding
-from mb2fmu.validation.bounds.untested_switches import unreached
+from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.data.measured_data import TableResult
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
 from mb2fmu.validation.reference.conditioning_digits import KnownDigits
@@ -365,7 +365,7 @@ class ValidationResult:
     def never_switched(self) -> tuple[str, ...]:
         """Switches that stayed as they were in all experiments: what is on their other side was not tried."""
         moved = self.moved.reference if self.moved else None
-        return unreached([self.reference, *([moved] if moved else [])])
+        return find_untested_switches([self.reference, *([moved] if moved else [])])
 
     @property
     def judged(self) -> tuple[VariableResult | InvariantResult, ...]:

@@ -20,30 +20,36 @@ from mb2fmu.validation.api_checks.api_call_plan import CallPlan, CallScenario, c
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.comparison.event_comparison import (
     WatchedEvent,
-    event_sessions,
-    judge_events,
-    left_out,
-    watched_names,
-    watches,
+    compare_events,
+    describe_unwatched_events,
+    list_watched_events,
+    list_watched_variables,
+    plan_event_sessions,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
     MINIMUM_POINTS,
     ErrorBounds,
-    bounds,
     compare_invariants,
     compare_variables,
+    compute_error_bounds,
 )
-from mb2fmu.validation.conformity_checks import conformity
-from mb2fmu.validation.experiment.exercised_quantities import influences
-from mb2fmu.validation.experiment.perturbed_experiment import PARTS, PerturbedExperiment, as_set, excite, settable_names
-from mb2fmu.validation.reference.conditioning_digits import KnownDigits, known_digits
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, conditions
+from mb2fmu.validation.conformity_checks import check_conformity
+from mb2fmu.validation.experiment.exercised_quantities import find_exercised_quantities
+from mb2fmu.validation.experiment.perturbed_experiment import (
+    PARTS,
+    PerturbedExperiment,
+    form_perturbed_experiment,
+    list_settable_names,
+    list_values_to_set,
+)
+from mb2fmu.validation.reference.conditioning_digits import KnownDigits, compute_known_digits
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.first_integrals_along_run import (
     Conserved,
     FirstIntegralsAlongRun,
-    conserved_quantities,
+    find_first_integrals,
 )
-from mb2fmu.validation.reference.reference_run import ReferenceRun, describe, make_reference
+from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_variables, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.reference.variable_scales import FACTOR
 from mb2fmu.validation.result import (
@@ -56,7 +62,7 @@ from mb2fmu.validation.result import (
     ValidationResult,
 )
 from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
-from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_variables, drive
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_variables, run_fmu_process
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
@@ -68,7 +74,7 @@ if TYPE_CHECKING:
 _PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
 
-def reference_method(used: Method | None, applicable: Collection[Method]) -> Method:
+def choose_reference_method(used: Method | None, applicable: Collection[Method]) -> Method:
     """Return the formulation that the reference should use.
 
     Args:
@@ -123,7 +129,7 @@ class ReferenceData:
     integrals: FirstIntegralsAlongRun | None = None
 
 
-def make_yardstick(
+def make_reference_data(
     definition: Declarations,
     reference_equations: EquationsOfMotion,
     *,
@@ -149,8 +155,8 @@ def make_yardstick(
         states: FMU names of the units' continuous states; None: unknown.
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
-    limits = bounds(reference, measure_sensitivity(reference))
-    conserved = conserved_quantities(integrals_of, reference_equations) if integrals_of else None
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    conserved = find_first_integrals(integrals_of, reference_equations) if integrals_of else None
     kept = _kept(conserved, reference, limits)
     if not exercise:
         return ReferenceData(reference, limits, integrals=kept)
@@ -181,18 +187,20 @@ def _moved_yardstick(
     """Return the largest perturbed experiment in which the reference can judge all that it judges by default."""
     smallest = 0
     while True:
-        excitation = excite(definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest)
+        excitation = form_perturbed_experiment(
+            definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest
+        )
         run = excitation.conditions
         if run is None:
-            found = influences(definition, excitation.moves, default, None, None)
+            found = find_exercised_quantities(definition, excitation.moves, default, None, None)
             return PerturbedReferenceData(excitation, None, None, found)
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
-            limits = bounds(reference, measure_sensitivity(reference))
+            limits = compute_error_bounds(reference, measure_sensitivity(reference))
         except ValidationError:
             limits = None
         if limits is not None and np.all(limits.judged >= min(MINIMUM_POINTS, len(run.time))):
-            found = influences(definition, excitation.moves, default, reference, limits)
+            found = find_exercised_quantities(definition, excitation.moves, default, reference, limits)
             return PerturbedReferenceData(excitation, reference, limits, found)
         smallest = PARTS.index(excitation.part) + 1
 
@@ -219,16 +227,16 @@ def validate(
     Args:
         fmu: The archive; FMI 2.0 or 3.0.
         definition: The checked model.
-        reference_equations: By another formulation, where the mechanism has one (see :func:`reference_method`).
+        reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
         method: The formulation that the FMU was made by, if known; only shown.
         mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
             equations in numbers, and ``reference_equations`` only tell names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
-        conformance: Judge what the FMU declares too, see :func:`conformity`.
+        conformance: Judge what the FMU declares too, see :func:`check_conformity`.
         time_limit: For each of the FMU's runs, in s.
-        yardstick: What :func:`make_yardstick` gave for the same definition, equations and experiment, where several
-            FMUs are judged; None: made here.
+        yardstick: What :func:`make_reference_data` gave for the same definition, equations and experiment, where
+            several FMUs are judged; None: made here.
         exercise: Run the perturbed experiment too, and call what else the FMU offers.
         tell: Is told in words what is being done.
 
@@ -237,14 +245,14 @@ def validate(
         ValidationError: The FMU or experiment cannot be run or compared here.
         ToolError: The FMU failed, crashed or hung, or a checker did.
     """
-    run = experiment or conditions(definition)
+    run = experiment or form_experiment_numbers(definition)
     clock = _ActivityClock(tell)
     description = read_description(read_archive(fmu))
     check_variables(description, run, _compared(definition, reference_equations))
     with clock("reference", "integrate the reference"):
-        made = yardstick or make_yardstick(
+        made = yardstick or make_reference_data(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
-            exercise=exercise, settable=settable_names(description), any_step=description.any_step,
+            exercise=exercise, settable=list_settable_names(description), any_step=description.any_step,
             states=description.state_names,
         )  # fmt: skip
     with clock("simulate", "run the unit"):
@@ -256,8 +264,8 @@ def validate(
         calls = plan.judged_calls(definition, driven)
     with clock("conformance", "audit what the FMU says of itself"):
         redundant = _has_redundant_rows(made.reference, run)
-        findings = conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
-    digits = known_digits(made.reference)
+        findings = check_conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
+    digits = compute_known_digits(made.reference)
     return ValidationResult(
         model=definition.name,
         variables=kinds[0].variables,
@@ -300,14 +308,16 @@ class _RunPlan:
     def drive(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
         reference = self.made.reference
-        watched = watched_names(reference, self.description)
+        watched = list_watched_variables(reference, self.description)
         names = [*(variable.name for variable in reference.variables), *dict(reference.diagnosed)]
         found = []
         for kind, each in self.questions.items():
             sessions = dict(each.operations) if each else {}
-            sessions |= event_sessions(self.looks, kind, self.description, watched)
+            sessions |= plan_event_sessions(self.looks, kind, self.description, watched)
             clock.tell(f"run the FMU as {KIND_NAMES[kind]}")
-            one = drive(fmu, self.runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit)
+            one = run_fmu_process(
+                fmu, self.runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit
+            )
             found.append(one)
         return found
 
@@ -321,7 +331,7 @@ class _RunPlan:
         simulation = driven.simulations[number]
         events: tuple[EventResult, ...] = ()
         if np.all(np.isfinite(simulation.values)):
-            events = judge_events(reference, limits, self.looks[number], driven, number, self.description)
+            events = compare_events(reference, limits, self.looks[number], driven, number, self.description)
         return InterfaceTypeResult(
             events=events,
             variables=compare_variables(reference, limits, simulation),
@@ -361,7 +371,7 @@ class _RunPlan:
         moved = self.made.moved
         limits = [("default", self.made.limits), ("moved", moved.limits if moved else None)]
         for (name, each), looked in zip(limits, self.looks, strict=False):
-            said = left_out(each, looked) if each else ""
+            said = describe_unwatched_events(each, looked) if each else ""
             if said:
                 yield f"{name} experiment: {said}"
 
@@ -370,12 +380,12 @@ def _planned(
     definition: Declarations, description: FmuDescription, made: ReferenceData, run: ExperimentNumbers
 ) -> _RunPlan:
     """Return what an FMU is asked, by what it is judged by."""
-    runs, looks = [run], [watches(made.reference, made.limits, description)]
+    runs, looks = [run], [list_watched_events(made.reference, made.limits, description)]
     moved, chance = made.moved, None
     if moved is not None and moved.reference is not None:
-        runs.append(as_set(moved.reference.conditions, run, definition, settable_names(description)))
+        runs.append(list_values_to_set(moved.reference.conditions, run, definition, list_settable_names(description)))
         if moved.limits is not None:
-            looks.append(watches(moved.reference, moved.limits, description))
+            looks.append(list_watched_events(moved.reference, moved.limits, description))
             chance = choose_call_scenario(
                 definition, made.reference, moved.reference, runs[-1], description, moved.limits
             )
@@ -407,7 +417,7 @@ def _provenance(fmu: Path, method: Method | None, reference: ReferenceRun, toler
 def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
     """Return the names of all variables that are compared with the reference, or with the FMU's own states."""
     return [
-        *(variable.name for variable in describe(definition, equations)),
+        *(variable.name for variable in list_compared_variables(definition, equations)),
         *dict(select_diagnostic_outputs(equations.outputs)),
     ]
 

@@ -26,10 +26,14 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.model import load
 from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
-from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.reference_run import comparable, held_slope, observe
-from mb2fmu.validation.reference.smooth_integration import explicit_euler
+from mb2fmu.validation.reference.reference_run import (
+    compute_slope_with_held_inputs,
+    drop_own_diagnostics,
+    observe_trajectory,
+)
+from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +167,7 @@ def kept_speeds(equations):
 
 def unsteered(definition, steps):
     """The default experiment's beginning with inputs at their start values."""
-    run = validation.conditions(definition)
+    run = validation.form_experiment_numbers(definition)
     steps = min(steps, len(run.inputs))
     held = np.tile([float(item.start) for item in definition.inputs], (steps, 1)).reshape(steps, -1)
     return dataclasses.replace(run, time=run.time[: steps + 1], inputs=held)
@@ -180,7 +184,7 @@ def parts(reference):
     numeric, run, x = reference.numeric, reference.conditions, np.append(reference.states[0], 0.0)
     fastest = 0.0
     if run.stiff:
-        slope = held_slope(numeric, run)(0)
+        slope = compute_slope_with_held_inputs(numeric, run)(0)
         ways = np.diag(1e-7 * np.append(reference.state_scales, 1.0))
         slopes = np.column_stack([(slope(0.0, x + way) - slope(0.0, x - way)) / (2 * np.sum(way)) for way in ways])
         fastest = float(np.max(np.abs(np.linalg.eigvals(slopes))))
@@ -195,8 +199,8 @@ def with_dynamics(derivation):
         for method, applies in formulations.check_all_formulations(derivation.mechanism).items()
         if applies.is_applicable
     ]
-    method = validation.reference_method(derivation.equations.method, applying)
-    return comparable(formulations.formulate(derivation.mechanism, method))
+    method = validation.choose_reference_method(derivation.equations.method, applying)
+    return drop_own_diagnostics(formulations.formulate(derivation.mechanism, method))
 
 
 def by_euler(reference, run, derivation):
@@ -205,8 +209,8 @@ def by_euler(reference, run, derivation):
     if numeric.equations.holonomic:
         numeric = Attracted(with_dynamics(derivation), derivation.mechanism, *kept_speeds(derivation.equations))
     start = np.append(reference.states[0], 0.0)
-    states = explicit_euler(held_slope(numeric, run), run.time, start, run.step)[:, :-1]
-    values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))
+    states = integrate_explicit_euler(compute_slope_with_held_inputs(numeric, run), run.time, start, run.step)[:, :-1]
+    values, _, _ = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))
     values[:, reference.state_columns] = states  # as they are, off the constraints by what Euler errs
     return values
 
@@ -232,12 +236,17 @@ def made(model, folder):
         package.write_archive(pipeline.build(derivation, fmi=fmi).core, units[fmi])
     definition, mechanism = derivation.definition, derivation.mechanism
     source = reference_equations(mechanism, derivation.equations.method)
-    numeric, equations = validation.outgrows_symbols(mechanism), source.equations
+    numeric, equations = validation.exceeds_symbolic_size(mechanism), source.equations
     run = unsteered(
-        definition, FEW if numeric else len(validation.conditions(definition).inputs) if equations.holonomic else STEPS
+        definition,
+        FEW
+        if numeric
+        else len(validation.form_experiment_numbers(definition).inputs)
+        if equations.holonomic
+        else STEPS,
     )
     reference = validation.make_reference(definition, equations, experiment=run, mechanism=source.mechanism)
-    limits = bounds(reference, validation.measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, validation.measure_sensitivity(reference))
     steps = divided(run, parts(reference))
     return Case(
         units=units,

@@ -22,7 +22,7 @@ import mb2fmu.fmu.emit_c
 from mb2fmu import Model, derive, export, pre, validation
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.validate import make_yardstick
+from mb2fmu.validation.validate import make_reference_data
 
 pytestmark = pytest.mark.slow
 MODELS = Path(__file__).parents[2] / "models"
@@ -280,7 +280,7 @@ def short_belt():
     model.experiment(stop=5.0, step=0.25, tolerance=1e-8)
     derivation = derive(model)
     equations = formulations.formulate(derivation.mechanism, "lagrange")
-    return model, derivation.definition, equations, make_yardstick(derivation.definition, equations)
+    return model, derivation.definition, equations, make_reference_data(derivation.definition, equations)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ class Judge:
 def yardstick() -> tuple[ReferenceData, EquationsOfMotion]:
     mechanism = close_loops(read_mechanism(check_model(trolley())))
     equations = formulate(mechanism, "tmt")
-    return validation.make_yardstick(mechanism.declared, equations), equations
+    return validation.make_reference_data(mechanism.declared, equations), equations
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,9 @@ from mb2fmu.compiler.lowering import contact_accelerations
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.event_records import contact_and_latch_events
-from mb2fmu.validation.reference.experiment_numbers import conditions
+from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
 from mb2fmu.validation.runs.fmu_description import read_description
-from mb2fmu.validation.runs.fmu_run import drive
+from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
 pytestmark = pytest.mark.slow
 RESTS = 2.49911331422462  # of a ball from 1 m with e = 0.7 that rests below 0.1 m/s: its 11th impact
@@ -118,13 +118,15 @@ def lowered(tmp_path_factory):
     model.declared = at_rest
     model.experiment(stop=2.0, step=0.05, tolerance=1e-9)
     path = export(model, tmp_path_factory.mktemp("lowered")).path
-    experiment = conditions(derive(model).definition)
+    experiment = form_experiment_numbers(derive(model).definition)
     changed = [read_description(read_archive(path)).variables["floor"].reference]
 
     def run(kind: str, depth: float) -> np.ndarray:
         steps = [["begin", 0], ["steps", 0, 0, 10], ["tune", changed, [-depth]], ["steps", 0, 10, 40]]
         names = ["h", "ground.resting", "ground.impacts"]
-        return np.array(drive(path, [experiment], names, kind=kind, sessions={"low": steps}).answers["low"][-1])
+        return np.array(
+            run_fmu_process(path, [experiment], names, kind=kind, sessions={"low": steps}).answers["low"][-1]
+        )
 
     return run
 

@@ -16,7 +16,7 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.errors import ModelError
-from mb2fmu.validation.reference.smooth_integration import explicit_euler
+from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 angles = st.floats(-3.0, 3.0)
@@ -206,7 +206,7 @@ def test_msl_double_pendulum_by_eulers_method_has_the_published_digits():
     def slope(_):
         return lambda t, x: numeric.x_dot(t, x, (), prepared)[0]
 
-    end = explicit_euler(slope, np.array([0.0, 3.0]), x0, 1e-4)[-1]
+    end = integrate_explicit_euler(slope, np.array([0.0, 3.0]), x0, 1e-4)[-1]
     np.testing.assert_allclose(end[2:], [4.21289321, -0.17732859], rtol=0, atol=5e-9)
 
 

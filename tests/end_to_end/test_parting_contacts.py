@@ -18,10 +18,10 @@ from mb2fmu import Impact, Model, derive, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
-from mb2fmu.validation.reference.experiment_numbers import conditions
+from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 from mb2fmu.validation.runs.fmu_description import read_description
-from mb2fmu.validation.runs.fmu_run import drive
+from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
 MASS, STIFFNESS, DAMPING, PRESSED, G = 0.2, 400.0, 0.5, 0.02, 9.81
 HEIGHT, TURNS, FASTER = 0.01, 60.0, 63.0
@@ -68,7 +68,7 @@ def unit(tmp_path_factory):
         model = follower()
         path = export(model, tmp_path_factory.mktemp(f"follower{fmi}"), fmi=fmi).path
         references = {name: v.reference for name, v in read_description(read_archive(path)).variables.items()}
-        return path, conditions(derive(model).definition), references
+        return path, form_experiment_numbers(derive(model).definition), references
 
     return {fmi: made(fmi) for fmi in ("2", "3")}
 
@@ -88,7 +88,9 @@ def test_what_new_parameters_leave_pierced_and_parting_is_let_go(unit, reference
     """The cam turns faster from 0.1 s on: 0.4 mm deep the follower parts with 0.178 m/s, flies for 9 ms and strikes."""
     path, experiment, places = unit[fmi]
     calls = [["begin", 0], ["steps", 0, 0, AT], ["tune", [places["turns"]], [FASTER]], ["steps", 0, AT, 30]]
-    found = np.array(drive(path, [experiment], NAMES, kind=kind, sessions={"faster": calls}).answers["faster"][-1])
+    found = np.array(
+        run_fmu_process(path, [experiment], NAMES, kind=kind, sessions={"faster": calls}).answers["faster"][-1]
+    )
     time = AT * STEP
     y, v = HEIGHT * np.cos(TURNS * time), -HEIGHT * TURNS * np.sin(TURNS * time)
     assert y - HEIGHT * np.cos(FASTER * time) < -3.9e-4
@@ -112,7 +114,9 @@ def test_what_is_said_to_rest_and_parts_at_the_start_flies(unit, fmi, kind, stab
     path, experiment, _ = unit[fmi]
     thrown = dataclasses.replace(experiment, overridden={"v": 0.3, "cam.stabilization": stabilization})
     calls = [["begin", 0], ["steps", 0, 0, 3]]
-    found = np.array(drive(path, [thrown], NAMES, kind=kind, sessions={"thrown": calls}).answers["thrown"][-1])
+    found = np.array(
+        run_fmu_process(path, [thrown], NAMES, kind=kind, sessions={"thrown": calls}).answers["thrown"][-1]
+    )
     for k, row in enumerate(found, 1):
         assert row.tolist() == pytest.approx([*flight(HEIGHT, 0.3, k * STEP), 0.0, 0.0], rel=1e-5)
 
@@ -123,7 +127,7 @@ def test_what_comes_back_quietly_rests_whenever_one_looks(unit, kind):
     path, experiment, _ = unit["3"]
     starts = [dataclasses.replace(experiment, overridden={"v": v}) for v in (1.8e-5, 2.2e-5)]
     calls = {f"{k}": [["begin", k], ["steps", k, 0, 30]] for k in range(2)}
-    answers = drive(path, starts, NAMES, kind=kind, sessions=calls).answers
+    answers = run_fmu_process(path, starts, NAMES, kind=kind, sessions=calls).answers
     slow, fast = (np.array(answers[f"{k}"][-1])[:, 2:] for k in range(2))
     assert (slow == [1.0, 0.0]).all()
     assert fast[-1, 1] >= 1.0

@@ -23,7 +23,7 @@ def test_every_model_has_a_stored_reference():
 
 @pytest.mark.parametrize("name", marked(MODELS))
 def test_stored_reference_is_current(name):
-    old = reference_files.read(ROOT / "reference" / name)
+    old = reference_files.read_reference_files(ROOT / "reference" / name)
     read = mechanism.close_loops(
         mechanism.read_mechanism(model.check_model(model.load(ROOT / "models" / f"{name}.py")))
     )
@@ -36,15 +36,17 @@ def test_stored_reference_is_current(name):
     )
     fresh = make_reference(definition, equations, mechanism=read if numeric else None)
     assert fresh.trajectory.provenance["formulation"] == old.provenance["formulation"]
-    assert reference_files.differences(old, reference_files.excerpt(fresh)) == ()
+    assert reference_files.find_outdated_parts(old, reference_files.take_reference_excerpt(fresh)) == ()
 
 
 def test_another_motion_is_not_current():
     """The same comparison, with gravity of Paris instead of the model's: it must not pass."""
-    old = reference_files.read(ROOT / "reference" / "msl_pendulum")
+    old = reference_files.read_reference_files(ROOT / "reference" / "msl_pendulum")
     definition = model.check_model(model.load(ROOT / "models" / "msl_pendulum.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition), old.provenance["formulation"])
     parameters = tuple(replace(p, value=9.80928) if p.name == "g" else p for p in definition.parameters)
     assert parameters != definition.parameters
-    fresh = reference_files.excerpt(make_reference(replace(definition, parameters=parameters), equations))
-    assert any("differs" in text for text in reference_files.differences(old, fresh))
+    fresh = reference_files.take_reference_excerpt(
+        make_reference(replace(definition, parameters=parameters), equations)
+    )
+    assert any("differs" in text for text in reference_files.find_outdated_parts(old, fresh))

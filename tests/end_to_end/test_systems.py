@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.system_runs.system_run import couple, joined_system
 from mb2fmu.systems import simulate_system
-from mb2fmu.systems.exports.foreign_masters import farthest
+from mb2fmu.systems.exports.foreign_masters import find_largest_difference
 
 night = partial(pytest.param, marks=pytest.mark.repeats)
 FOLDER = Path(__file__).parents[2] / "systems"
@@ -57,7 +57,7 @@ def test_other_masters_stay_near_the_whole(name: str, stop: float, bounds: dict[
         if answer.failure.startswith("not asked"):
             continue
         assert not answer.failure
-        far = farthest(answer, done.deviations)
+        far = find_largest_difference(answer, done.deviations)
         assert far is not None
         assert 0.0 < far[0] <= bound, (key, far)
 

@@ -25,10 +25,10 @@ from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, reference_equations
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.experiment.perturbed_experiment import settable_names
-from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
+from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names
+from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.runs.fmu_description import read_description
-from mb2fmu.validation.source_checks.source_accelerations import own_motions
+from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 ROOT = Path(__file__).parents[2]
 
@@ -143,11 +143,11 @@ class Subject:
             path = Path(folder) / "right.fmu"
             package.write_archive(pipeline.build(self.derivation).core, path)
             unit = read_description(package.read_archive(path))
-        return validation.make_yardstick(
+        return validation.make_reference_data(
             self.mechanism.declared,
             self.reference.equations,
             mechanism=self.reference.mechanism,
-            settable=settable_names(unit),
+            settable=list_settable_names(unit),
             any_step=unit.any_step,
             states=unit.state_names,
         )
@@ -157,8 +157,8 @@ class Subject:
         """What the user's own objects say at random points."""
         checked = self.derivation.checked
         if isinstance(checked.mechanics, RobotMechanics):
-            return robot_motions(checked)
-        return own_motions(checked, self.mechanism, self.reach, visited=self.visited)
+            return sample_robot_accelerations(checked)
+        return sample_source_accelerations(checked, self.mechanism, self.reach, visited=self.visited)
 
     @cached_property
     def reach(self) -> dict[str, float]:

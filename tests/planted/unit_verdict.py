@@ -30,7 +30,7 @@ from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
 from mb2fmu.validation import ReferenceData, ValidationResult
-from mb2fmu.validation.conformity_checks import conformity
+from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.result import InterfaceTypeResult
 
 EFFECTIVE = 1e-3
@@ -159,7 +159,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
         return result
     return replace(
         result,
-        independence=validation.prove_independently(
+        independence=validation.run_independent_checks(
             unit,
             subject.derivation.checked,
             subject.mechanism,
@@ -191,12 +191,12 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: Derivation, unit:
     The verdict asks that every check passes, so one that fails decides it, and the others need not be run.
     """
     if mutant.level == "reading":
-        found = validation.prove_independently(
+        found = validation.run_independent_checks(
             unit, subject.derivation.checked, derivation.mechanism, reach=subject.reach, visited=subject.visited
         )
         return "" if found.passed else "independence: failed"
     if mutant.level in {"derivatives", "interface", "description"}:
-        findings = conformity(unit, subject.mechanism.declared, subject.reference.equations)
+        findings = check_conformity(unit, subject.mechanism.declared, subject.reference.equations)
         return declared(findings) if not subject.redundant else ""
     if mutant.level in {"equations", "program", "sources"}:
         only_default = replace(subject.yardstick, moved=None)

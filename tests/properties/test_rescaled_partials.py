@@ -13,7 +13,7 @@ from mb2fmu import pipeline
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.derivative_trials import continuous, initial
+from mb2fmu.audit.behaviour.trials.derivative_trials import try_continuous_derivatives, try_initial_derivatives
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION
 
@@ -27,7 +27,11 @@ PLANTED = {
 
 def said(stage: TrialFixture) -> list[str]:
     """What the two probes say."""
-    return [f"{found.rule}: {found.message}" for trial in (continuous, initial) for found in _each(trial(stage))]
+    return [
+        f"{found.rule}: {found.message}"
+        for trial in (try_continuous_derivatives, try_initial_derivatives)
+        for found in _each(trial(stage))
+    ]
 
 
 def _each(found: Iterator) -> Iterator:

@@ -23,12 +23,17 @@ from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
-from mb2fmu.validation import FmuSimulationResult, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation import FmuSimulationResult, form_experiment_numbers, make_reference, measure_sensitivity
 from mb2fmu.validation.api_checks import api_check_comparison
 from mb2fmu.validation.bounds.error_table import ErrorTable
-from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
-from mb2fmu.validation.conformity_checks import conformity
-from mb2fmu.validation.reference.reference_run import ReferenceRun, held_slope, observe, start_state
+from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
+from mb2fmu.validation.conformity_checks import check_conformity
+from mb2fmu.validation.reference.reference_run import (
+    ReferenceRun,
+    compute_slope_with_held_inputs,
+    compute_start_state,
+    observe_trajectory,
+)
 
 MODELS = Path(__file__).parents[2] / "models"
 POWERS = st.sampled_from([1e-6, 1.0, 1e6])
@@ -74,19 +79,19 @@ def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]
         mechanism = close_loops(mechanism)
     definition = mechanism.declared
     reference = make_reference(definition, formulate(mechanism, "kane"))
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     values = {p.name: p.value * (1 + wrong.get(p.name, 0.0)) for p in definition.parameters}
-    numeric, run = reference.numeric, conditions(definition, values)
-    slope = held_slope(numeric, run)(0)
+    numeric, run = reference.numeric, form_experiment_numbers(definition, values)
+    slope = compute_slope_with_held_inputs(numeric, run)(0)
     answer = solve_ivp(
         lambda t, x: slope(t, np.append(x, 0.0))[:-1],
         (0.0, float(run.time[-1])),
-        start_state(numeric, run),
+        compute_start_state(numeric, run),
         t_eval=run.time,
         rtol=1e-7,
         atol=1e-9 * reference.state_scales,
     )
-    found = observe(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
+    found = observe_trajectory(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
     simulation = FmuSimulationResult(reference.trajectory.names, reference.trajectory.time, found, (), 0.0)
     results = [*compare_variables(reference, limits, simulation), *compare_invariants(reference, simulation)]
     return {r.name: (r.verdict, r.ratio) for r in results}
@@ -153,12 +158,12 @@ def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, mo
     checked, read = model_derivation.read_model(
         rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, Stopwatch(None)
     )
-    assert validation.prove_independently(unit, checked, read).passed
+    assert validation.run_independent_checks(unit, checked, read).passed
     wrong = rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL)
     loads = tuple(me.Force(load.point, (1 + 1e-6) * load.force) for load in wrong.mechanics.loads)
     wrong.mechanics = replace(wrong.mechanics, loads=loads)
     checked, read = model_derivation.read_model(wrong, None, Stopwatch(None))
-    assert not validation.prove_independently(unit, checked, read).passed
+    assert not validation.run_independent_checks(unit, checked, read).passed
 
 
 def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_path, monkeypatch):
@@ -190,7 +195,7 @@ def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, 
     model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
     read = close_loops(mechanism_of(model))
     unit = pipeline.export(model, tmp_path).path
-    findings = conformity(unit, read.declared, reference_equations(read, None).equations)
+    findings = check_conformity(unit, read.declared, reference_equations(read, None).equations)
     assert [each.message for each in findings if each.severity == "error"] == []
 
 

@@ -12,7 +12,7 @@ from mb2fmu import Model
 from mb2fmu.model import check_model
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.source_checks.source_accelerations import own_motions
+from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 
 def walled() -> Model:
@@ -44,7 +44,11 @@ def test_points_are_beyond_the_wall():
     assert min(place["q"] for place in visited) < 0.0
 
     def beyond(**more: Any) -> list[float]:
-        return [s.states["q"] for s in own_motions(checked, mechanism, **more).samples if s.states["q"] > 0.5]
+        return [
+            s.states["q"]
+            for s in sample_source_accelerations(checked, mechanism, **more).samples
+            if s.states["q"] > 0.5
+        ]
 
     assert not beyond()
     assert len(beyond(visited=visited)) >= 2

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from mb2fmu.audit.description.description_import import parse
+from mb2fmu.audit.description.description_import import parse_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.findings import Observation
 from mb2fmu.errors import Fault, PackageError
@@ -71,7 +71,7 @@ def read_archive(path: Path) -> FmuArchive:
     return FmuArchive(path, members, contents)
 
 
-def check_members(archive: FmuArchive) -> Iterator[Observation]:
+def check_archive_members(archive: FmuArchive) -> Iterator[Observation]:
     """Check rules that hold for any archive, whatever its description says."""
     if archive.path.suffix != ".fmu":
         yield Observation("archive.suffix", f"the file ends in {archive.path.suffix!r}", archive.path.name)
@@ -121,7 +121,7 @@ def _member(each: zipfile.ZipInfo) -> Iterator[Observation]:
         yield Observation("archive.compression", text, written)
 
 
-def check_contents(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
+def check_promised_files(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Check rules about files that the description promises."""
     for name in sorted({name.split("/")[0] for name in archive.names} - _TOP[description.version]):
         yield Observation("archive.unexpected", "the standard knows no such file or folder here", name)
@@ -154,7 +154,7 @@ def check_contents(archive: FmuArchive, description: DescribedModel) -> Iterator
 def _icons(archive: FmuArchive) -> Iterator[Observation]:
     """Yield pictures that terminals name and that are not there; names are relative to the file that has them."""
     try:
-        root = parse(archive.contents[_TERMINALS])
+        root = parse_description(archive.contents[_TERMINALS])
     except (KeyError, ValueError):
         return  # none, or told as no XML
     for element in root.iter("TerminalGraphicalRepresentation"):
@@ -192,7 +192,7 @@ def _build(archive: FmuArchive, description: DescribedModel, build: bytes) -> It
     """Yield faults of buildDescription.xml: unreadable, of no interface, or listing absent files."""
     where = "sources/buildDescription.xml"
     try:
-        root = parse(build)
+        root = parse_description(build)
     except ValueError as error:
         yield Observation("archive.sources", str(error), where)
         return

@@ -75,7 +75,7 @@ class ExecutableImage:
     search: tuple[str, ...] = ()
 
 
-def images(content: bytes) -> tuple[ExecutableImage, ...]:
+def read_executable_images(content: bytes) -> tuple[ExecutableImage, ...]:
     """Return all images of a library: several in a fat Mach-O; none if it is no library at all."""
     import lief  # slow to load, and the trying process hardly ever needs it
 
@@ -147,7 +147,7 @@ def _macho(binary: lief.MachO.Binary) -> ExecutableImage:
 
 
 @cache
-def interface(version: int) -> frozenset[str]:
+def list_fmi_functions(version: int) -> frozenset[str]:
     """Return all functions of an FMI version, from the headers that fmpy carries."""
     spec = find_spec("fmpy")
     assert spec is not None
@@ -171,15 +171,15 @@ _ONLY = {
 """Functions of one kind of interface only."""
 
 
-def required(version: int, kinds: frozenset[str]) -> frozenset[str]:
+def list_required_exports(version: int, kinds: frozenset[str]) -> frozenset[str]:
     """Return functions that an FMU must export: the common ones and those of its interface types."""
     others = {f"fmi{version}{name}" for kind, names in _ONLY.items() if kind not in kinds for name in names.split()}
     if version == 3 and "CoSimulation" in kinds:
         others -= {"fmi3EnterEventMode"}
-    return interface(version) - others
+    return list_fmi_functions(version) - others
 
 
-def check(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
+def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     folders: dict[str, set[str]] = {}
     for name in archive.names:
@@ -246,7 +246,7 @@ def _library(
     content: bytes, where: str, expected: tuple[str, str], description: DescribedModel, identifier: str
 ) -> Iterator[Observation]:
     """Yield faults of a library: format, machine, symbols, dependencies, glibc, absolute search paths."""
-    found = images(content)
+    found = read_executable_images(content)
     if not found:
         yield Observation("binary.format", f"is no {expected[0]} library", where)
     machines = {each.machine for each in found}
@@ -274,8 +274,8 @@ def _symbols(
     image: ExecutableImage, where: str, description: DescribedModel, kinds: frozenset[str], identifier: str
 ) -> Iterator[Observation]:
     """Yield functions of the standard that are not exported, and exported names that are none."""
-    functions = interface(description.version)
-    missing = sorted(required(description.version, kinds) - image.exported)
+    functions = list_fmi_functions(description.version)
+    missing = sorted(list_required_exports(description.version, kinds) - image.exported)
     if missing:
         text = f"{len(missing)} functions are not exported: {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}"
         yield Observation("binary.symbols", text, where)

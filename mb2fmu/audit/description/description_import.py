@@ -33,14 +33,14 @@ def read_description(content: bytes) -> DescribedModel:
     Raises:
         ValueError: If it is no XML, or of another version: then there is nothing to judge.
     """
-    root = parse(content)
+    root = parse_description(content)
     version = root.get("fmiVersion", "")
     if root.tag != "fmiModelDescription" or not version.startswith(("2.", "3.")):
         raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is neither FMI 2 nor 3: it is not judged')
     return _description2(root) if version.startswith("2.") else _description3(root)
 
 
-def parse(content: bytes) -> Element:
+def parse_description(content: bytes) -> Element:
     """Return the root element; nothing outside of the file is loaded, and entities that multiply are an error.
 
     Raises:
@@ -79,7 +79,7 @@ def _integer(text: str | None) -> int | None:
         return None
 
 
-def initial_default(causality: str, variability: str) -> str:
+def default_of_initial(causality: str, variability: str) -> str:
     """Return the default of ``initial`` (2.0.5: 2.2.7, 3.0.2: 2.4.7.5)."""
     if causality in {"parameter", "structuralParameter"} or variability == "constant":
         return "exact"
@@ -90,7 +90,7 @@ def _resolved(attributes: Mapping[str, str], kind: str) -> tuple[str, str, str]:
     """Return causality, variability and initial with the standard's defaults put in."""
     causality = attributes.get("causality", "local")
     variability = attributes.get("variability", "continuous" if kind in FLOATS else "discrete")
-    return causality, variability, attributes.get("initial", initial_default(causality, variability))
+    return causality, variability, attributes.get("initial", default_of_initial(causality, variability))
 
 
 def _units(root: Element) -> tuple[UnitDefinition, ...]:

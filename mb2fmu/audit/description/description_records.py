@@ -66,7 +66,7 @@ class DescribedVariable:
 
     def number(self, name: str) -> float | None:
         """Return an attribute as a number; None if it is not there or none."""
-        return number(self.get(name))
+        return parse_number(self.get(name))
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Return a Boolean attribute."""
@@ -222,14 +222,14 @@ class DescribedModel:
             if written is None:
                 source = self.target(dimension.reference)
                 written = source.start[0] if source and source.start else "1"
-            product *= int(number(written) or 0)
+            product *= int(parse_number(written) or 0)
         return product
 
     def items(self, variable: DescribedVariable) -> tuple[int, ...]:
         """Return values of an enumeration; none for other types."""
         declared = variable.written.get("declaredType")
         listed = next((each.items for each in self.types if each.name == declared), ())
-        values = (number(each.get("value")) for each in listed)
+        values = (parse_number(each.get("value")) for each in listed)
         return tuple(int(each) for each in values if each is not None)
 
     def identifier(self, kind: str) -> str:
@@ -242,7 +242,7 @@ class DescribedModel:
         return self.attributes.get("guid" if self.version == 2 else "instantiationToken", "")
 
 
-def number(text: str | None) -> float | None:
+def parse_number(text: str | None) -> float | None:
     """Return a number as XML Schema writes it; None if the text is none."""
     if text is None:
         return None

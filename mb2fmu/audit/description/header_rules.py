@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, number
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, parse_number
 from mb2fmu.audit.findings import Observation
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -21,7 +21,7 @@ _NEEDS3 = {
 }
 
 
-def check(description: DescribedModel) -> Iterator[Observation]:
+def check_header(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     yield from _root(description)
     yield from _interfaces(description)
@@ -85,14 +85,14 @@ def _flags(description: DescribedModel) -> Iterator[Observation]:
         order = attributes.get("maxOutputDerivativeOrder", "0").strip()
         if not order.isdigit():
             yield Observation("flags.value", f'{kind}: maxOutputDerivativeOrder is "{order}"', DESCRIPTION)
-        step = number(attributes.get("fixedInternalStepSize"))
+        step = parse_number(attributes.get("fixedInternalStepSize"))
         if step is not None and not step > 0.0:
             yield Observation("flags.value", f"{kind}: fixedInternalStepSize {step:g} is not positive", DESCRIPTION)
 
 
 def _experiment(description: DescribedModel) -> Iterator[Observation]:
     """Yield numbers of the default experiment that are not finite, not positive, or contradict each other."""
-    read = {name: number(text) for name, text in description.experiment.items()}
+    read = {name: parse_number(text) for name, text in description.experiment.items()}
     for name, value in read.items():
         if value is None or not math.isfinite(value):
             yield Observation(

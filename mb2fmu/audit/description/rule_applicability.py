@@ -12,7 +12,7 @@ ARCHIVE = frozenset({
 """Rules that need no description."""
 
 
-def without(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
+def find_inapplicable_rules(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
     """Return rule → the missing subject for which it has nothing to judge."""
     return {**_variables(description), **_structure(description), **_archive(archive, description)}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from lxml import etree
 
 from mb2fmu.audit.description.archive_rules import FmuArchive
-from mb2fmu.audit.description.description_import import parse
+from mb2fmu.audit.description.description_import import parse_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.findings import Observation
 
@@ -31,26 +31,26 @@ def _schema(path: str) -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(str(Path(spec.origin).parent / "schema" / path)))
 
 
-def violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
+def find_schema_violations(content: bytes, path: str, member: str) -> Iterator[Observation]:
     """Yield violations of a schema that fmpy carries."""
     schema = _schema(path)
-    if not schema.validate(parse(content)):
+    if not schema.validate(parse_description(content)):
         for error in schema.error_log:
             yield Observation("xml.schema", str(error.message), f"{member}:{error.line}")
 
 
-def check(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
+def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     content = archive.contents[DESCRIPTION]
     yield from _encoding(content)
-    yield from violations(
+    yield from find_schema_violations(
         content, f"fmi{description.version}/fmi{description.version}ModelDescription.xsd", DESCRIPTION
     )
     terminals = archive.contents.get(TERMINALS)
     if terminals is not None:
         try:
             if description.version == 3:
-                yield from violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
+                yield from find_schema_violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
             yield from _terminals(terminals, description)
         except ValueError as error:
             yield Observation("xml.schema", str(error), TERMINALS)
@@ -59,7 +59,7 @@ def check(archive: FmuArchive, description: DescribedModel) -> Iterator[Observat
     build = archive.contents.get("sources/buildDescription.xml")
     if build is not None and description.version == 3:
         try:
-            yield from violations(build, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml")
+            yield from find_schema_violations(build, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml")
         except ValueError as error:
             yield Observation("xml.schema", str(error), "sources/buildDescription.xml")
 
@@ -70,7 +70,7 @@ def _manifests(archive: FmuArchive) -> Iterator[Observation]:
         if not (name.startswith("extra/") and name.rpartition("/")[2] == MANIFEST):
             continue
         try:
-            root = parse(archive.contents[name])
+            root = parse_description(archive.contents[name])
         except ValueError as error:
             yield Observation("archive.manifest", str(error), name)
             continue
@@ -82,7 +82,7 @@ def _manifests(archive: FmuArchive) -> Iterator[Observation]:
 
 def _encoding(content: bytes) -> Iterator[Observation]:
     """Yield a fault if the description is not in UTF-8."""
-    encoding = (parse(content).getroottree().docinfo.encoding or "UTF-8").upper()
+    encoding = (parse_description(content).getroottree().docinfo.encoding or "UTF-8").upper()
     if encoding not in {"UTF-8", "UTF8"}:
         yield Observation("xml.encoding", f"written in {encoding}", DESCRIPTION)
 
@@ -91,7 +91,7 @@ def _terminals(content: bytes, description: DescribedModel) -> Iterator[Observat
     """Yield terminals with a taken name, and members that are no variable or have a taken name."""
     names = {each.name for each in description.variables}
     names |= {alias.get("name", "") for each in description.variables for alias in each.aliases}
-    root = parse(content)
+    root = parse_description(content)
     for element in root.iter("TerminalMemberVariable", "TerminalStreamMemberVariable"):
         for key in ("variableName", "inStreamVariableName", "outStreamVariableName"):
             name = element.get(key)

@@ -17,7 +17,7 @@ _KINDS = frozenset({"dependent", "constant", "fixed", "tunable", "discrete"})
 _INITIAL_KINDS = frozenset({"dependent", "constant"})
 
 
-def check(description: DescribedModel) -> Iterator[Observation]:
+def check_structure(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     for unknown in description.unknowns:
         if unknown.variable is None:
@@ -31,7 +31,7 @@ def check(description: DescribedModel) -> Iterator[Observation]:
     yield from _derivatives(description)
     yield from _initial(description)
     firsts = {each.list: each for each in description.unknowns}  # what is allowed is the same for all of a list
-    allowed = {name: frozenset(knowns(description, each)) for name, each in firsts.items()}
+    allowed = {name: frozenset(list_allowed_knowns(description, each)) for name, each in firsts.items()}
     for unknown in description.unknowns:
         yield from _dependencies(unknown, allowed[unknown.list])
     yield from _others(description)
@@ -141,7 +141,7 @@ def _initial(description: DescribedModel) -> Iterator[Observation]:
             yield Observation("structure.initial", text, unknown.place)
 
 
-def knowns(description: DescribedModel, unknown: StructureUnknown) -> list[DescribedVariable]:
+def list_allowed_knowns(description: DescribedModel, unknown: StructureUnknown) -> list[DescribedVariable]:
     """Return what an unknown may depend on (2.0.5: 2.2.8; 3.0.2: 2.4.8)."""
     inputs = [each for each in description.variables if each.causality in {"input", "independent"}]
     if unknown.list == "InitialUnknowns":

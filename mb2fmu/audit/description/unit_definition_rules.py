@@ -13,7 +13,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedVariable,
     TypeDefinition,
     UnitDefinition,
-    number,
+    parse_number,
 )
 from mb2fmu.audit.findings import Observation
 from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
@@ -21,7 +21,7 @@ from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
 _TRUE = frozenset({"true", "1"})
 
 
-def check(description: DescribedModel) -> Iterator[Observation]:
+def check_unit_definitions(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     named = {"unit": [each.name for each in description.units], "type": [each.name for each in description.types]}
     for kind, names in named.items():
@@ -61,7 +61,7 @@ def _exponents(unit: UnitDefinition) -> tuple[int, ...] | None:
 
 def _factor(attributes: Mapping[str, str]) -> float | None:
     """Return the factor to the base unit, 1 by default; None if it is no number."""
-    return number(attributes.get("factor", "1"))
+    return parse_number(attributes.get("factor", "1"))
 
 
 def _unit(unit: UnitDefinition) -> Iterator[Observation]:
@@ -73,7 +73,7 @@ def _unit(unit: UnitDefinition) -> Iterator[Observation]:
     for what, attributes in (("BaseUnit", unit.base), *unit.display.items()):
         if attributes is not None:
             factor = _factor(attributes)
-            if attributes.get("inverse") in _TRUE and number(attributes.get("offset", "0")) != 0.0:
+            if attributes.get("inverse") in _TRUE and parse_number(attributes.get("offset", "0")) != 0.0:
                 yield Observation("units.factor", f"{what}: inverse, and an offset", where)
             if factor is None or not math.isfinite(factor) or factor == 0.0:
                 yield Observation("units.factor", f"{what}: factor {attributes.get('factor')} converts nothing", where)
@@ -105,7 +105,7 @@ def _named(unit: UnitDefinition, known: UnitOfMeasurement, where: str) -> Iterat
         yield Observation(
             "units.exponents", f"its name says a factor of {known.factor:g}, its BaseUnit {factor:g}", where
         )
-    offset = number(unit.base.get("offset", "0"))
+    offset = parse_number(unit.base.get("offset", "0"))
     if offset is not None and not math.isclose(offset, known.offset, rel_tol=1e-6, abs_tol=1e-9):
         yield Observation(
             "units.exponents", f"its name says an offset of {known.offset:g}, its BaseUnit {offset:g}", where
@@ -118,7 +118,7 @@ def _shown(unit: UnitDefinition, name: str, attributes: Mapping[str, str], where
         own, other = parse_unit(unit.name), parse_unit(name)
     except ValueError:
         return
-    factor, offset = _factor(attributes), number(attributes.get("offset", "0"))
+    factor, offset = _factor(attributes), parse_number(attributes.get("offset", "0"))
     loose = [
         tuple(e for e, base in zip(each.exponents, BASE_UNITS, strict=True) if base != "rad") for each in (own, other)
     ]
@@ -143,7 +143,7 @@ def _type(description: DescribedModel, each: TypeDefinition) -> Iterator[Observa
     unit = each.attributes.get("unit")
     if unit is not None and unit not in {known.name for known in description.units}:
         yield Observation("units.declared", f'unit "{unit}" is not defined', where)
-    low, high = number(each.attributes.get("min")), number(each.attributes.get("max"))
+    low, high = parse_number(each.attributes.get("min")), parse_number(each.attributes.get("max"))
     if low is not None and high is not None and low > high:
         yield Observation("variables.bounds", f"min {low:g} is above max {high:g}", where)
     for what in ("name", "value"):

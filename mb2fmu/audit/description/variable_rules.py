@@ -12,7 +12,7 @@ from mb2fmu.audit.description.description_records import (
     RANGES,
     DescribedModel,
     DescribedVariable,
-    number,
+    parse_number,
 )
 from mb2fmu.audit.findings import Observation
 
@@ -34,7 +34,7 @@ _COMBINATIONS: dict[tuple[str, str], frozenset[str]] = {
 _TRUE_FALSE = {"true", "false", "0", "1"}
 
 
-def check(description: DescribedModel) -> Iterator[Observation]:
+def check_variables(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     yield from _names(description)
     yield from _references(description)
@@ -190,7 +190,7 @@ LARGEST_SINGLE = (2.0 - 2.0**-24) * 2.0**127
 
 def _start_number(description: DescribedModel, variable: DescribedVariable, text: str) -> Iterator[Observation]:
     """Yield a numeric start value that is malformed, out of range, out of bounds, or no item."""
-    value = number(text)
+    value = parse_number(text)
     integral = variable.type in INTEGERS or variable.type == "Enumeration"
     if value is None or (integral and not re.fullmatch(r"\s*[+-]?\d+\s*", text)):
         yield Observation("variables.start_type", f'start "{text}" is no {variable.type}', variable.place)
@@ -288,7 +288,7 @@ def _dimensions(description: DescribedModel, variable: DescribedVariable) -> Ite
         if (dimension.start is None) == (dimension.reference is None):
             yield Observation("variables.dimension", "a Dimension needs either start or valueReference", variable.place)
         elif dimension.start is not None:
-            if (number(dimension.start) or 0) < 1:
+            if (parse_number(dimension.start) or 0) < 1:
                 yield Observation("variables.dimension", f"a Dimension of {dimension.start} elements", variable.place)
         else:
             source = description.target(dimension.reference)
@@ -301,7 +301,7 @@ def _dimensions(description: DescribedModel, variable: DescribedVariable) -> Ite
             ):
                 text = f'"{source.name}" sizes a Dimension, but is no structural parameter or constant of UInt64'
                 yield Observation("variables.dimension", text, variable.place)
-            elif source.start and (number(source.start[0]) or 0) < 1:
+            elif source.start and (parse_number(source.start[0]) or 0) < 1:
                 yield Observation(
                     "variables.dimension",
                     f'"{source.name}" makes a Dimension of {source.start[0]} elements',
@@ -325,7 +325,7 @@ def _timing(variable: DescribedVariable, kind: str | None) -> Iterator[Observati
         ("shiftDecimal", None),
         ("shiftCounter", None),
     ):
-        value = number(variable.written.get(name))
+        value = parse_number(variable.written.get(name))
         if value is None:
             continue
         if not (value >= 0.0 if least is None else value > least):

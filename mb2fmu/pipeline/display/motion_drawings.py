@@ -85,7 +85,7 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory 
     known = read_description(unit).variables
     outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].real]
     variables = [*scene.states, *outputs]
-    found = validation.simulate(path, run, [variable.name for variable in variables])
+    found = validation.simulate_fmu(path, run, [variable.name for variable in variables])
     n = len(scene.states)
     parameters = np.array(run.parameters)
     held = np.concatenate([inputs[:1], inputs[:-1]])

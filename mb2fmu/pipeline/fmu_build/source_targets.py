@@ -51,7 +51,7 @@ def _c(derivation: Derivation) -> FileTree:
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import emit_c
 
-    run = validation.conditions(derivation.definition)
+    run = validation.form_experiment_numbers(derivation.definition)
     experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _held(run))
     return emit_c.emit_standalone(
         derivatives.add_fmu_derivatives(derivation.program), described(derivation), experiment
@@ -65,7 +65,7 @@ def _matlab(derivation: Derivation) -> FileTree:
     from mb2fmu.targets import matlab
 
     program, interface = derivation.program, described(derivation)
-    run = validation.conditions(derivation.definition)
+    run = validation.form_experiment_numbers(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
@@ -93,7 +93,7 @@ def _modelica(derivation: Derivation) -> FileTree:
     from mb2fmu.targets import modelica
 
     program, interface = derivation.program, described(derivation)
-    run = validation.conditions(derivation.definition)
+    run = validation.form_experiment_numbers(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)

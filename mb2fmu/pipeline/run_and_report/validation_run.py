@@ -50,7 +50,7 @@ def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquati
     applying = [
         method for method, applies in formulations.check_all_formulations(read).items() if applies.is_applicable
     ]
-    second = validation.reference_method(used, applying) if applying else "auto"
+    second = validation.choose_reference_method(used, applying) if applying else "auto"
     return ReferenceEquations(formulations.formulate(read, second))
 
 
@@ -101,7 +101,7 @@ def prove(
             tell=stage.parts("validate"),
         )  # fmt: skip
     with stage("ask the model's own equations"):
-        found = validation.prove_independently(
+        found = validation.run_independent_checks(
             fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations,
             runs=result.runs,
         )  # fmt: skip

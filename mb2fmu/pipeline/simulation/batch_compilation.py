@@ -53,7 +53,7 @@ def compiled(
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _with_dependent_variables(derivation)
-    run, interface = validation.conditions(definition), described(derivation)
+    run, interface = validation.form_experiment_numbers(definition), described(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.of("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)

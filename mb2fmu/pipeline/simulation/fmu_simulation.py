@@ -69,9 +69,9 @@ def simulate_unit(
     from mb2fmu import validation
     from mb2fmu.audit.description.description_import import read_description
     from mb2fmu.fmu import package
-    from mb2fmu.validation.runs.fmu_run import offered_kinds
+    from mb2fmu.validation.runs.fmu_run import list_interface_types
 
-    used = offered_kinds(path)[0] if kind is None else _kind(kind)
+    used = list_interface_types(path)[0] if kind is None else _kind(kind)
     files = package.read_archive(path)
     described = read_description(files["modelDescription.xml"])
     reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
@@ -89,7 +89,7 @@ def simulate_unit(
         raise ValidationError(
             f"{path.name} cannot be shown:", [Fault("it has no continuous variable", remedy="is it the right FMU?")]
         )
-    found = validation.simulate(path, run, shown, kind=used)
+    found = validation.simulate_fmu(path, run, shown, kind=used)
     _refuse_not_finite(found.values, shown, time, path.name)
     return FmuSimulation(
         name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,

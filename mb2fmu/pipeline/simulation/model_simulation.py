@@ -131,12 +131,12 @@ def _by_its_unit(
     from mb2fmu.fmu.package import write_archive
     from mb2fmu.pipeline.fmu_build.core_fmu import build
     from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
-    from mb2fmu.validation import conditions
+    from mb2fmu.validation import form_experiment_numbers
 
     built = build(derivation, observer=observer)
     run = derivation.definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)
-    given = conditions(replace(derivation.definition, experiment=run))
+    given = form_experiment_numbers(replace(derivation.definition, experiment=run))
     held = {name: _held(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
     with Stopwatch(observer)("simulate"), make_work_folder("run the unit") as folder:
@@ -171,7 +171,7 @@ def integrated(
     Raises:
         ValidationError: If the integration stops early, or x' has no value at the start.
     """
-    from mb2fmu.validation import conditions
+    from mb2fmu.validation import form_experiment_numbers
 
     definition = derivation.definition
     if derivation.mechanism.has_event_sources:
@@ -180,10 +180,10 @@ def integrated(
         raise ValidationError("the model cannot be simulated without a unit:", [fault])
     run = definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)
-    given = conditions(replace(definition, experiment=run))
+    given = form_experiment_numbers(replace(definition, experiment=run))
     time = given.time
     beyond = replace(run, stop=run.stop + run.step)  # signals have a value at the last time, too
-    inputs = conditions(replace(definition, experiment=beyond)).inputs[: len(time)]
+    inputs = form_experiment_numbers(replace(definition, experiment=beyond)).inputs[: len(time)]
     at = {given.input_names.index(signal.name): signal.at for signal in signals}
     for column, signal in at.items():
         inputs[:, column] = [signal(t) for t in time.tolist()]

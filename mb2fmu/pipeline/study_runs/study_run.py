@@ -188,7 +188,7 @@ def _unit(base: Path, plan: StudyPlan, observer: StageObserver | None) -> tuple[
     definition = derivation.definition
     run = definition.experiment
     run = replace(run, stop=plan.stop or run.stop, step=plan.step or run.step)
-    given = validation.conditions(replace(definition, experiment=run))
+    given = validation.form_experiment_numbers(replace(definition, experiment=run))
     defaults: dict[str, InputSignal] = {}
     for column, name in enumerate(given.input_names):
         values = given.inputs[:, column].tolist()

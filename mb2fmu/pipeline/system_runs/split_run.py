@@ -22,14 +22,14 @@ from mb2fmu.systems.splitting import (
     MechanismPart,
     SplittingSettings,
     Way,
-    cut,
-    joints_among,
-    parts,
-    usual_way,
+    choose_cut_method,
+    cut_mechanism,
+    find_joint_names,
+    make_part_mechanisms,
 )
-from mb2fmu.systems.splitting.exchanged_forces import identifier
-from mb2fmu.systems.splitting.splitting_settings import fitting
-from mb2fmu.systems.splitting.system_script import SystemRunSettings, system_file
+from mb2fmu.systems.splitting.exchanged_forces import make_identifier
+from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
+from mb2fmu.systems.splitting.system_script import SystemRunSettings, write_system_script
 
 TIGHTEST = 1e-11
 
@@ -81,14 +81,14 @@ def split(
     """
     whole = derive(model, arguments=arguments, observer=observer)
     known = started(whole, at, way, settings or SplittingSettings(), step)
-    made = cut(whole.mechanism, at, way, known)
-    finished = parts(made, known)
+    made = cut_mechanism(whole.mechanism, at, way, known)
+    finished = make_part_mechanisms(made, known)
     files = {f"{part.definition.name}.fmu": _unit(part, observer) for part in finished}
     experiment = whole.definition.experiment
     loop = made.kind == "joint" and made.way == "force"
     delay = known.delay if made.way == "line" else 0.0
     run = SystemRunSettings(experiment.stop, step, min(experiment.tolerance, TIGHTEST), loop, delay, _bonds(made))
-    files["system.py"] = system_file(
+    files["system.py"] = write_system_script(
         f"{whole.definition.name}Cut",
         f"{whole.definition.name}, cut at {', '.join(at)}",
         finished,
@@ -113,17 +113,19 @@ def started(
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _start(whole)
     known = replace(settings, accelerations=rates, starts=starts)
-    if (way or usual_way(whole.mechanism, at)) not in {"bushing", "line"}:
+    if (way or choose_cut_method(whole.mechanism, at)) not in {"bushing", "line"}:
         return known
     period = known.delay if way == "line" else step
-    known = fitting(known, whole.mechanism, _sides(whole, at), period)
+    known = choose_bushing_stiffness(known, whole.mechanism, _sides(whole, at), period)
     return replace(known, reactions=_reactions(whole, at, known))
 
 
 def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
     """Return the number of the part of each body, joints cut."""
-    joints = joints_among(whole.mechanism, at)
-    cuts = [cut(whole.mechanism, [name]).bodies for name in joints] or [cut(whole.mechanism, at, "bushing").bodies]
+    joints = find_joint_names(whole.mechanism, at)
+    cuts = [cut_mechanism(whole.mechanism, [name]).bodies for name in joints] or [
+        cut_mechanism(whole.mechanism, at, "bushing").bodies
+    ]
     numbers: dict[tuple[int, ...], int] = {}
     return [numbers.setdefault(sides, len(numbers)) for sides in zip(*cuts, strict=True)]
 
@@ -142,11 +144,11 @@ def _reactions(whole: Derivation, at: Sequence[str], known: SplittingSettings) -
     from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 
     found = {}
-    for name in joints_among(whole.mechanism, at):
-        behind = parts(cut(whole.mechanism, [name]), known)[1]
+    for name in find_joint_names(whole.mechanism, at):
+        behind = make_part_mechanisms(cut_mechanism(whole.mechanism, [name]), known)[1]
         f: RightHandSide = right_hand_side(derive(behind.definition))
         y = dict(zip(f.output_names, f.outputs(0.0, f.x0, f.r0).ravel(), strict=True))
-        stem = identifier(name)
+        stem = make_identifier(name)
         found[name] = tuple(
             float(y.get(f"{stem}_{kind}.{axis}", 0.0)) for kind in ("force", "torque") for axis in "xyz"
         )

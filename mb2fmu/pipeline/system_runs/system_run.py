@@ -29,20 +29,20 @@ from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derived
 from mb2fmu.pipeline.simulation.trajectories import parquet_file
-from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolved_path
-from mb2fmu.systems.exports.fmpy_script import fmpy_script
-from mb2fmu.systems.exports.foreign_masters import MASTERS, ForeignMasterResult, ask_others
-from mb2fmu.systems.exports.osp_files import osp_files
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_path
+from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
+from mb2fmu.systems.exports.foreign_masters import MASTERS, ForeignMasterResult, run_foreign_masters
+from mb2fmu.systems.exports.osp_files import write_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_component
-from mb2fmu.systems.reference_comparison import VariableDeviation, deviations
-from mb2fmu.systems.resolved_system import converted_inputs
-from mb2fmu.systems.ssp.ssp_archive import SspVersion, ssp_files
+from mb2fmu.systems.reference_comparison import VariableDeviation, compute_deviations
+from mb2fmu.systems.resolved_system import list_converted_inputs
+from mb2fmu.systems.ssp.ssp_archive import SspVersion, write_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
-from mb2fmu.systems.system_picture import system_picture
-from mb2fmu.systems.system_report import system_page
+from mb2fmu.systems.system_picture import draw_system_picture
+from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemMotion, SystemRunError, simulate_system
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
-from mb2fmu.systems.wiring import join, name_faults
+from mb2fmu.systems.wiring import find_name_faults, wire_system
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def joined_system(
             return joined_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
     with make_work_folder("build the units") as folder:
-        return join(given, _components(given, folder, observer))
+        return wire_system(given, _components(given, folder, observer))
 
 
 def _components(system: CoupledSystem, folder: Path, observer: StageObserver | None) -> list[FmuComponent]:
@@ -158,7 +158,7 @@ def _components(system: CoupledSystem, folder: Path, observer: StageObserver | N
                 Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
             ]
     if faults:
-        others = list(name_faults(system))  # without FMUs nothing can be said of connections, but of these
+        others = list(find_name_faults(system))  # without FMUs nothing can be said of connections, but of these
         what = "cannot be coupled" if others else "has components that cannot be read or exported"
         raise CouplingError(f"{system.name} {what}:", [*others, *faults])
     return found
@@ -190,7 +190,7 @@ def _component(
     from mb2fmu.pipeline import export
 
     name = declared.name
-    source = resolved_path(declared.source, system.source)
+    source = resolve_path(declared.source, system.source)
     if isinstance(source, Path) and source.suffix == ".fmu":
         return read_component(name, source)
     exported = export(source, folder, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
@@ -261,11 +261,17 @@ def couple(
         run = joined.system.run
         with stage("ask other masters"):
             wanted = [each.name for each in truth] or list(motion.names)
-            answers = ask_others(
-                masters, archive, target / name, run.stepping.step, run.stop, wanted, converted_inputs(joined.wiring)
+            answers = run_foreign_masters(
+                masters,
+                archive,
+                target / name,
+                run.stepping.step,
+                run.stop,
+                wanted,
+                list_converted_inputs(joined.wiring),
             )
     with stage("report"):
-        page = system_page(joined, motion, truth, answers)
+        page = render_system_page(joined, motion, truth, answers)
     written += package.write_file_tree(FileTree({f"{name}.html": page}), target)
     return SystemRunResult(joined, motion, truth, answers, tuple(written), stage.timings)
 
@@ -281,11 +287,11 @@ def _files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     name = joined.system.name
     return FileTree(
         {
-            f"{name}.ssp": package.make_archive(ssp_files(joined, ssp)),
-            f"{name}.svg": system_picture(joined.wiring, f"{name}: FMUs and what flows between them").encode(),
-            f"{name}_fmpy.py": fmpy_script(joined, f"{name}/").encode(),
+            f"{name}.ssp": package.make_archive(write_ssp_files(joined, ssp)),
+            f"{name}.svg": draw_system_picture(joined.wiring, f"{name}: FMUs and what flows between them").encode(),
+            f"{name}_fmpy.py": write_fmpy_script(joined, f"{name}/").encode(),
         }
-    ).joined(osp_files(joined).move_under(name))
+    ).joined(write_osp_files(joined).move_under(name))
 
 
 def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
@@ -323,7 +329,7 @@ def _held_against_whole(
     """
     declared = joined.system.whole
     assert declared is not None
-    source = resolved_path(declared.source, joined.system.source)
+    source = resolve_path(declared.source, joined.system.source)
     derivation = derive(source, arguments=declared.arguments, observer=observer)
     stepping = joined.system.run.stepping
     if needs_events(derivation) and stepping.accuracy is None:
@@ -341,7 +347,7 @@ def _held_against_whole(
     ]
     if faults:
         raise CouplingError(f"{joined.system.name} cannot be compared with its whole:", faults)
-    return deviations(motion, declared.same, found)
+    return compute_deviations(motion, declared.same, found)
 
 
 def _at_multiples(motion: SystemMotion, step: float) -> SystemMotion:

@@ -13,11 +13,11 @@ from mb2fmu.mechanics.equations.latch_records import Latch
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw
 from mb2fmu.report.number_format import exact, short
 from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, State
-from mb2fmu.validation.bounds.untested_switches import mode_word
-from mb2fmu.validation.modes.event_names import switch_names
+from mb2fmu.validation.bounds.untested_switches import describe_mode
+from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
-from mb2fmu.validation.reference.event_sides import of_the_motion
+from mb2fmu.validation.reference.event_sides import drop_round_off_events
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult
 
@@ -96,7 +96,7 @@ def _number(value: float, digits: int = 3) -> DisplayedNumber | None:
 
 def ticks(reference: ReferenceRun) -> tuple[float, ...]:
     """Return the instants of the reference's events, s; none where they would form a black bar."""
-    times = tuple(event.time for event in of_the_motion(reference.events))
+    times = tuple(event.time for event in drop_round_off_events(reference.events))
     return times if len(times) <= _MOST_TICKS else ()
 
 
@@ -110,7 +110,7 @@ Word = tuple[str, str]  # class of a span in the style sheet, and what it means
 def modes(reference: ReferenceRun) -> Figure | None:
     """Return modes over time, each as a strip: contacts and latches, then switches; None if none changes."""
     numeric = reference.numeric
-    if not isinstance(numeric, HybridEquations) or not reference.modes or not of_the_motion(reference.events):
+    if not isinstance(numeric, HybridEquations) or not reference.modes or not drop_round_off_events(reference.events):
         return None
     strips = tuple(_strips(reference, numeric.frozen))[:_MOST_STRIPS]
     if not strips:
@@ -122,7 +122,7 @@ def modes(reference: ReferenceRun) -> Figure | None:
 
 def _strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:
     """Yield the spans of time that each contact, latch or switch with several lasting modes stays in one."""
-    events = of_the_motion(reference.events)
+    events = drop_round_off_events(reference.events)
 
     def of_states(word: Callable[[SymbolValue], Word]) -> list[Word]:
         """Return the words at the start and after each event, by states."""
@@ -133,7 +133,7 @@ def _strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator
     latches = frozen.latches.each if frozen.latches else ()
     found = [(each.name, of_states(partial(_of_contact, each))) for each in contacts]
     found += [(each.name, of_states(partial(_of_latch, each))) for each in latches]
-    for k, (switch, name) in enumerate(zip(frozen.switches, switch_names(frozen), strict=True)):
+    for k, (switch, name) in enumerate(zip(frozen.switches, list_switch_names(frozen), strict=True)):
         if name == switch.name:  # others are quantities of contacts, which have their strips
             values = [float(reference.modes[0].values[k]), *(event.after[k] for event in events)]
             found.append((name, [_of_switch(switch, value) for value in values]))
@@ -171,7 +171,7 @@ def _of_latch(latch: Latch, state: SymbolValue) -> Word:
 
 def _of_switch(switch: ReferenceSwitch, mode: float) -> Word:
     """Return the style and the word of a switch's mode."""
-    word = mode_word(switch, mode)
+    word = describe_mode(switch, mode)
     if switch.kind == "truth":
         return ("none" if word == "false" or (mode <= 0.5 and word != "true") else "up", word)
     return ("none" if mode == 0.0 else "up" if mode > 0.0 else "down", word)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from mb2fmu.systems.master.evaluation_order import levels, sequence
+from mb2fmu.systems.master.evaluation_order import order_components, order_inputs_by_level
 from mb2fmu.systems.wired_system import WiredSystem
 
 
-def fmpy_script(joined: WiredSystem, folder: str) -> str:
+def write_fmpy_script(joined: WiredSystem, folder: str) -> str:
     """Return a script that runs the system by fmpy.
 
     Args:
@@ -16,10 +16,10 @@ def fmpy_script(joined: WiredSystem, folder: str) -> str:
         folder: Of the FMUs, from the script's.
     """
     wiring, run = joined.wiring, joined.system.run
-    order = sequence(wiring, run.stepping.sequence)
+    order = order_components(wiring, run.stepping.sequence)
     by_target = {link.target: link for link in wiring.links}
     links = []
-    for group in levels(wiring).groups:
+    for group in order_inputs_by_level(wiring).groups:
         for target in group:
             link = by_target[target]
             source = wiring.outputs[link.source]

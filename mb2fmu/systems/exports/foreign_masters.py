@@ -1,4 +1,4 @@
-"""``ask_others``: run the written files in other masters."""
+"""``run_foreign_masters``: run the written files in other masters."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ForeignMasterResult:
     note: str = ""
 
 
-def ask_others(
+def run_foreign_masters(
     wanted: Sequence[str], ssp: Path, osp: Path, step: float, stop: float, names: Sequence[str],
     converted: Sequence[str] = (),
 ) -> tuple[ForeignMasterResult, ...]:  # fmt: skip
@@ -90,7 +90,9 @@ def ask_others(
     return tuple(answers)
 
 
-def farthest(answer: ForeignMasterResult, deviations: Sequence[VariableDeviation]) -> tuple[float, str] | None:
+def find_largest_difference(
+    answer: ForeignMasterResult, deviations: Sequence[VariableDeviation]
+) -> tuple[float, str] | None:
     """Return the largest relative error of an answer at the end, and its variable; None: none known."""
     found = [
         (abs(answer.values[each.name] - float(each.truth[-1])) / (each.scale or 1.0), each.name)

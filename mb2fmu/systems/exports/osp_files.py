@@ -5,7 +5,7 @@ from __future__ import annotations
 from lxml import etree
 
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.systems.resolved_system import ComponentPort, stale_reads
+from mb2fmu.systems.resolved_system import ComponentPort, find_stale_reads
 from mb2fmu.systems.wired_system import WiredSystem
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"
@@ -14,7 +14,7 @@ FILE = "OspSystemStructure.xml"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def osp_files(joined: WiredSystem) -> FileTree:
+def write_osp_files(joined: WiredSystem) -> FileTree:
     """Return the configuration and the FMUs, for one folder."""
     files = {f"{component.name}.fmu": component.content for component in joined.components}
     files[FILE] = etree.tostring(_structure(joined), xml_declaration=True, encoding="UTF-8", pretty_print=True)
@@ -41,7 +41,7 @@ def _structure(joined: WiredSystem) -> Element:
         for k, link in changed.items():
             factor, offset = repr(link.factor), repr(link.offset)
             _child(functions, "LinearTransformation", name=f"link{k}", factor=factor, offset=offset)
-    connections, stale = _child(root, "Connections"), stale_reads(wiring)
+    connections, stale = _child(root, "Connections"), find_stale_reads(wiring)
     late = {f"{wiring.output_name(link.source)} should arrive {link.delay:g} s late: it arrives after a step"
             for link in wiring.links if link.delay}  # fmt: skip
     for text in (*stale.values(), *sorted(late)):

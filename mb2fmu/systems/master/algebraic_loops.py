@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master.evaluation_order import levels, loop_text
+from mb2fmu.systems.master.evaluation_order import format_algebraic_loop, order_inputs_by_level
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError
 from mb2fmu.systems.resolved_system import SystemWiring
 
@@ -42,7 +42,7 @@ class AlgebraicLoopSolver:
 
     def __init__(self, wiring: SystemWiring, slaves: Sequence[Slave]) -> None:
         self._wiring, self._slaves = wiring, slaves
-        self._levels = levels(wiring)
+        self._levels = order_inputs_by_level(wiring)
         self._ins = [np.array(wiring.inputs_of(k), dtype=int) for k in range(len(slaves))]
         self._outs = [np.array(wiring.outputs_of(k), dtype=int) for k in range(len(slaves))]
         self._source = np.full(len(wiring.inputs), -1)
@@ -167,7 +167,7 @@ class AlgebraicLoopSolver:
             except np.linalg.LinAlgError:
                 break
             self._give(inputs, self.u[inputs] + change)
-        names = loop_text(self._wiring, key)
+        names = format_algebraic_loop(self._wiring, key)
         raise SlaveError(
             f"the algebraic loop {names} has no solution near the present values (defects {np.abs(defect).max():.3g})"
         )

@@ -62,7 +62,10 @@ class BondEnergyAccount:
         """
         end = done.begin + done.size
         if self._bonds:
-            begun, ended = input_extrapolation.at(done.courses, 0.0), input_extrapolation.at(done.courses, done.size)
+            begun, ended = (
+                input_extrapolation.evaluate_polynomials(done.courses, 0.0),
+                input_extrapolation.evaluate_polynomials(done.courses, done.size),
+            )
             before = self._past[-1][1][: len(outputs)]
             fitted = self._fitted(done, begun, ended, slopes)
             for energy, bond in zip(self.energy, self._bonds, strict=True):
@@ -83,8 +86,12 @@ class BondEnergyAccount:
         """
         first = self._past[-1][0], np.concatenate([done.starts, begun])
         last = done.begin + done.size, np.concatenate([done.ends, ended])
-        known = input_extrapolation.apart([*([] if done.anew else self._past[:-1]), first, last], done.size)
-        all_fitted = input_extrapolation.fitted([t - done.begin for t, _ in known], np.array([y for _, y in known]))
+        known = input_extrapolation.select_distant_points(
+            [*([] if done.anew else self._past[:-1]), first, last], done.size
+        )
+        all_fitted = input_extrapolation.fit_polynomials(
+            [t - done.begin for t, _ in known], np.array([y for _, y in known])
+        )
         fitted, smooth = np.split(all_fitted, [len(done.ends)])
         bent = np.pad(done.courses, ((0, 0), (0, smooth.shape[1] - 3))) - smooth
         for (i, j), slope in zip(self.pairs, slopes, strict=True):
@@ -120,5 +127,5 @@ def _jump(side: BondSide, inputs: tuple[Floats, Floats], outputs: tuple[Floats, 
 def _values(signal: BondVariable, inputs: Floats, outputs: Floats, points: Floats) -> Floats:
     """Return a signal, or its rate, at points of a step (s from its start), in base units."""
     course = (inputs if signal.kind == "input" else outputs)[signal.index : signal.index + 1]
-    take = input_extrapolation.rate if signal.rate else input_extrapolation.at
+    take = input_extrapolation.differentiate_polynomials if signal.rate else input_extrapolation.evaluate_polynomials
     return np.array([signal.factor * take(course, float(s))[0] for s in points])

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from mb2fmu.systems.master import input_extrapolation as courses
 from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, KeptValues
 from mb2fmu.systems.master.connection_delays import DelayedConnections
-from mb2fmu.systems.master.evaluation_order import sequence
+from mb2fmu.systems.master.evaluation_order import order_components
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError, SlaveStepResult
 from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
@@ -126,7 +126,7 @@ class SystemStepper:
     ) -> None:
         self._wiring, self._slaves, self._stepping = wiring, slaves, stepping
         self.closing = AlgebraicLoopSolver(wiring, slaves)
-        self._sequence = sequence(wiring, stepping.sequence)
+        self._sequence = order_components(wiring, stepping.sequence)
         self._fed = [self.closing.fed_by(k) for k in range(len(slaves))]
         self._past: list[tuple[float, Floats]] = []
         self._delays = DelayedConnections(wiring)
@@ -232,7 +232,7 @@ class SystemStepper:
 
     def _passes(self, size: float, states: list[Any] | None) -> AcceptedStep:
         """Step all components, and repeat until the inputs at the end agree; stop early where a component did."""
-        predicted = courses.at(self._courses(size, None, None), size)
+        predicted = courses.evaluate_polynomials(self._courses(size, None, None), size)
         end: Floats | None = None
         change, made, ends = np.inf, 0, self.closing.y
         self._starts = self.closing.y.copy()
@@ -249,7 +249,7 @@ class SystemStepper:
             ends = self.closing.y.copy()
             self._guarded(self.closing.close)
             self._scale = np.maximum(self._scale, np.abs(self.closing.u))
-            given = courses.at(used, size)
+            given = courses.evaluate_polynomials(used, size)
             change = self._relative(self.closing.u - given)
             if change <= self._stepping.converged or made == self._stepping.passes:
                 break
@@ -278,7 +278,7 @@ class SystemStepper:
             if self._fell_short(shortest, size):
                 self._stopped = k
                 return used, shortest, event
-            self.closing.u[ins] = courses.at(used[ins], size)
+            self.closing.u[ins] = courses.evaluate_polynomials(used[ins], size)
             self._guarded(self.closing.read, k, component=k)
             if self._stepping.method == "gauss-seidel":
                 fed = self._fed[k]
@@ -288,9 +288,9 @@ class SystemStepper:
     def _courses(self, size: float, end: Floats | None, known: npt.NDArray[np.bool_] | None) -> Floats:
         """Return the inputs' courses: through the past, or through the last past point and the known end."""
         order = self._stepping.order
-        past = courses.apart(self._past, size)[-(order + 1) :]
+        past = courses.select_distant_points(self._past, size)[-(order + 1) :]
         times = [time - self.time for time, _ in past]
-        found = courses.fitted(times, np.array([u for _, u in past]))
+        found = courses.fit_polynomials(times, np.array([u for _, u in past]))
         if self._delays.targets.size:
             found[self._delays.targets] = self._delays.courses(self.time, size)
         if end is None or known is None or not known.any():
@@ -298,12 +298,12 @@ class SystemStepper:
         known = known & ~np.isin(np.arange(len(known)), self._delays.targets)
         past = past[len(past) - order :] if order else []
         times = [*(time - self.time for time, _ in past), size]
-        ended = courses.fitted(times, np.array([*(u for _, u in past), end]))
+        ended = courses.fit_polynomials(times, np.array([*(u for _, u in past), end]))
         return np.where(known[:, None], ended, found)
 
     def _newton(self, size: float, given: Floats, found: Floats, states: list[Any] | None) -> Floats:
         """Return the change of inputs at the end for u = L y(u), by the interface Jacobian from differences."""
-        kind = (size, min(len(courses.apart(self._past, size)), self._stepping.order))
+        kind = (size, min(len(courses.select_distant_points(self._past, size)), self._stepping.order))
         if self._jacobian is None or self._jacobian[0] != kind:
             self._jacobian = kind, self._differences(size, given, states)
         return np.asarray(np.linalg.solve(np.eye(len(given)) - self._jacobian[1], found - given))

@@ -70,7 +70,9 @@ class DelayedConnections:
 
     def courses(self, time: float, size: float) -> Floats:
         """Return the targets' courses over a step: lines between arriving values at its ends, shape (n_targets, 3)."""
-        return input_extrapolation.fitted((0.0, size), np.array([self.arriving(time), self.arriving(time + size)]))
+        return input_extrapolation.fit_polynomials(
+            (0.0, size), np.array([self.arriving(time), self.arriving(time + size)])
+        )
 
     def _between(self, time: float) -> Floats:
         """Return the value at a time, on the line between the points around it."""

@@ -22,10 +22,10 @@ class EvaluationLevels:
     loops: tuple[bool, ...]
 
 
-def levels(wiring: SystemWiring) -> EvaluationLevels:
+def order_inputs_by_level(wiring: SystemWiring) -> EvaluationLevels:
     """Return the order in which inputs become known."""
-    needs = needed_inputs(wiring)
-    parts = components_of(range(len(wiring.inputs)), needs)
+    needs = find_needed_inputs(wiring)
+    parts = find_strongly_connected_components(range(len(wiring.inputs)), needs)
     groups: list[tuple[int, ...]] = []
     loops: list[bool] = []
     depth: dict[int, int] = {}
@@ -47,7 +47,7 @@ def levels(wiring: SystemWiring) -> EvaluationLevels:
     return EvaluationLevels(tuple(groups), tuple(loops))
 
 
-def needed_inputs(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
+def find_needed_inputs(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
     """Return input → inputs (of the component that feeds it) on which it depends at the same instant."""
     source = {link.target: link.source for link in wiring.links if not link.delay}
     return {
@@ -56,7 +56,9 @@ def needed_inputs(wiring: SystemWiring) -> Mapping[int, frozenset[int]]:
     }
 
 
-def components_of(nodes: Iterable[int], needs: Mapping[int, Iterable[int]]) -> list[tuple[int, ...]]:
+def find_strongly_connected_components(
+    nodes: Iterable[int], needs: Mapping[int, Iterable[int]]
+) -> list[tuple[int, ...]]:
     """Return strongly connected components, dependencies first (Tarjan 1972, SIAM J. Comput. 1, 146-160)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -90,9 +92,9 @@ def components_of(nodes: Iterable[int], needs: Mapping[int, Iterable[int]]) -> l
     return found
 
 
-def loop_text(wiring: SystemWiring, group: Sequence[int]) -> str:
+def format_algebraic_loop(wiring: SystemWiring, group: Sequence[int]) -> str:
     """Return an algebraic loop by the names along it: ``a.F → a.acceleration → b.acceleration → b.F → a.F``."""
-    needs = needed_inputs(wiring)
+    needs = find_needed_inputs(wiring)
     source = {link.target: link.source for link in wiring.links}
     # One way round: from an input back to itself by inputs of the group.
     way = _way_round(needs, group)
@@ -118,7 +120,7 @@ def _way_round(needs: Mapping[int, frozenset[int]], group: Sequence[int]) -> lis
     return [start]
 
 
-def sequence(wiring: SystemWiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
+def order_components(wiring: SystemWiring, wanted: Sequence[str] = ()) -> tuple[int, ...]:
     """Return the order of components for Gauss–Seidel passes.
 
     Args:
@@ -142,6 +144,6 @@ def sequence(wiring: SystemWiring, wanted: Sequence[str] = ()) -> tuple[int, ...
     linked = {link.source for link in wiring.links}
     through = [sum(j in linked and wiring.outputs[j].component == k for _, j in wiring.feedthrough) for k in count]
     order: list[int] = []
-    for part in components_of(count, feeds):
+    for part in find_strongly_connected_components(count, feeds):
         order += sorted(part, key=lambda k: (through[k] > 0, k))
     return tuple(order)

@@ -178,17 +178,17 @@ class Fmi2Slave(_FmuSlave):
         """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
         part = size / self._substeps
         for k in range(self._substeps):
-            ahead = input_extrapolation.moved(course, k * part)
+            ahead = input_extrapolation.shift_polynomials(course, k * part)
             if self._inputs and self.abilities.lines:
-                followed = input_extrapolation.line(ahead, part)
+                followed = input_extrapolation.fit_line_of_equal_moments(ahead, part)
                 self.write(followed[:, 0])
                 slopes = followed[:, 1].tolist()
                 fmu = self.unit._fmu  # noqa: SLF001
                 self._call(fmu.setRealInputDerivatives, self._inputs, [1] * len(slopes), slopes)
             elif self._inputs:
-                self.write(input_extrapolation.mean(ahead, part))
+                self.write(input_extrapolation.average_polynomials(ahead, part))
             self._call(self.unit.step, time + k * part, part)
-        self.write(input_extrapolation.at(course, size))
+        self.write(input_extrapolation.evaluate_polynomials(course, size))
         return SlaveStepResult(time + size)
 
     def settle(self) -> float | None:
@@ -224,7 +224,7 @@ class Fmi3Slave(_FmuSlave):
 
     def _provided(self, time: float) -> tuple[list[int], list[float]]:
         """Return inputs at an intermediate update."""
-        return self._inputs, input_extrapolation.at(self._course, time - self._begin).tolist()
+        return self._inputs, input_extrapolation.evaluate_polynomials(self._course, time - self._begin).tolist()
 
     def advance(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Do one communication step with inputs along ``course``, shape (n_inputs, 3)."""
@@ -233,26 +233,30 @@ class Fmi3Slave(_FmuSlave):
         part = size / self._substeps
         for k in range(self._substeps):
             self._begin = time + k * part
-            self._course = input_extrapolation.line(input_extrapolation.moved(course, k * part), part)
+            self._course = input_extrapolation.fit_line_of_equal_moments(
+                input_extrapolation.shift_polynomials(course, k * part), part
+            )
             for begin, end in ((0.0, RUN_IN * part), (RUN_IN * part, part)):
-                self.write(input_extrapolation.at(self._course, begin))
+                self.write(input_extrapolation.evaluate_polynomials(self._course, begin))
                 done = self._step(self._begin + begin, end - begin)
                 if done.event or done.reached < self._begin + end:
                     return done
-        self.write(input_extrapolation.at(course, size))
+        self.write(input_extrapolation.evaluate_polynomials(course, size))
         return SlaveStepResult(time + size)
 
     def _held(self, time: float, size: float, course: Floats) -> SlaveStepResult:
         """Step in substeps, each with the mean of the inputs' course held; stop at the first event."""
         part = size / self._substeps
         for k in range(self._substeps):
-            held = input_extrapolation.mean(input_extrapolation.moved(course, k * part), part)
+            held = input_extrapolation.average_polynomials(
+                input_extrapolation.shift_polynomials(course, k * part), part
+            )
             self._begin, self._course = time, np.stack([held, 0.0 * held, 0.0 * held], axis=1)
             self.write(held)
             done = self._step(time + k * part, part)
             if done.event or done.reached < time + (k + 1) * part:
                 return done
-        self.write(input_extrapolation.at(course, size))
+        self.write(input_extrapolation.evaluate_polynomials(course, size))
         return SlaveStepResult(time + size)
 
     def _step(self, time: float, size: float) -> SlaveStepResult:

@@ -24,7 +24,7 @@ _NEAREST = 1e-3
 step of 1e-9 s, say, and what the passes left open, divided by that, would be a slope."""
 
 
-def apart(points: Sequence[Point], size: float) -> list[Point]:
+def select_distant_points(points: Sequence[Point], size: float) -> list[Point]:
     """Return the points of a row that are far enough apart to fit a course over a step.
 
     Args:
@@ -38,7 +38,7 @@ def apart(points: Sequence[Point], size: float) -> list[Point]:
     return kept
 
 
-def fitted(times: Sequence[float], values: Floats) -> Floats:
+def fit_polynomials(times: Sequence[float], values: Floats) -> Floats:
     """Return the polynomials through given points.
 
     Args:
@@ -57,7 +57,7 @@ def fitted(times: Sequence[float], values: Floats) -> Floats:
     return found
 
 
-def at(course: Floats, s: float) -> Floats:
+def evaluate_polynomials(course: Floats, s: float) -> Floats:
     """Return values at s, shape (n,)."""
     found = course[:, -1]
     for k in range(course.shape[1] - 2, -1, -1):
@@ -65,7 +65,7 @@ def at(course: Floats, s: float) -> Floats:
     return np.asarray(found)
 
 
-def rate(course: Floats, s: float) -> Floats:
+def differentiate_polynomials(course: Floats, s: float) -> Floats:
     """Return derivatives by time at s, shape (n,)."""
     degree = course.shape[1] - 1
     found = degree * course[:, degree]
@@ -74,17 +74,17 @@ def rate(course: Floats, s: float) -> Floats:
     return np.asarray(found)
 
 
-def moved(course: Floats, s: float) -> Floats:
+def shift_polynomials(course: Floats, s: float) -> Floats:
     """Return the polynomials counted from s."""
-    return np.stack([at(course, s), rate(course, s), course[:, 2]], axis=1)
+    return np.stack([evaluate_polynomials(course, s), differentiate_polynomials(course, s), course[:, 2]], axis=1)
 
 
-def line(course: Floats, size: float) -> Floats:
+def fit_line_of_equal_moments(course: Floats, size: float) -> Floats:
     """Return the lines with the same moments of order 0 and 1 over [0, size]; shape (n, 3), the last column zero."""
     bend = course[:, 2]
     return np.stack([course[:, 0] - bend * size**2 / 6.0, course[:, 1] + bend * size, np.zeros_like(bend)], axis=1)
 
 
-def mean(course: Floats, size: float) -> Floats:
+def average_polynomials(course: Floats, size: float) -> Floats:
     """Return means over [0, size], shape (n,)."""
     return np.asarray(course[:, 0] + size * (course[:, 1] / 2.0 + size * course[:, 2] / 3.0))

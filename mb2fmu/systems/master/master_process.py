@@ -22,7 +22,7 @@ from fmpy.fmi2 import FMU2Slave
 from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
 from mb2fmu.systems.master.fmu_slaves import Fmi2Slave, Fmi3Slave, SlaveCapabilities, SlaveError, SlaveStepResult
 from mb2fmu.systems.master.fmu_slaves import IntermediateUpdateInstance as Unit3
-from mb2fmu.systems.master.simulation_run import run
+from mb2fmu.systems.master.simulation_run import run_coupled_system
 from mb2fmu.systems.master.stability_forecast import LinearModel
 from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
@@ -116,7 +116,7 @@ class _CallRecordingSlave:
         return done
 
 
-def made(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
+def make_component_slave(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
     """Return all components, in Initialization Mode with their start values."""
     slaves: list[Fmi2Slave | Fmi3Slave] = []
     wiring = request.wiring
@@ -138,7 +138,7 @@ def made(request: SystemRequest, log: IO[str]) -> list[Fmi2Slave | Fmi3Slave]:
     return slaves
 
 
-def linearized(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fmi3Slave]) -> list[LinearModel] | None:
+def linearize_components(request: SystemRequest, slaves: Sequence[Fmi2Slave | Fmi3Slave]) -> list[LinearModel] | None:
     """Return linear models of the components at their states; None if one has none."""
     found = []
     wiring = request.wiring
@@ -169,7 +169,7 @@ def main() -> None:
         (folder / "rows.f64").open("wb", buffering=0) as rows,
     ):
         try:
-            slaves = made(request, log)
+            slaves = make_component_slave(request, log)
         except (SlaveError, Exception) as error:  # noqa: BLE001  a unit that cannot be made: fmpy raises bare exceptions
             failure = {"component": "", "time": 0.0, "what": f"instantiating failed: {error}"}
             (folder / "outcome.json").write_text(json.dumps({"failure": failure, "notes": []}), encoding="utf-8")
@@ -183,9 +183,9 @@ def main() -> None:
             for slave in slaves:
                 slave.ready()
 
-        tally = run(
+        tally = run_coupled_system(
             request.wiring, watched, request.stepping, request.stop, record,
-            lambda: linearized(request, slaves), ready,
+            lambda: linearize_components(request, slaves), ready,
         )  # fmt: skip
         (folder / "outcome.json").write_text(json.dumps(asdict(tally)), encoding="utf-8")
         if tally.failure is None:

@@ -1,4 +1,4 @@
-"""``run``: run a system from start to end; records are kept even if it fails."""
+"""``run_coupled_system``: run a system from start to end; records are kept even if it fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.systems.master.bond_energy import BondEnergyAccount
 from mb2fmu.systems.master.communication_steps import AcceptedStep, CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Slave
-from mb2fmu.systems.master.stability_forecast import LinearModel, StabilityForecast, forecast
+from mb2fmu.systems.master.stability_forecast import LinearModel, StabilityForecast, forecast_stability
 from mb2fmu.systems.resolved_system import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class UnstableCouplingError(Exception):
         super().__init__(f"errors grow by {foretold.radius:.6g} per step")
 
 
-def run(
+def run_coupled_system(
     wiring: SystemWiring,
     slaves: Sequence[Slave],
     stepping: SteppingSettings,
@@ -119,7 +119,7 @@ def _foretell(
     if models is None:
         tally.notes.append("no forecast of stability: not all components offer directional derivatives of their states")
         return
-    foretold = forecast(wiring, models, stepping, stop)
+    foretold = forecast_stability(wiring, models, stepping, stop)
     tally.forecast = asdict(foretold)
     if foretold.unstable and stepping.unstable == "refuse":
         raise UnstableCouplingError(foretold)

@@ -67,7 +67,7 @@ class StabilityForecast:
         return bool(self.growth > np.log(EXPLODES))
 
 
-def forecast(
+def forecast_stability(
     wiring: SystemWiring, models: Sequence[LinearModel], stepping: SteppingSettings, stop: float, *, deeper: int = 12
 ) -> StabilityForecast:
     """Forecast the growth of errors.

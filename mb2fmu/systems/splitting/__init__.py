@@ -6,8 +6,8 @@ terminal.
 """
 
 from mb2fmu.systems.splitting.cut_records import MechanismCut, Way
-from mb2fmu.systems.splitting.mechanism_cut import WAYS, cut, joints_among, usual_way
-from mb2fmu.systems.splitting.part_mechanisms import MechanismPart, parts
+from mb2fmu.systems.splitting.mechanism_cut import WAYS, choose_cut_method, cut_mechanism, find_joint_names
+from mb2fmu.systems.splitting.part_mechanisms import MechanismPart, make_part_mechanisms
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "MechanismPart",
     "SplittingSettings",
     "Way",
-    "cut",
-    "joints_among",
-    "parts",
-    "usual_way",
+    "choose_cut_method",
+    "cut_mechanism",
+    "find_joint_names",
+    "make_part_mechanisms",
 ]

@@ -1,4 +1,4 @@
-"""``exchanged``: forces that one part of a cut mechanism gives and another takes."""
+"""``list_exchanged_forces``: forces that one part of a cut mechanism gives and another takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.model.declarations.declared_terminals import ConnectionKind
-from mb2fmu.systems.splitting.moving_states import points_of, turned_frames
+from mb2fmu.systems.splitting.moving_states import list_load_points, list_turned_frames
 
 if TYPE_CHECKING:
     from mb2fmu.systems.splitting.cut_records import MechanismCut
@@ -59,12 +59,12 @@ class ExchangedForce:
     start: float = 0.0
 
 
-def identifier(text: str) -> str:
+def make_identifier(text: str) -> str:
     """Return letters, digits and _ of a name."""
     return re.sub(r"\W+", "_", text).strip("_") or "cut"
 
 
-def exchanged(cut: MechanismCut) -> tuple[ExchangedForce, ...]:
+def list_exchanged_forces(cut: MechanismCut) -> tuple[ExchangedForce, ...]:
     """Return the exchanged forces of all cuts, in order."""
     if cut.kind == "joint":
         return tuple(_wrench(cut))
@@ -80,14 +80,16 @@ def exchanged(cut: MechanismCut) -> tuple[ExchangedForce, ...]:
     return tuple(each for number in cut.numbers for each in _magnitudes(cut, number))
 
 
-def acted_on(cut: MechanismCut, load: Load) -> frozenset[int]:
+def find_parts_acted_on(cut: MechanismCut, load: Load) -> frozenset[int]:
     """Return the numbers of the parts whose bodies a load acts on."""
     movement = cut.movement
     if cut.kind == "joint":
         place = cut.numbers[0]
-        found = {int(_beyond(cut, place, k)) for k in points_of(load)}
-        return frozenset(found | {int(bool(cut.parts_of(movement.frames[k]) & {1})) for k in turned_frames(load)})
-    states = [movement.points[k] for k in points_of(load)] + [movement.frames[k] for k in turned_frames(load)]
+        found = {int(_beyond(cut, place, k)) for k in list_load_points(load)}
+        return frozenset(found | {int(bool(cut.parts_of(movement.frames[k]) & {1})) for k in list_turned_frames(load)})
+    states = [movement.points[k] for k in list_load_points(load)] + [
+        movement.frames[k] for k in list_turned_frames(load)
+    ]
     return frozenset(part for some in states for part in cut.parts_of(some))
 
 
@@ -100,11 +102,11 @@ def _beyond(cut: MechanismCut, place: int, point: int) -> bool:
 def _magnitudes(cut: MechanismCut, number: int) -> Iterator[ExchangedForce]:
     """Yield the scalars of one load that the first of its parts takes from the last."""
     load = cut.mechanism.loads[number]
-    involved = acted_on(cut, load) | cut.parts_of(cut.movement.of_magnitude(load))
+    involved = find_parts_acted_on(cut, load) | cut.parts_of(cut.movement.of_magnitude(load))
     taker, giver = min(involved), max(involved)
-    if taker == giver or taker not in acted_on(cut, load):
+    if taker == giver or taker not in find_parts_acted_on(cut, load):
         return
-    stem = identifier(load.name)
+    stem = make_identifier(load.name)
 
     def made(name: str, unit: str, expression: sm.Expr | None) -> ExchangedForce:
         return ExchangedForce(name, sm.Symbol(name), unit, taker, giver, name, expression, number)
@@ -130,7 +132,7 @@ def _components(terms: VectorTerms) -> Iterator[tuple[str, sm.Expr]]:
 
 def _wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
     """Yield the force of the outer part on the inner one at the joint, along axes in which the inner one can move."""
-    stem, free = identifier(cut.name), free_axes(cut.mechanism, cut.numbers[0], cut.frame)
+    stem, free = make_identifier(cut.name), find_free_axes(cut.mechanism, cut.numbers[0], cut.frame)
     for kind, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free, strict=True):
         for axis, moves in zip(AXES, axes, strict=True):
             if moves:
@@ -139,7 +141,7 @@ def _wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
                 yield ExchangedForce(name, symbol, unit, 0, 1, output, kinds=("inflow", "inflow"))
 
 
-def free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
+def find_free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
     """Find the axes of N along which a point moves, and about which a frame turns."""
     numeric = NumericMechanism(m)
     random = np.random.default_rng(0)
@@ -153,7 +155,7 @@ def free_axes(m: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bo
     return [bool(each > 1e-12) for each in translation], [bool(each > 1e-12) for each in rotation]
 
 
-def taken(load: Load, symbols: dict[sm.Expr, sm.Symbol]) -> Load:
+def replace_magnitude_by_input(load: Load, symbols: dict[sm.Expr, sm.Symbol]) -> Load:
     """Return the load with its magnitude from inputs: expression → input, in the order of exchange."""
     from dataclasses import replace
 

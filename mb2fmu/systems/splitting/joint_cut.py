@@ -1,4 +1,4 @@
-"""``opened``: open a joint: the outer side floats, and a bushing or a transmission line holds it.
+"""``open_joint``: open a joint: the outer side floats, and a bushing or a transmission line holds it.
 
 The outer side hangs on a flange, a point and (where outer frames are counted from inner ones) a frame with coordinates
 of their own, where the joint's point and the inner frame are. The flange may have a mass and an inertia: parasitic, and
@@ -43,9 +43,15 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
-from mb2fmu.systems.splitting.exchanged_forces import AXES, free_axes, identifier
-from mb2fmu.systems.splitting.joint_cut_records import CutJointMechanism, LineWave, RenumberedRecords, turn, turn_about
-from mb2fmu.systems.splitting.moving_states import MovingStates, frames_of, points_of, turned_frames
+from mb2fmu.systems.splitting.exchanged_forces import AXES, find_free_axes, make_identifier
+from mb2fmu.systems.splitting.joint_cut_records import (
+    CutJointMechanism,
+    LineWave,
+    RenumberedRecords,
+    rotation_about_frame_axis,
+    rotation_by_vector,
+)
+from mb2fmu.systems.splitting.moving_states import MovingStates, list_load_frames, list_load_points, list_turned_frames
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 
@@ -54,7 +60,7 @@ Compliance = Literal["bushing", "line"]
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
-def opened(
+def open_joint(
     m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Compliance, settings: SplittingSettings
 ) -> CutJointMechanism:
     """Open a joint.
@@ -97,7 +103,7 @@ class _JointCutBuilder:
         self, m: Mechanism, name: str, bodies: Sequence[int], point: int, way: Compliance, settings: SplittingSettings
     ) -> None:
         self.m, self.name, self.point, self.way, self.settings = m, name, point, way, settings
-        self.stem = identifier(name)
+        self.stem = make_identifier(name)
         self.bodies = bodies
         self.movement = MovingStates(m)
         far = [self.movement.of_body(b) for b, k in zip(m.bodies, bodies, strict=True) if k]
@@ -111,7 +117,7 @@ class _JointCutBuilder:
         self._check_loads()
         if self.faults:
             raise CouplingError(f"{m.declared.name} cannot be opened at {name}:", self.faults)
-        translation, rotation = free_axes(m, point, max(self.frame, 0))
+        translation, rotation = find_free_axes(m, point, max(self.frame, 0))
         self.moves = [k for k in range(3) if translation[k]]
         self.turns = [k for k in range(3) if rotation[k]] if self.frame > 0 else []
         self.values = settings.start_of(m)
@@ -154,15 +160,15 @@ class _JointCutBuilder:
         """Add a fault for each load on the outer side that also needs another inner body than the joint's."""
         for load in self.m.loads:
             if self._is_outer(load):
-                strange = [k for k in frames_of(load) if k not in {0, self.frame, *self.frames}]
+                strange = [k for k in list_load_frames(load) if k not in {0, self.frame, *self.frames}]
                 if any(self.movement.frames[k] for k in strange) or any(
-                    k not in {0, self.point, *self.points} for k in points_of(load)
+                    k not in {0, self.point, *self.points} for k in list_load_points(load)
                 ):
                     self._tell(f"{load.name} acts across the joint on another body than the one that holds it")
 
     def _is_outer(self, load: Load) -> bool:
         """Return whether a load acts on anything beyond the joint."""
-        return bool({*points_of(load)} & self.points or {*turned_frames(load)} & self.frames)
+        return bool({*list_load_points(load)} & self.points or {*list_turned_frames(load)} & self.frames)
 
     # --- both sides
 
@@ -220,7 +226,7 @@ class _JointCutBuilder:
         now = np.array([[self._number(c) for c in row] for row in before.rotation.tolist()])
         spin = np.array([self._number(c) for c in before.omega])
         small = -np.array(torque) / self.settings.angular_stiffness
-        start = turn(np.where([k in self.turns for k in range(3)], small, 0.0)) @ now
+        start = rotation_by_vector(np.where([k in self.turns for k in range(3)], small, 0.0)) @ now
         if len(self.turns) == 1:
             return self._hinge(start, spin)
         return self._free(start, spin)
@@ -235,7 +241,7 @@ class _JointCutBuilder:
         rotation = sm.eye(3).as_mutable()
         rotation[i, i] = rotation[j, j] = sm.cos(phi)
         rotation[j, i], rotation[i, j] = sm.sin(phi), -sm.sin(phi)
-        still = turn_about(k, -angle) @ start  # what the frame is turned by beside the angle
+        still = rotation_about_frame_axis(k, -angle) @ start  # what the frame is turned by beside the angle
         constant = sm.Matrix(3, 3, [sm.Float(c) if abs(c - round(c)) > 1e-15 else sm.Integer(round(c))
                                     for c in still.flat])  # fmt: skip
         omega = [sm.S.Zero] * 3

@@ -82,13 +82,13 @@ class RenumberedRecords(RecordSelection):
                        velocity=moved(point.velocity))  # fmt: skip
 
 
-def turn(vector: Floats) -> Floats:
+def rotation_by_vector(vector: Floats) -> Floats:
     """Return the rotation by a vector."""
     from scipy.spatial.transform import Rotation
 
     return np.asarray(Rotation.from_rotvec(vector).as_matrix())
 
 
-def turn_about(axis: int, angle: float) -> Floats:
+def rotation_about_frame_axis(axis: int, angle: float) -> Floats:
     """Return the rotation about an axis of the frame."""
-    return turn(angle * np.eye(3)[axis])
+    return rotation_by_vector(angle * np.eye(3)[axis])

@@ -1,4 +1,4 @@
-"""``cut``: find the part of each state and body from the names of joints, points, loads or constraints to cut."""
+"""``cut_mechanism``: find the part of each state and body from the names of joints, points, loads or constraints to cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sympy as sm
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.systems.splitting.cut_records import Kind, MechanismCut, Way
-from mb2fmu.systems.splitting.joint_cut import Compliance, opened
+from mb2fmu.systems.splitting.joint_cut import Compliance, open_joint
 from mb2fmu.systems.splitting.joint_cut_records import LineWave
 from mb2fmu.systems.splitting.moving_states import MovingStates, Symbols
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
@@ -31,7 +31,7 @@ _APART = (
 )
 
 
-def cut(
+def cut_mechanism(
     mechanism: Mechanism, at: Sequence[str], way: Way | None = None, settings: SplittingSettings | None = None
 ) -> MechanismCut:
     """Find the parts of a mechanism.
@@ -70,13 +70,13 @@ def cut(
     return _at_ties(mechanism, kind, numbers, at, chosen, headline)
 
 
-def joints_among(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that are joints or points; :func:`cut` reports unknown ones."""
+def find_joint_names(mechanism: Mechanism, at: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that are joints or points; :func:`cut_mechanism` reports unknown ones."""
     known = _names(mechanism)
     return tuple(name for name in at if name in known and known[name][0] == "joint")
 
 
-def usual_way(mechanism: Mechanism, at: Sequence[str]) -> Way | None:
+def choose_cut_method(mechanism: Mechanism, at: Sequence[str]) -> Way | None:
     """Return the usual way to cut the joint, row or load of the first name; None if nothing has this name."""
     known = _names(mechanism)
     return WAYS[known[at[0]][0]][0] if at and at[0] in known else None
@@ -94,7 +94,7 @@ def _opened(
     for name in at:
         point = _resolved(m, name)[1]
         bodies = _at_joint(m, point, name, "force", headline).bodies
-        done = opened(m, name, bodies, point, way, settings)
+        done = open_joint(m, name, bodies, point, way, settings)
         m = done.mechanism
         waves, powers, told = [*waves, *done.waves], [*powers, *done.powers], told | done.told
         holding |= done.loads | done.between

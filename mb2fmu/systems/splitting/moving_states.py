@@ -76,7 +76,7 @@ class MovingStates:
 
     def of_place(self, load: Load) -> Symbols:
         """Return the states that move the points and frames of a load, and its direction."""
-        found = [self.points[k] for k in points_of(load)] + [self.frames[k] for k in frames_of(load)]
+        found = [self.points[k] for k in list_load_points(load)] + [self.frames[k] for k in list_load_frames(load)]
         return NONE.union(*found)
 
     def above(self, point: int) -> Iterator[int]:
@@ -86,14 +86,14 @@ class MovingStates:
             point = self._m.points[point].parent
 
 
-def points_of(load: Load) -> tuple[int, ...]:
+def list_load_points(load: Load) -> tuple[int, ...]:
     """Return the points where a load acts."""
     if isinstance(load, ForceLoad):
         return (load.point,)
     return load.points if isinstance(load, PathwayLoad) else ()
 
 
-def turned_frames(load: Load) -> tuple[int, ...]:
+def list_turned_frames(load: Load) -> tuple[int, ...]:
     """Return the frames that a load turns."""
     if isinstance(load, TorqueLoad):
         return (load.frame,)
@@ -102,7 +102,7 @@ def turned_frames(load: Load) -> tuple[int, ...]:
     return ()
 
 
-def frames_of(load: Load) -> tuple[int, ...]:
+def list_load_frames(load: Load) -> tuple[int, ...]:
     """Return the frames that a load turns or is written in."""
     written: VectorTerms = ()
     if isinstance(load, ForceLoad):
@@ -111,7 +111,7 @@ def frames_of(load: Load) -> tuple[int, ...]:
         written = load.torque
     elif isinstance(load, TorqueActuatorLoad):
         written = load.axis
-    return (*turned_frames(load), *_numbers(written))
+    return (*list_turned_frames(load), *_numbers(written))
 
 
 def _numbers(terms: Iterable[tuple[int, object]]) -> Iterator[int]:

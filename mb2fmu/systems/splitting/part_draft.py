@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.records.plain_symbols import coordinate_rates
 from mb2fmu.systems.splitting.cut_records import MechanismCut
-from mb2fmu.systems.splitting.exchanged_forces import ExchangedForce, acted_on, taken
+from mb2fmu.systems.splitting.exchanged_forces import ExchangedForce, find_parts_acted_on, replace_magnitude_by_input
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 VALUE, RATE, ACCELERATION = range(3)
@@ -60,11 +60,15 @@ class PartDraft:
     def _loads(self) -> Iterator[Load]:
         """Yield loads of the whole that act on this part; forces of other parts are inputs."""
         for number, load in enumerate(self.m.loads):
-            on = acted_on(self.cut, load)
+            on = find_parts_acted_on(self.cut, load)
             if self.number not in on or (self.cut.kind == "joint" and self.number == 0 and len(on) > 1):
                 continue  # what crosses a joint acts through it: see ``_socket``
             sizes = [f for f in self.takes if f.load == number]
-            yield taken(load, {f.expression or load_size(load): f.symbol for f in sizes}) if sizes else load
+            yield (
+                replace_magnitude_by_input(load, {f.expression or load_magnitude(load): f.symbol for f in sizes})
+                if sizes
+                else load
+            )
 
     def _reaction_loads(self) -> Iterator[Load]:
         """Yield the force of the outer part at a joint, as loads on the inner one."""
@@ -119,7 +123,7 @@ class PartDraft:
 
     def _crossing(self) -> list[Load]:
         """Return the loads that act on several parts."""
-        return [load for load in self.m.loads if len(acted_on(self.cut, load)) > 1]
+        return [load for load in self.m.loads if len(find_parts_acted_on(self.cut, load)) > 1]
 
     # --- what is wanted of others
 
@@ -152,7 +156,7 @@ class PartDraft:
         for z in unknown:
             yield Fault(f"the auxiliary state {z} moves a body of another part", self.name)
         for load in self._crossing() if self.socket else ():
-            inner = [k for k in frames_turned(load) if not self.cut.parts_of(self.cut.movement.frames[k]) & {1}]
+            inner = [k for k in list_frames_turned(load) if not self.cut.parts_of(self.cut.movement.frames[k]) & {1}]
             if isinstance(load, PathwayLoad) or any(k not in {self.cut.frame, 0} for k in inner):
                 what = f"{load.name} acts across the joint on another body than the one that holds it"
                 yield Fault(what, self.name, "cut where it does not, or make it act between neighbours")
@@ -199,7 +203,7 @@ class PartDraft:
         return self.cut.way == "filter" and any(level == ACCELERATION for level in self.wanted.values())
 
 
-def load_size(load: Load) -> sm.Expr:
+def load_magnitude(load: Load) -> sm.Expr:
     """Return the scalar of a pathway or actuator."""
     return (
         load.force
@@ -210,11 +214,11 @@ def load_size(load: Load) -> sm.Expr:
     )
 
 
-def frames_turned(load: Load) -> tuple[int, ...]:
+def list_frames_turned(load: Load) -> tuple[int, ...]:
     """Return the frames that a load turns."""
-    from mb2fmu.systems.splitting.moving_states import turned_frames
+    from mb2fmu.systems.splitting.moving_states import list_turned_frames
 
-    return turned_frames(load)
+    return list_turned_frames(load)
 
 
 def _bushing_symbols() -> tuple[sm.Symbol, sm.Symbol]:

@@ -1,4 +1,4 @@
-"""``parts``: make one mechanism of each part of a ``MechanismCut``; motions and forces of other parts are inputs."""
+"""``make_part_mechanisms``: make one mechanism of each part of a ``MechanismCut``; motions and forces of other parts are inputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.systems.splitting.cut_records import MechanismCut
-from mb2fmu.systems.splitting.exchanged_forces import exchanged
+from mb2fmu.systems.splitting.exchanged_forces import list_exchanged_forces
 from mb2fmu.systems.splitting.part_draft import PartDraft
 from mb2fmu.systems.splitting.part_variables import PartVariables
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
@@ -34,13 +34,13 @@ class MechanismPart:
     left_out: tuple[str, ...]
 
 
-def parts(cut: MechanismCut, settings: SplittingSettings) -> tuple[MechanismPart, ...]:
+def make_part_mechanisms(cut: MechanismCut, settings: SplittingSettings) -> tuple[MechanismPart, ...]:
     """Return all parts of a cut mechanism.
 
     Raises:
         CouplingError: If a part would have to take what no input can give it.
     """
-    forces = exchanged(cut)
+    forces = list_exchanged_forces(cut)
     drafts = [PartDraft(cut, k, settings, forces) for k in range(len(cut.names))]
     if faults := [fault for draft in drafts for fault in draft.faults()]:
         raise CouplingError(f"{cut.mechanism.declared.name} cannot be cut there:", faults)

@@ -13,7 +13,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, OutputRecord, RequestedOutput
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
-from mb2fmu.systems.splitting.exchanged_forces import identifier
+from mb2fmu.systems.splitting.exchanged_forces import make_identifier
 from mb2fmu.systems.splitting.part_draft import ACCELERATION, VALUE, PartDraft
 from mb2fmu.systems.splitting.record_selection import RecordSelection
 
@@ -195,7 +195,7 @@ class PartVariables:
             word = kind.removeprefix("reaction_")
             if any(force.unit == unit for force in self._draft.gives):
                 yield RequestedOutput(
-                    name=f"{identifier(self._draft.cut.name)}_{word}", unit=unit, kind=kind,  # type: ignore[arg-type]
+                    name=f"{make_identifier(self._draft.cut.name)}_{word}", unit=unit, kind=kind,  # type: ignore[arg-type]
                     subject=tuple(range(bodies)), relative_to=point, description="of the inner part on this one",
                 )  # fmt: skip
 
@@ -211,8 +211,8 @@ class PartVariables:
         for other in self._drafts:
             if other is draft:
                 continue
-            made = [DeclaredTerminalMember(identifier(name), name) for name in _motion(draft, other)]
-            made += [DeclaredTerminalMember(identifier(name), name) for name in _motion(other, draft)]
+            made = [DeclaredTerminalMember(make_identifier(name), name) for name in _motion(draft, other)]
+            made += [DeclaredTerminalMember(make_identifier(name), name) for name in _motion(other, draft)]
             made += [DeclaredTerminalMember(f.name, f.name, f.kinds[0]) for f in draft.takes if f.giver == other.number]
             made += [
                 DeclaredTerminalMember(f.name, f.output, f.kinds[1]) for f in draft.gives if f.taker == other.number
@@ -220,7 +220,7 @@ class PartVariables:
             if made:
                 first, second = sorted((draft.number, other.number))
                 several = f"_{first + 1}{second + 1}" if len(self._drafts) > 2 else ""
-                yield other.number, identifier(draft.cut.name) + several, made
+                yield other.number, make_identifier(draft.cut.name) + several, made
 
     # --- the mechanism
 

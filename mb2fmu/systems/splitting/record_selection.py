@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.systems.splitting.moving_states import frames_of, points_of
+from mb2fmu.systems.splitting.moving_states import list_load_frames, list_load_points
 
 
 class RecordSelection:
@@ -42,9 +42,9 @@ class RecordSelection:
             self._add_point(body.masscenter)
             self._add_frame(body.frame)
         for load in loads:
-            for point in points_of(load):
+            for point in list_load_points(load):
                 self._add_point(point)
-            for frame in frames_of(load):
+            for frame in list_load_frames(load):
                 self._add_frame(frame)
         for point in points:
             self._add_point(point)

@@ -21,7 +21,7 @@ class SplittingSettings:
     Attributes:
         bandwidth: Of the filter that motion passes through, rad/s.
         stiffness: Of a bushing, force per violation of its constraint; at a joint along each axis (N/m). Of a line: its
-            impedance divided by its delay. 0, here and in the next three: :func:`fitting` gives it.
+            impedance divided by its delay. 0, here and in the next three: :func:`choose_bushing_stiffness` gives it.
         damping: Of a bushing, force per rate of the violation (N·s/m).
         angular_stiffness: Of a bushing or line at a joint, about each axis (N·m/rad).
         angular_damping: Of a bushing at a joint, about each axis (N·m·s/rad).
@@ -69,7 +69,9 @@ DAMPED = 0.1
 """Damping ratio of the same."""
 
 
-def fitting(settings: SplittingSettings, m: Mechanism, parts: Sequence[int], period: float) -> SplittingSettings:
+def choose_bushing_stiffness(
+    settings: SplittingSettings, m: Mechanism, parts: Sequence[int], period: float
+) -> SplittingSettings:
     """Choose stiffness for elements without one, such that the steps resolve it.
 
     The lightest part has then 0.1 rad of its motion on the element within a step; a line has a hundredth of that part's

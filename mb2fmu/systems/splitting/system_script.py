@@ -1,4 +1,4 @@
-"""``system_file``: the Python file that couples the FMUs of a cut model, with the whole as the truth."""
+"""``write_system_script``: the Python file that couples the FMUs of a cut model, with the whole as the truth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SystemRunSettings:
     bonds: tuple[tuple[str, str, str], ...] = ()
 
 
-def system_file(
+def write_system_script(
     name: str,
     title: str,
     made: Sequence[MechanismPart],

@@ -23,8 +23,8 @@ from lxml import etree
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.systems.fmu_component import FmuComponent, UnitOfMeasure
-from mb2fmu.systems.resolved_system import stale_reads
-from mb2fmu.systems.system_layout import ComponentBox, boxes
+from mb2fmu.systems.resolved_system import find_stale_reads
+from mb2fmu.systems.system_layout import ComponentBox, place_component_boxes
 from mb2fmu.systems.wired_system import TerminalLink, WiredSystem
 from mb2fmu.units import BASE_UNITS, parse_unit
 
@@ -49,7 +49,7 @@ OWN = "https://mb2fmu/SSP/Annotations"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def ssp_files(joined: WiredSystem, version: SspVersion = "1.0") -> FileTree:
+def write_ssp_files(joined: WiredSystem, version: SspVersion = "1.0") -> FileTree:
     """Return a system as the files of an ``.ssp``.
 
     Args:
@@ -67,13 +67,15 @@ def ssp_files(joined: WiredSystem, version: SspVersion = "1.0") -> FileTree:
     if joined.mapped:
         files[f"{PARAMETERS}.ssv"] = _printed(_parameters(joined, version))
         files[f"{PARAMETERS}.ssm"] = _printed(_mapping(joined, version))
-    faults = [fault for name, text in files.items() if not name.endswith(".fmu") for fault in schema_faults(name, text)]
+    faults = [
+        fault for name, text in files.items() if not name.endswith(".fmu") for fault in find_schema_faults(name, text)
+    ]
     if faults:
         raise EmitError(f"{joined.system.name} cannot be written as SSP:", faults)
     return FileTree(files)
 
 
-def schema_faults(name: str, content: bytes) -> Iterator[Fault]:
+def find_schema_faults(name: str, content: bytes) -> Iterator[Fault]:
     """Yield violations of SSP's schemas in a file, by the version that it declares."""
     kind = _KINDS.get(Path(name).suffix, "Description")
     root = etree.fromstring(content)
@@ -108,8 +110,8 @@ def _structure(joined: WiredSystem, version: SspVersion) -> Element:
     if joined.mapped:
         bound = _child(_child(top, SSD, "ParameterBindings"), SSD, "ParameterBinding", source=f"{PARAMETERS}.ssv")
         _child(bound, SSD, "ParameterMapping", source=f"{PARAMETERS}.ssm")
-    types = terminal_types(joined) if version == "2.1-draft" else ()
-    places = boxes(joined.wiring)
+    types = list_terminal_types(joined) if version == "2.1-draft" else ()
+    places = place_component_boxes(joined.wiring)
     elements = _child(top, SSD, "Elements")
     for k, component in enumerate(joined.components):
         connectors = _component(elements, joined, k, component, places[k])
@@ -140,7 +142,7 @@ def _terminal_types(parent: Element, types: Sequence[TerminalType]) -> None:
 
 def _connections(parent: Element, joined: WiredSystem, terminals: Sequence[TerminalLink]) -> None:
     """Add links one by one; those of terminals as one connection each where terminals are written."""
-    wiring, stale = joined.wiring, stale_reads(joined.wiring)
+    wiring, stale = joined.wiring, find_stale_reads(joined.wiring)
     of = {target: k for k, each in enumerate(terminals) for target in each.targets}
     written: dict[int, Element] = {}
     for link in wiring.links:
@@ -337,7 +339,7 @@ class TerminalType:
     used: tuple[tuple[int, str], ...]
 
 
-def terminal_types(joined: WiredSystem) -> tuple[TerminalType, ...]:
+def list_terminal_types(joined: WiredSystem) -> tuple[TerminalType, ...]:
     """Return the types of all connected terminals, in the order of connections; named after their first one."""
     found: dict[tuple[tuple[str, str], ...], dict[tuple[int, str], None]] = {}
     for link in joined.terminals:

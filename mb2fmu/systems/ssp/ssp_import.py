@@ -18,7 +18,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_file_tree
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredTarget, Value
-from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, schema_faults
+from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, find_schema_faults
 from mb2fmu.systems.wired_system import CouplingError
 
 STEPS = 1000
@@ -112,7 +112,7 @@ class _SspReader:
         except etree.XMLSyntaxError as error:
             self._tell(f"is no XML: {error.msg}", name)
             return None
-        for each in schema_faults(name, self._tree[name]):
+        for each in find_schema_faults(name, self._tree[name]):
             self.faults.append(Fault(each.what, f"{self._where}: {each.where}"))
         return root
 

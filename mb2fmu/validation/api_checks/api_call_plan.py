@@ -17,15 +17,15 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.api_checks.derivative_consistency import single_seed_calls
-from mb2fmu.validation.bounds.perturbation_sizes import rounded
+from mb2fmu.validation.bounds.perturbation_sizes import round_to_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
-from mb2fmu.validation.experiment.perturbed_experiment import row_sizes
+from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.reference.finite_differences import (
     DifferencePoint,
     DirectionalDifferences,
-    parameter_directions,
-    state_and_input_directions,
+    difference_parameters,
+    difference_states_and_inputs,
 )
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceCapabilities, UnitKind
@@ -100,14 +100,14 @@ def choose_call_scenario(
     after = min(STEPS_AFTER, steps // 3)
     row = _apart_from_events(limits, _latest_predictable_point(reference, limits, min(steps // 2, steps - after - 1)))
     free = [p for p in definition.parameters if not p.calculated]
-    values, tuned, sizes = list(run.parameters), [], row_sizes(reference)
+    values, tuned, sizes = list(run.parameters), [], compute_constraint_row_scales(reference)
     for k, parameter in enumerate(free):
         variable = description.variables.get(parameter.name)
         if variable is None or not variable.settable or variable.variability != "tunable" or not parameter.tunable:
             continue
         # Between the moved value and the default: where the mechanism works. Again no two are equal.
         part = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
-        target = rounded(values[k] + part * (default.conditions.parameters[k] - values[k]))
+        target = round_to_digits(values[k] + part * (default.conditions.parameters[k] - values[k]))
         if target != values[k] and _stays_closed(reference, sizes, row, k, target):
             values[k] = target
             tuned.append(k)
@@ -120,10 +120,10 @@ def choose_call_scenario(
         steps_after=after,
         tuned=tuple(tuned),
         changed=tuple(values),
-        before_change=_result_or_none(lambda: state_and_input_directions(reference, before)),
-        after_change=_result_or_none(lambda: state_and_input_directions(reference, changed)),
-        after_event=_result_or_none(lambda: state_and_input_directions(reference, replace(changed, settled=True))),
-        by_parameters=_result_or_none(lambda: parameter_directions(reference, before, tuned)),
+        before_change=_result_or_none(lambda: difference_states_and_inputs(reference, before)),
+        after_change=_result_or_none(lambda: difference_states_and_inputs(reference, changed)),
+        after_event=_result_or_none(lambda: difference_states_and_inputs(reference, replace(changed, settled=True))),
+        by_parameters=_result_or_none(lambda: difference_parameters(reference, before, tuned)),
     )
 
 

@@ -28,13 +28,13 @@ from mb2fmu.validation.api_checks.api_call_plan import (
 )
 from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives
 from mb2fmu.validation.bounds.error_table import ErrorTable
-from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, beginning
-from mb2fmu.validation.bounds.stabilization_allowance import led_off
-from mb2fmu.validation.comparison.motion_comparison import ErrorBounds, modes_taken
+from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, begin_in_modes
+from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
+from mb2fmu.validation.comparison.motion_comparison import ErrorBounds, find_modes_taken
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.experiment_numbers import calculated_values
-from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, rate_in_time
+from mb2fmu.validation.reference.experiment_numbers import evaluate_calculated_parameters
+from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, difference_in_time
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import FACTOR, INFORMATIVE
 from mb2fmu.validation.result import ApiCheckResult
@@ -94,7 +94,7 @@ class _ApiCheckComparison:
 
     def __post_init__(self) -> None:
         self._rates = _largest_rates(self.scenario.reference)
-        self._modes = modes_taken(self.scenario.reference, self.limits, self.simulation)
+        self._modes = find_modes_taken(self.scenario.reference, self.limits, self.simulation)
 
     def results(self) -> Iterator[ApiCheckResult]:
         """Compare each family of calls; one that was not planned is unjudged with its reason, or left out."""
@@ -172,7 +172,7 @@ class _ApiCheckComparison:
         for name, value in zip(free, parameters, strict=True):
             if name in told.overridden and name in found:
                 tally.same(found[name], value, name)
-        for name, value in calculated_values(self.definition, parameters).items():
+        for name, value in evaluate_calculated_parameters(self.definition, parameters).items():
             if name in found and set(free) <= set(found):
                 tally.add(abs(found[name] - value), 1e-12 * abs(value) + 1e-300, name)
         for name, value in zip(self.plan.inputs, scenario.reference.conditions.held(row).tolist(), strict=True):
@@ -206,7 +206,7 @@ class _ApiCheckComparison:
             prepared = numeric.prepare(list(parameters))
             old = prepared if before is None else numeric.prepare(list(before))
             new = None if before is None else prepared
-            with beginning(numeric, modes), numeric.keeping_modes(t, x, r, old, new):
+            with begin_in_modes(numeric, modes), numeric.keeping_modes(t, x, r, old, new):
                 motion = numeric.motion(t, x, r, prepared)
         except (ValidationError, ArithmeticError, ValueError):
             return
@@ -264,7 +264,7 @@ class _ApiCheckComparison:
         goes_on = self._modes.get(scenario.row)
         before, after = numeric.prepare(run.parameters), numeric.prepare(list(scenario.changed))
         try:
-            with beginning(numeric, goes_on):
+            with begin_in_modes(numeric, goes_on):
                 wanted = numeric.changed(t, x, r, before, after)
                 if scenario.row in self.limits.sides and isinstance(numeric, HybridEquations):
                     modes = numeric.modes_at(t, x, r, before)
@@ -377,7 +377,10 @@ class _ApiCheckComparison:
         names, row = self.simulation.names, self.scenario.row
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         x, pull = self.simulation.values[row, columns], choose_attractor_rate(self.definition)
-        largest, more = self._magnitudes(), led_off(reference, directions, row, x, parameters, pull)
+        largest, more = (
+            self._magnitudes(),
+            compute_stabilization_effect(reference, directions, row, x, parameters, pull),
+        )
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
         for column, name in enumerate(self.plan.unknowns):
             if name in rate_of:
@@ -406,7 +409,7 @@ class _ApiCheckComparison:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.scenario.reference
         try:
-            wanted, off = rate_in_time(reference, self.scenario.point)
+            wanted, off = difference_in_time(reference, self.scenario.point)
         except (ValidationError, ArithmeticError, ValueError):
             return
         values, time = reference.trajectory.values, reference.conditions.time

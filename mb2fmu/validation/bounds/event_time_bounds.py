@@ -24,21 +24,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.indeterminate_friction import indifferent
+from mb2fmu.validation.bounds.indeterminate_friction import find_indeterminate_signs
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_sides import (
     AT_ONCE,
     SimultaneousEvents,
-    both_sides,
-    drifted,
-    gathered,
-    idle_switches,
-    of_the_motion,
+    advance_with_held_modes,
+    drop_round_off_events,
+    evaluate_both_event_sides,
+    find_round_off_switches,
+    group_simultaneous_events,
 )
 from mb2fmu.validation.reference.event_step_loop import LocatedEvent
-from mb2fmu.validation.reference.initial_contact_modes import mode_places
-from mb2fmu.validation.reference.reference_run import ReferenceRun, compared
+from mb2fmu.validation.reference.initial_contact_modes import find_mode_state_indices
+from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUNDING
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class EventTimeBound:
         return max(self.allowed.values())
 
 
-def event_limits(reference: ReferenceRun, bounds: Floats) -> tuple[EventTimeBound, ...]:
+def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[EventTimeBound, ...]:
     """Return the limits of all events of a reference.
 
     Args:
@@ -84,7 +84,7 @@ def event_limits(reference: ReferenceRun, bounds: Floats) -> tuple[EventTimeBoun
     """
     if not isinstance(reference.numeric, HybridEquations) or not reference.events:
         return ()
-    events, idle = of_the_motion(reference.events), idle_switches(reference.events)
+    events, idle = drop_round_off_events(reference.events), find_round_off_switches(reference.events)
     single = [_single(reference, bounds, event, idle) for event in events]
     step = float(np.min(np.diff(reference.trajectory.time)))
     gaps, before = [], 0.0
@@ -93,7 +93,7 @@ def event_limits(reference: ReferenceRun, bounds: Floats) -> tuple[EventTimeBoun
         gaps.append(max(AT_ONCE * step, min(before + width, step)))
         before = width
     found, k = [], 0
-    for occasion in gathered(events, gaps):
+    for occasion in group_simultaneous_events(events, gaps):
         parts = single[k : k + occasion.count]
         k += occasion.count
         allowed = {
@@ -154,7 +154,7 @@ def _is_indifferent(reference: ReferenceRun, event: LocatedEvent) -> bool:
         return False
     r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
     widest = max(OFFSETS.values())
-    found = indifferent(numeric, event.time, event.states[1][:-1], r, prepared, after, widest)
+    found = find_indeterminate_signs(numeric, event.time, event.states[1][:-1], r, prepared, after, widest)
     return any(i in others for i, _ in found)
 
 
@@ -179,7 +179,7 @@ def _fall(reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: fl
     y, t = event.states[0], event.time
     off = 0.0
     largest = np.max(np.abs(reference.states), axis=0)
-    modes_in_x = mode_places(numeric)
+    modes_in_x = find_mode_state_indices(numeric)
     for j, scale in enumerate(reference.state_scales.tolist()):
         if j in modes_in_x:  # it is right or wrong, never a little off
             continue
@@ -188,7 +188,10 @@ def _fall(reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: fl
         slope = abs(margin(t, y[:-1] + moved) - margin(t, y[:-1] - moved)) / (2 * moved[j])
         off += slope * (float(bounds[j]) + ROUNDING * float(largest[j]))
     h = _BACK * step
-    values = [margin(t - back, drifted(numeric, t, y, t - back, r, prepared, modes)[:-1]) for back in (0.0, h, 2.0 * h)]
+    values = [
+        margin(t - back, advance_with_held_modes(numeric, t, y, t - back, r, prepared, modes)[:-1])
+        for back in (0.0, h, 2.0 * h)
+    ]
     rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * h)
     curve = (values[0] - 2.0 * values[1] + values[2]) / h**2
     return _MarginNearZero(off, max(-rate, 0.0), abs(curve))
@@ -209,7 +212,7 @@ class ValuesNearEvents:
     modes: tuple[SwitchModes, ...]
 
 
-def sides_at_points(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> dict[int, ValuesNearEvents]:
+def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> dict[int, ValuesNearEvents]:
     """Return the communication points so near to an event that an FMU may be on either side.
 
     And those at which a sign may as well hold as slip.
@@ -225,16 +228,22 @@ def sides_at_points(reference: ReferenceRun, events: Sequence[EventTimeBound]) -
         for k in filter(None, near):
             t, r = float(run.time[k]), run.held(k).tolist()
             rows, modes = [], []
-            for y, side in both_sides(numeric, event.occasion, t, r, prepared):
-                rows.append(compared(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
+            for y, side in evaluate_both_event_sides(numeric, event.occasion, t, r, prepared):
+                rows.append(list_compared_values(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
                 modes.append(side)
             _add(found, reference, k, rows, modes)
     for k in range(len(run.time)):
         t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
         known = found[k].modes if k in found else ()
-        for _, other in indifferent(numeric, t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):
+        for _, other in find_indeterminate_signs(numeric, t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):
             if not any(np.array_equal(other.values, modes.values) for modes in known):
-                _add(found, reference, k, [compared(numeric, x, numeric.motion_in(t, x, r, prepared, other))], [other])
+                _add(
+                    found,
+                    reference,
+                    k,
+                    [list_compared_values(numeric, x, numeric.motion_in(t, x, r, prepared, other))],
+                    [other],
+                )
     return found
 
 

@@ -1,8 +1,9 @@
 """What grazing events leave in doubt: whether they happen cannot be told, so neither can what they set.
 
-A ball comes to rest by bounces that become lower than errors of integrators; the last of them graze (``event_limits``).
-One right motion has eleven of them and rests, another one has fifteen and rests 10 ms later. In both the ball lies
-on the floor in the end; how often it bounced, and how hard it did so last, they do not agree upon.
+A ball comes to rest by bounces that become lower than errors of integrators; the last of them graze
+(``compute_event_time_bounds``). One right motion has eleven of them and rests, another one has fifteen and rests 10 ms
+later. In both the ball lies on the floor in the end; how often it bounced, and how hard it did so last, they do not
+agree upon.
 
 Grazing events whose intervals of possible instants meet, or have less than a communication step between them, make one
 run. A state v may be off, besides its bound,
@@ -36,7 +37,7 @@ class _GrazingEventRun:
     jumps: Floats
 
 
-def grazing_doubts(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> Floats:
+def compute_grazing_uncertainty(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> Floats:
     """Return what the grazing events of a reference leave in doubt of each state, shape (n_t, n_x)."""
     numeric, time = reference.numeric, reference.conditions.time
     found = np.zeros((len(time), len(reference.state_columns)))

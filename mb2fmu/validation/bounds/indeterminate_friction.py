@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 _PART = 1e-3  # of its limit, that what a sign takes is moved by
 
 
-def indifferent(
+def find_indeterminate_signs(
     numeric: HybridEquations,
     t: float,
     x: Floats,
@@ -50,7 +50,7 @@ def indifferent(
             yield i, other
 
 
-def effects_of_holding(
+def compute_holding_effects(
     numeric: HybridEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
 ) -> Floats:
     """Return what outputs would change by if held signs took their limits, summed over the signs, shape (n_y,).

@@ -28,9 +28,14 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_bounds import OFFSETS
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.event_sides import NEAR, SimultaneousEvents, both_sides, of_the_motion
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, behind_the_start
-from mb2fmu.validation.reference.initial_contact_modes import mode_places
+from mb2fmu.validation.reference.event_sides import (
+    NEAR,
+    SimultaneousEvents,
+    drop_round_off_events,
+    evaluate_both_event_sides,
+)
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, apply_start_events
+from mb2fmu.validation.reference.initial_contact_modes import find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -116,7 +121,7 @@ class OneStepFlow:
         with self._beginning(modes, late):
             y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
         modes = log.modes[1] if log.modes else None
-        near = [event for event in of_the_motion(log.events) if abs(event.time - end) <= reach]
+        near = [event for event in drop_round_off_events(log.events) if abs(event.time - end) <= reach]
         if step.beside is not None and near:
             y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
         return StepEnd(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
@@ -172,7 +177,7 @@ class OneStepFlow:
         """
         same, other = np.zeros(len(x)), np.zeros(len(x))
         course = _course(base)
-        numbers = [j for j in range(len(x)) if j not in mode_places(self._numeric)]
+        numbers = [j for j in range(len(x)) if j not in find_mode_state_indices(self._numeric)]
         for moved in (*np.diag(off)[numbers], *np.diag(-off)[numbers]) if course else ():
             try:
                 end = self.landing(step, x + moved)
@@ -185,7 +190,7 @@ class OneStepFlow:
     @contextmanager
     def _beginning(self, modes: SwitchModes | None, late: float) -> Iterator[None]:
         """Begin flows in given modes, after the events of the start, with their events late."""
-        with beginning(self._numeric, modes), behind_the_start(self._numeric):
+        with begin_in_modes(self._numeric, modes), apply_start_events(self._numeric):
             if isinstance(self._numeric, HybridEquations):
                 self._numeric.late = late
             try:
@@ -211,12 +216,12 @@ class OneStepFlow:
         """
         assert isinstance(self._numeric, HybridEquations)
         occasion = SimultaneousEvents(near[0], near[-1], len(near))
-        found = [own, *both_sides(self._numeric, occasion, *at, self._prepared)]
+        found = [own, *evaluate_both_event_sides(self._numeric, occasion, *at, self._prepared)]
         away = [float(np.max(np.abs(y[:-1] - beside) / self._reference.state_scales)) for y, _ in found]
         return found[int(np.argmin(away))]
 
 
-def beginning(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:
+def begin_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:
     """Begin in these modes; None: in those that the state says."""
     if modes is None or not isinstance(numeric, HybridEquations):
         return nullcontext()

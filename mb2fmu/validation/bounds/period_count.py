@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.variable_scales import moving
+from mb2fmu.validation.reference.variable_scales import find_moving_variables
 
 Floats = npt.NDArray[np.float64]
 
 _POINTS = 200
 
 
-def traversals(reference: ReferenceRun) -> Floats:
+def count_traversals(reference: ReferenceRun) -> Floats:
     """Return how often the fastest state has traversed its range by each communication point, shape (n_t,).
 
     The way of a state is the larger of the sum of its changes from point to point (which has its jumps) and of the
@@ -40,7 +40,7 @@ def traversals(reference: ReferenceRun) -> Floats:
     between = (rates[1:] + rates[:-1]) / 2 * np.diff(time[rows])[:, None]
     integrals = np.concatenate([np.zeros((1, len(columns))), np.cumsum(between, axis=0)])
     ways = np.cumsum(np.abs(np.diff(states, axis=0, prepend=states[:1])), axis=0)
-    moves = moving(states, reference.trajectory.uncertainty[:, columns], reference.typical[columns])
+    moves = find_moving_variables(states, reference.trajectory.uncertainty[:, columns], reference.typical[columns])
     ranges = np.where(moves, np.ptp(states, axis=0), np.inf)
     often = [np.maximum(np.interp(time, time[rows], integrals[:, j]), ways[:, j]) for j in range(len(columns))]
     return np.asarray(np.max(np.array(often) / ranges[:, None], axis=0))

@@ -35,13 +35,13 @@ _PROBE = 1e-6
 _DIGITS = 6
 
 
-def fraction(index: int) -> float:
+def perturbation_fraction(index: int) -> float:
     """Return a signed fraction between 10 and 30 %, different for each index."""
     size = LEAST + (MOST - LEAST) * ((index + 1) * _GOLDEN % 1.0)
     return math.copysign(size, (index + 1) * _PLASTIC % 1.0 - 0.5)
 
 
-def rounded(value: float, digits: int = _DIGITS) -> float:
+def round_to_digits(value: float, digits: int = _DIGITS) -> float:
     """Return a number rounded to so many significant digits."""
     return float(f"{value:.{digits - 1}e}")
 
@@ -143,15 +143,15 @@ def _looked_at(
     return motion.x_dot, motion.outputs
 
 
-def parameter_moves(definition: Declarations, gauge: PerturbationScale) -> Floats:
+def choose_parameter_perturbations(definition: Declarations, gauge: PerturbationScale) -> Floats:
     """Return how much each free parameter is to be moved, shape (n_p,); 0 where bounds leave no room."""
     free = [p for p in definition.parameters if not p.calculated]
     values = [float(p.value) for p in free]
     moves = np.zeros(len(free))
     for k, parameter in enumerate(free):
-        part = fraction(k)
+        part = perturbation_fraction(k)
         size = abs(values[k]) or _size_of_zero(parameter, k, free, gauge)
-        target = within(parameter, values[k], rounded(values[k] + part * size))
+        target = keep_within_bounds(parameter, values[k], round_to_digits(values[k] + part * size))
         moves[k] = target - values[k]
     return moves
 
@@ -168,7 +168,7 @@ def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], g
     return gauge.parameter(index, probe if parameter.maximum is None else -probe) or typical
 
 
-def within(quantity: Quantity, value: float, target: float) -> float:
+def keep_within_bounds(quantity: Quantity, value: float, target: float) -> float:
     """Return the target, mirrored at the value or moved half-way to the bound where it lies outside of the bounds."""
     low = -math.inf if quantity.minimum is None else quantity.minimum
     high = math.inf if quantity.maximum is None else quantity.maximum
@@ -178,7 +178,7 @@ def within(quantity: Quantity, value: float, target: float) -> float:
     return value + (high - value if target > value else low - value) / 2
 
 
-def start_moves(definition: Declarations, reference: ReferenceRun) -> Floats:
+def choose_start_perturbations(definition: Declarations, reference: ReferenceRun) -> Floats:
     """Return how much each coordinate, independent speed and auxiliary state is to be moved, shape (n_x,)."""
     numeric = reference.numeric
     records: list[Quantity] = [
@@ -200,7 +200,9 @@ def start_moves(definition: Declarations, reference: ReferenceRun) -> Floats:
             size = _ANGLE
         else:
             size = abs(float(values[k])) or float(spread[k]) or float(typical[k])
-        target = within(record, float(values[k]), rounded(float(values[k]) + fraction(k + 7) * size))
+        target = keep_within_bounds(
+            record, float(values[k]), round_to_digits(float(values[k]) + perturbation_fraction(k + 7) * size)
+        )
         moves[k] = target - values[k]
     return moves
 
@@ -239,7 +241,9 @@ class ExcitationSignal:
 REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
-def signals(definition: Declarations, gauge: PerturbationScale, stop: float) -> tuple[ExcitationSignal, ...]:
+def make_excitation_signals(
+    definition: Declarations, gauge: PerturbationScale, stop: float
+) -> tuple[ExcitationSignal, ...]:
     """Return one signal per input: two sines and a step, with different rates for each."""
     run = gauge.reference.conditions
     found = []
@@ -248,10 +252,16 @@ def signals(definition: Declarations, gauge: PerturbationScale, stop: float) -> 
         centre, size = _excited(record, given, k, gauge)
         turn = (k + 1) * _GOLDEN % 1.0
         rate = 2 * math.pi / stop * (1.1 + 0.8 * turn)
-        rates = (rounded(rate, 4), rounded(2.618 * rate, 4))
-        phases = (rounded(0.4 + turn, 3), rounded(1.0 + 2 * turn, 3))
+        rates = (round_to_digits(rate, 4), round_to_digits(2.618 * rate, 4))
+        phases = (round_to_digits(0.4 + turn, 3), round_to_digits(1.0 + 2 * turn, 3))
         found.append(
-            ExcitationSignal(rounded(centre), rounded(size, 3), rates, phases, rounded(stop * (0.3 + 0.4 * turn), 3))
+            ExcitationSignal(
+                round_to_digits(centre),
+                round_to_digits(size, 3),
+                rates,
+                phases,
+                round_to_digits(stop * (0.3 + 0.4 * turn), 3),
+            )
         )
     return tuple(found)
 

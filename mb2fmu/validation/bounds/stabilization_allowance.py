@@ -22,7 +22,7 @@ _NORMS = 4.0  # times a distance, in another norm
 _STEP = 1e-4  # of a direction
 
 
-def led_off(
+def compute_stabilization_effect(
     reference: ReferenceRun,
     directions: DirectionalDifferences,
     row: int,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
-from mb2fmu.validation.modes.event_names import switch_names
+from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 
-def unreached(references: Sequence[ReferenceRun]) -> tuple[str, ...]:
+def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...]:
     """Return the switches with one mode in all experiments, and which.
 
     Contacts are left out, whose events tell it, and what time alone brings: a later stop would bring it.
@@ -34,9 +34,9 @@ def unreached(references: Sequence[ReferenceRun]) -> tuple[str, ...]:
             return ()
         frozen = numeric.frozen
         moving = _moving(frozen)
-        for k, (switch, name) in enumerate(zip(frozen.switches, switch_names(frozen), strict=True)):
+        for k, (switch, name) in enumerate(zip(frozen.switches, list_switch_names(frozen), strict=True)):
             if name == switch.name and switch.symbol in moving:
-                seen.setdefault(name, set()).update(mode_word(switch, mode) for mode in _modes(reference, k))
+                seen.setdefault(name, set()).update(describe_mode(switch, mode) for mode in _modes(reference, k))
     return tuple(f"{name}: {next(iter(words))} all the time" for name, words in seen.items() if len(words) == 1)
 
 
@@ -57,7 +57,7 @@ def _modes(reference: ReferenceRun, k: int) -> Iterator[float]:
         yield from (event.before[k], event.after[k])
 
 
-def mode_word(switch: ReferenceSwitch, mode: float) -> str:
+def describe_mode(switch: ReferenceSwitch, mode: float) -> str:
     """Return the word of a mode: of a comparison whether it is true, of a sign which it is, else the number."""
     if switch.kind == "truth":
         return switch.words[mode > 0.5]

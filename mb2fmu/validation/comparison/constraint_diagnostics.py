@@ -17,9 +17,9 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS
-from mb2fmu.validation.comparison.invariant_result import invariant
+from mb2fmu.validation.comparison.invariant_result import form_invariant_result
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.variable_scales import ROUNDING, row_scales
+from mb2fmu.validation.reference.variable_scales import ROUNDING, compute_row_scales
 from mb2fmu.validation.result import InvariantResult
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -61,7 +61,7 @@ def compare_diagnostics(reference: ReferenceRun, simulation: FmuSimulationResult
         low, high = np.array([each[symbol] for each in seen]).T
         off = np.abs(told - (low + high) / 2)
         allowed = (high - low) / 2 + ROUNDING * np.abs(high)
-        results.append(invariant(simulation.time, name, _FORMULAS[symbol], "1", off, allowed))
+        results.append(form_invariant_result(simulation.time, name, _FORMULAS[symbol], "1", off, allowed))
     return results
 
 
@@ -85,7 +85,7 @@ class _DiagnosticsAtFmuStates:
         )
         # Moved by their typical magnitudes too: terms of 0.3 m cancel in a row that stays at 1e-3 m of its motion.
         moves = np.maximum(reference.scales[: len(numeric.typical)], numeric.typical)
-        scales, terms = row_scales(
+        scales, terms = compute_row_scales(
             numeric, self._n_phi, run.time, (place[0], place[1], place[2]), moves, self._prepared
         )
         self._rounding = ROUNDING * (scales + terms)

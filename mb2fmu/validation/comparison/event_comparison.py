@@ -8,7 +8,7 @@ no derivative, does nothing to the motion and is not judged.
 
 Judged of each event:
 
-- *its instant*, against ``event_limits``: |t_unit − t_reference| ≤ δ;
+- *its instant*, against ``compute_event_time_bounds``: |t_unit − t_reference| ≤ δ;
 - *every variable just before and just after*, against the reference's, each continued to the FMU's own instant with
   modes held, within the bounds of the communication points beside it. Impulses are such variables. Of an output that is
   zero at every communication point and not in between (the torque of a stop that is left before the next one) those
@@ -32,8 +32,8 @@ import numpy.typing as npt
 from mb2fmu.validation.bounds.event_time_bounds import PROBE, EventTimeBound
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_sides import SimultaneousEvents, both_sides
-from mb2fmu.validation.reference.reference_run import ReferenceRun, compared
+from mb2fmu.validation.reference.event_sides import SimultaneousEvents, evaluate_both_event_sides
+from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import INFORMATIVE
 from mb2fmu.validation.result import EventJump, EventResult
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, Operations
@@ -102,7 +102,7 @@ class WatchedEvent:
         return request["sign"] * (values[self.place] - level) > 0.0
 
 
-def watched_names(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
+def list_watched_variables(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
     """Return the variables to read at events: all compared ones, then derivatives that the FMU has as variables."""
     if not isinstance(reference.numeric, HybridEquations):
         return ()
@@ -116,7 +116,9 @@ def _rates(reference: ReferenceRun, description: FmuDescription) -> dict[int, st
     return {i: names[name] for i, name in enumerate(states) if name in names}
 
 
-def watches(reference: ReferenceRun, limits: ErrorBounds, description: FmuDescription) -> tuple[WatchedEvent, ...]:
+def list_watched_events(
+    reference: ReferenceRun, limits: ErrorBounds, description: FmuDescription
+) -> tuple[WatchedEvent, ...]:
     """Return the events of a reference, at most ``MOST``, except those caused by jumps of inputs."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations):
@@ -127,7 +129,7 @@ def watches(reference: ReferenceRun, limits: ErrorBounds, description: FmuDescri
     return tuple(islice((watch for watch in found if watch.place >= 0 or _jumps(reference, watch.values)), MOST))
 
 
-def left_out(limits: ErrorBounds, looked: Sequence[WatchedEvent]) -> str:
+def describe_unwatched_events(limits: ErrorBounds, looked: Sequence[WatchedEvent]) -> str:
     """Say how many events come after the last watched one; empty if none does."""
     if len(looked) < MOST:
         return ""
@@ -212,9 +214,9 @@ def _continued(
     prepared = numeric.prepare(run.parameters)
     r = run.inputs[occasion.first.step if step is None else step].tolist()
     rows = []
-    for y, modes in both_sides(numeric, occasion, time, r, prepared):
+    for y, modes in evaluate_both_event_sides(numeric, occasion, time, r, prepared):
         motion = numeric.motion_in(time, y[:-1], r, prepared, modes)
-        rows.append(np.append(compared(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
+        rows.append(np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
     return np.array(rows)
 
 
@@ -266,7 +268,7 @@ def _clearest(
     return n + int(np.argmax(slopes)) if len(slopes) and np.max(slopes) > _SLIGHT else -1
 
 
-def event_sessions(
+def plan_event_sessions(
     looks: Sequence[Sequence[WatchedEvent]], kind: UnitKind, description: FmuDescription, watched: Sequence[str]
 ) -> dict[str, Operations]:
     """Return sessions for the events of each experiment in Co-Simulation; none if the state cannot be saved."""
@@ -280,7 +282,7 @@ def event_sessions(
     return sessions
 
 
-def judge_events(
+def compare_events(
     reference: ReferenceRun,
     limits: ErrorBounds,
     looked: Sequence[WatchedEvent],
@@ -401,7 +403,7 @@ def _carried(reference: ReferenceRun, watch: WatchedEvent, side: int, bound: Flo
 
     def values(state: Floats) -> Floats:
         """Return all variables at a state."""
-        return compared(numeric, state, numeric.motion_in(event.time, state, r, prepared, modes))
+        return list_compared_values(numeric, state, numeric.motion_in(event.time, state, r, prepared, modes))
 
     off = np.zeros(len(reference.variables))
     for j, scale in enumerate(reference.state_scales.tolist()):

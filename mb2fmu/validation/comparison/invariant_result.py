@@ -10,7 +10,9 @@ from mb2fmu.validation.result import InvariantResult
 Floats = npt.NDArray[np.float64]
 
 
-def invariant(time: Floats, name: str, formula: str, unit: str, values: Floats, bounds: Floats) -> InvariantResult:
+def form_invariant_result(
+    time: Floats, name: str, formula: str, unit: str, values: Floats, bounds: Floats
+) -> InvariantResult:
     """Return the result of values and their bounds, shapes as ``time``: the worst ratio, and when it was.
 
     A value that is no number fails.

@@ -9,9 +9,9 @@ with the tolerance of the experiment, v's own size and round-off (``scales``: it
 sensitivity S_v (``sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps the error of
 each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5, tried on double
 pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its range by then
-(``traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
+(``count_traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
 
-Where events graze, what they may have set or not is added (``grazing_doubts``).
+Where events graze, what they may have set or not is added (``compute_grazing_uncertainty``).
 
 v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
 (100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
@@ -40,29 +40,34 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.event_time_bounds import EventTimeBound, ValuesNearEvents, event_limits, sides_at_points
-from mb2fmu.validation.bounds.grazing_events import grazing_doubts
-from mb2fmu.validation.bounds.indeterminate_friction import effects_of_holding
+from mb2fmu.validation.bounds.event_time_bounds import (
+    EventTimeBound,
+    ValuesNearEvents,
+    compute_event_time_bounds,
+    find_values_near_events,
+)
+from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
+from mb2fmu.validation.bounds.indeterminate_friction import compute_holding_effects
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, StepEnd
-from mb2fmu.validation.bounds.period_count import traversals
+from mb2fmu.validation.bounds.period_count import count_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
-from mb2fmu.validation.comparison.invariant_result import invariant
+from mb2fmu.validation.comparison.invariant_result import form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.first_integrals_along_run import FORMULA, FirstIntegralsAlongRun
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
-    constraint_scales,
+    compute_constraint_scales,
 )
-from mb2fmu.validation.reference.start_sensitivity import EPSILON, directions
+from mb2fmu.validation.reference.start_sensitivity import EPSILON, choose_error_directions
 from mb2fmu.validation.reference.variable_scales import (
     FACTOR,
     INFORMATIVE,
     KNOWN_BETTER,
     ROUNDING,
-    largest_of_unit,
-    moving,
-    own_sizes,
+    compute_variable_sizes_of_motion,
+    find_largest_of_unit,
+    find_moving_variables,
 )
 from mb2fmu.validation.result import InvariantResult, VariableResult
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -89,7 +94,7 @@ class ErrorBounds:
         reasons: Why the horizon ends before the run does; empty where it does not.
         events: What is allowed of each event.
         sides: Of points that may be on either side of an event.
-        often: How often the motion has gone through its range by each point, shape (n_t,); see ``traversals``.
+        often: How often the motion has gone through its range by each point, shape (n_t,); see ``count_traversals``.
     """
 
     values: Floats
@@ -100,7 +105,7 @@ class ErrorBounds:
     often: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-def bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorBounds:
+def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorBounds:
     """Return bounds and horizons of all variables, by the formulas of this module.
 
     Args:
@@ -108,8 +113,8 @@ def bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorBounds:
         sensitivity: S, shape (n_t, n).
     """
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
-    sizes, rounding = variable_sizes(reference, sensitivity[0])
-    often = traversals(reference)
+    sizes, rounding = compute_variable_sizes(reference, sensitivity[0])
+    often = count_traversals(reference)
     grown = np.maximum(FACTOR, often)[:, None] * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
     allowed = np.minimum(grown + rounding, INFORMATIVE * sizes) + 2 * uncertainty
     known = uncertainty * KNOWN_BETTER <= allowed
@@ -124,20 +129,20 @@ def bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorBounds:
             reasons.append("the reference no longer knows it a hundred times better than the bound")
         else:
             reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its size: motion too sensitive for this tolerance")
-    events = event_limits(reference, allowed)
-    allowed[:, list(reference.state_columns)] += grazing_doubts(reference, events)
-    sides = sides_at_points(reference, events)
+    events = compute_event_time_bounds(reference, allowed)
+    allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
+    sides = find_values_near_events(reference, events)
     return ErrorBounds(allowed, np.array(judged), tuple(reasons), events, sides, often)
 
 
-def variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:
+def compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:
     """Return size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
     values, variables = reference.trajectory.values, reference.variables
-    moves = moving(values, reference.trajectory.uncertainty, reference.typical)
-    beside = largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
+    moves = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
+    beside = find_largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
     sensitive = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
     rounding = ROUNDING * (beside + _held_efforts(reference))
-    return own_sizes(values, moves, reference.typical, beside, sensitive), rounding
+    return compute_variable_sizes_of_motion(values, moves, reference.typical, beside, sensitive), rounding
 
 
 def _held_efforts(reference: ReferenceRun) -> Floats:
@@ -148,7 +153,7 @@ def _held_efforts(reference: ReferenceRun) -> Floats:
         prepared = numeric.prepare(run.parameters)
         for k in np.unique(np.linspace(0, len(run.time) - 1, _LOOKS).astype(np.int64)).tolist():
             t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
-            held = effects_of_holding(numeric, t, x, r, prepared, reference.modes[k])
+            held = compute_holding_effects(numeric, t, x, r, prepared, reference.modes[k])
             found[-len(held) :] = np.fmax(found[-len(held) :], held)
     units = [v.unit for v in reference.variables]
     return np.array([max(size for size, other in zip(found, units, strict=True) if other == unit) for unit in units])
@@ -204,12 +209,12 @@ def compare_variables(
     return tuple(results)
 
 
-def sides_taken(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> dict[int, int]:
+def find_sides_taken(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> dict[int, int]:
     """Return points near an event → the number of the side on which all of the FMU's variables are."""
     return {k: int(np.argmin(_away(reference, limits, simulation, k))) for k in limits.sides}
 
 
-def modes_taken(
+def find_modes_taken(
     reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
 ) -> dict[int, SwitchModes]:
     """Return points near an event → the modes of the FMU's side.
@@ -243,7 +248,7 @@ def _away(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulatio
 def _on_its_side(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> Floats:
     """Return the reference's values; near events those of the FMU's side."""
     truth = reference.trajectory.values.copy()
-    for k, side in sides_taken(reference, limits, simulation).items():
+    for k, side in find_sides_taken(reference, limits, simulation).items():
         truth[k] = limits.sides[k].values[side]
     return truth
 
@@ -263,7 +268,7 @@ def compare_invariants(
     if not np.all(np.isfinite(values)):
         return ()
     states = values[:, list(reference.state_columns)]
-    begins = modes_taken(reference, limits, simulation) if limits else {}
+    begins = find_modes_taken(reference, limits, simulation) if limits else {}
     beside = limits.sides if limits else {}
     count = len(states) - 1
     steps = [CommunicationStep(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
@@ -295,7 +300,7 @@ def _defects(
     """
     steps, landings = made
     columns = list(reference.state_columns)
-    sizes, _ = variable_sizes(reference, reference.scales)
+    sizes, _ = compute_variable_sizes(reference, reference.scales)
     cap = INFORMATIVE * sizes[columns]
     grown = FACTOR * reference.conditions.tolerance * _local_growth(reference, flow, states, made)
     limits = np.tile(np.minimum(grown, cap), (len(steps), 1))
@@ -310,7 +315,9 @@ def _defects(
     time = reference.trajectory.time[1:]
     formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
     return [
-        invariant(time, f"one-step error of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j])
+        form_invariant_result(
+            time, f"one-step error of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j]
+        )
         for j, (name, unit) in enumerate(zip(names, units, strict=True))
     ]
 
@@ -329,7 +336,7 @@ def _local_growth(
     local = scales.copy()
     for i in np.unique(np.linspace(0, len(smooth) - 1, _SAMPLES).astype(np.int64)).tolist() if smooth else ():
         step, end = smooth[i]
-        axes = directions(len(scales))
+        axes = choose_error_directions(len(scales))
         moved = [flow.landing(step, states[step.k] + EPSILON * axis * scales).x for axis in axes]
         local = np.maximum(local, np.sum(np.abs(np.array(moved) - end.x), axis=0) / EPSILON)
     return np.asarray(local)
@@ -350,7 +357,7 @@ def _energy(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantR
     scale = reference.work_scale
     drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
     limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
-    return invariant(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
+    return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
 
 
 def _integrals(reference: ReferenceRun, integrals: FirstIntegralsAlongRun, values: Floats) -> list[InvariantResult]:
@@ -358,7 +365,7 @@ def _integrals(reference: ReferenceRun, integrals: FirstIntegralsAlongRun, value
     strays = integrals.strays(values)
     limits = integrals.limits(FACTOR * reference.conditions.tolerance)
     return [
-        invariant(integrals.time, kept.name, FORMULA, kept.unit, strays[i], limits[i])
+        form_invariant_result(integrals.time, kept.name, FORMULA, kept.unit, strays[i], limits[i])
         for i, kept in enumerate(integrals.kept)
         if integrals.told(i)
     ]
@@ -376,7 +383,7 @@ def _constraints(reference: ReferenceRun, values: Floats) -> list[InvariantResul
     for t, row in zip(run.time.tolist(), values, strict=True):
         q, u, z = np.split(row[: n_q + n_u + n_z], [n_q, n_q + n_u])
         rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
-    scales, terms = constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
+    scales, terms = compute_constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
     relative = np.array(rows) / scales
     limits = np.broadcast_to(FACTOR * run.tolerance + ROUNDING * (1 + terms / scales), relative.shape)
     results = []
@@ -387,5 +394,5 @@ def _constraints(reference: ReferenceRun, values: Floats) -> list[InvariantResul
         if relative[:, part].shape[1]:
             worst = np.argmax(relative[:, part] / limits[:, part], axis=1)[:, None]
             values, bound = (np.take_along_axis(each[:, part], worst, axis=1)[:, 0] for each in (relative, limits))
-            results.append(invariant(run.time, name, formula, "1", values, bound))
+            results.append(form_invariant_result(run.time, name, formula, "1", values, bound))
     return results

@@ -26,7 +26,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import Tables
-from mb2fmu.validation.compiled.link_tree import ArticulatedTree, articulated
+from mb2fmu.validation.compiled.link_tree import ArticulatedTree, find_articulated_tree
 from mb2fmu.validation.compiled.mass_matrix_columns import (
     FrameAndPointTerms,
     FrameVectorTerm,
@@ -157,7 +157,7 @@ class MechanismCTables:
         """Return the address of an array, which is kept alive."""
         array: npt.NDArray[Any] = np.ascontiguousarray(numbers, dtype=kind)
         self._kept.append(array)
-        return c_structures.address(array)
+        return c_structures.array_address(array)
 
     def _whole(self, numbers: Iterable[int]) -> int:
         """Keep an array of 64-bit integers, and return its address."""
@@ -287,7 +287,7 @@ class MechanismCTables:
         )
         s.rigid.composite = self._whole(columns.numbers)
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
-        self._add_articulated(s, articulated(self._m, columns, self._frames, self._moving))
+        self._add_articulated(s, find_articulated_tree(self._m, columns, self._frames, self._moving))
 
     def _add_articulated(self, s: c_structures.Mechanism, tree: ArticulatedTree | None) -> None:
         """Add the tree of links, if the mechanism is one."""

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.body_tables import MechanismCTables
 from mb2fmu.validation.compiled.c_expressions import PRELUDE, Tables
-from mb2fmu.validation.compiled.c_structures import address
+from mb2fmu.validation.compiled.c_structures import array_address
 from mb2fmu.validation.compiled.plan_code import EvaluationPlanCode
 from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
@@ -32,7 +32,7 @@ _RUNTIME = (*(f"{name}.{kind}" for name in _UNITS for kind in "ch"), "nodes.h")
 
 
 @cache
-def runtime() -> ctypes.CDLL:
+def compile_equations_runtime() -> ctypes.CDLL:
     """Compile the part that all equations share.
 
     Raises:
@@ -111,7 +111,7 @@ class _StateDerivativeSeries:
     def of(cls, k: int, width: int, n_r: int) -> _StateDerivativeSeries:
         """Allocate it for k instants."""
         arrays = (np.empty(k), np.empty((k, width)), np.empty(n_r), np.empty((k, width)))
-        return cls(*arrays, tuple(map(address, arrays)))
+        return cls(*arrays, tuple(map(array_address, arrays)))
 
 
 class CompiledFunctionError(Exception):
@@ -160,7 +160,7 @@ class CompiledEquations:
         tables = MechanismCTables(mechanism, shared) if mechanism else None
         texts = [PRELUDE, *(text for _, text in shared.values()), code.text()]
         texts += [tables.values.text()] if tables else []
-        self._library = runtime()
+        self._library = compile_equations_runtime()
         own = compile_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
         self._independent = np.array([*independent], dtype=np.int64)
         self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
@@ -170,9 +170,9 @@ class CompiledEquations:
         for name in plans:
             setattr(e, name, code.plan(name, own))
         e.n_independent, e.largest = len(self._independent), code.largest
-        e.independent, e.dependent = address(self._independent), address(self._dependent)
+        e.independent, e.dependent = array_address(self._independent), array_address(self._dependent)
         self._typical = np.ascontiguousarray(typical, dtype=np.float64)
-        e.typical = address(self._typical)
+        e.typical = array_address(self._typical)
         self._kept = tables
         bodies = tables.structure(own, sights, sizes.seen) if tables else None
         if bodies:
@@ -182,7 +182,7 @@ class CompiledEquations:
         self.n_x = sizes.n_q + len(self._independent) + sizes.n_z
         self._at = ctypes.addressof(e)
         self._here = np.empty(self.n_x + sizes.n_r)
-        self._here_at = address(self._here)
+        self._here_at = array_address(self._here)
         self._done = ctypes.c_int64()
         self._done_at = ctypes.addressof(self._done)
         self._answers: dict[str, _InstantResults] = {}
@@ -219,7 +219,7 @@ class CompiledEquations:
         ends = np.cumsum([*sizes.values()]).tolist()
         places = tuple((name, slice(end - size, end)) for (name, size), end in zip(sizes.items(), ends, strict=True))
         numbers = np.empty(ends[-1])
-        first = address(numbers)
+        first = array_address(numbers)
         motion = c_structures.Motion(**{name: first + 8 * place.start for name, place in places})
         return _InstantResults(numbers, motion, ctypes.addressof(motion), places)
 
@@ -227,7 +227,7 @@ class CompiledEquations:
         """Return where parameters lie for C; a tuple, which nobody changes, is copied there once."""
         if self._prepared is not prepared or not isinstance(prepared, tuple):
             self._prepared_numbers = np.array(prepared, dtype=np.float64)
-            self._prepared, self._prepared_at = prepared, address(self._prepared_numbers)
+            self._prepared, self._prepared_at = prepared, array_address(self._prepared_numbers)
         return self._prepared_at
 
     def slopes(self, times: Floats, y: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
@@ -266,7 +266,7 @@ class CompiledEquations:
         """
         result = np.empty(self._sizes.n_phi + self._sizes.m)
         given = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, prepared)]
-        self._check(self._library.reference_residual(self._at, t, *map(address, given), address(result)), t)
+        self._check(self._library.reference_residual(self._at, t, *map(array_address, given), array_address(result)), t)
         return result
 
     def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
@@ -277,7 +277,7 @@ class CompiledEquations:
         """
         result = np.array(x, dtype=np.float64)
         given = np.array(prepared, dtype=np.float64)
-        self._check(self._library.reference_project(self._at, t, address(result), address(given)), t)
+        self._check(self._library.reference_project(self._at, t, array_address(result), array_address(given)), t)
         return result
 
     def integrate(
@@ -304,9 +304,9 @@ class CompiledEquations:
         arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, inputs, prepared, scales)]
         points, held, parameters, sizes = arrays
         journey = c_structures.Journey(
-            tableau=address(_tableau()),
-            parameters=address(parameters),
-            scales=address(sizes),
+            tableau=array_address(_tableau()),
+            parameters=array_address(parameters),
+            scales=array_address(sizes),
             tolerance=tolerance,
             relative=relative,
             budget=budget,
@@ -317,9 +317,9 @@ class CompiledEquations:
         for k in range(0, len(time) - 1, _CHUNK):
             rows = slice(k, k + _CHUNK + 1)
             here = points[rows]
-            journey.time, journey.points = address(here), len(here)
-            journey.inputs = address(held[k:])
-            status = self._library.reference_integrate(self._at, ctypes.addressof(journey), address(y[k:]))
+            journey.time, journey.points = array_address(here), len(here)
+            journey.inputs = array_address(held[k:])
+            status = self._library.reference_integrate(self._at, ctypes.addressof(journey), array_address(y[k:]))
             self._check(status, journey.stuck)
         return y
 

@@ -57,7 +57,7 @@ class ArticulatedTree:
     frames: tuple[LinkPlacement, ...]
 
 
-def articulated(
+def find_articulated_tree(
     mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
 ) -> ArticulatedTree | None:
     """Return the tree of a mechanism; None if it is none, has few speeds, or constraints.

@@ -101,7 +101,7 @@ class ExpressionValueCode:
         table = (c_structures.Group * max(len(loops), 1))()
         for row, loop in zip(table, loops, strict=False):
             row.function = ctypes.cast(getattr(library, f"values_{loop.number}"), ctypes.c_void_p).value
-            row.places, row.count, row.first = c_structures.address(loop.places), loop.count, loop.first
+            row.places, row.count, row.first = c_structures.array_address(loop.places), loop.count, loop.first
             self._kept.append(loop)
         self._kept += [table, library]
         return c_structures.Groups(ctypes.addressof(table), len(loops))

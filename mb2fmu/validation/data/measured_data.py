@@ -27,8 +27,8 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.units import UnitOfMeasurement
 from mb2fmu.validation.data.data_tables import TIME, ColumnTolerance, DataColumn, DataTable
 from mb2fmu.validation.runs.fmu_description import UnitKind, read_description
-from mb2fmu.validation.runs.fmu_run import Operations, drive
-from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_anatomy
+from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
+from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_fmu_variables
 
 Floats = npt.NDArray[np.float64]
 Judged = Literal["passed", "failed"]
@@ -168,7 +168,7 @@ def _compared(fmu: Path, table: DataTable, settings: DataRunSettings, *, points:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
     description = read_description(tree)
-    plan = _DataRunPlan(table, read_anatomy(tree, description), settings, points=points)
+    plan = _DataRunPlan(table, read_fmu_variables(tree, description), settings, points=points)
     kinds = tuple(description.identifiers)
     if points:
         kinds = ("ModelExchange",) if "ModelExchange" in kinds else kinds
@@ -177,7 +177,7 @@ def _compared(fmu: Path, table: DataTable, settings: DataRunSettings, *, points:
         plan.refuse_uneven_steps()
     for kind in kinds:
         sessions = plan.at_points(kind) if points else {"data": plan.along()}
-        driven = drive(fmu, [], (), kind=kind, sessions=sessions, tolerance=settings.tolerance)
+        driven = run_fmu_process(fmu, [], (), kind=kind, sessions=sessions, tolerance=settings.tolerance)
         results.append(plan.judged(kind, _values(driven.answers, plan, fmu.name)))
     return tuple(results)
 

@@ -16,12 +16,12 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, Intermediate, LinearSolve
-from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]
 
 
-def ordered_cse(
+def make_ordered_cse(
     assignments: Sequence[Assignment],
 ) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
     """Return a ``cse`` for ``lambdify`` that keeps assignments before their uses.
@@ -70,7 +70,7 @@ class EvaluationStep:
         places: Slot of every symbol that the step reads from outside.
         first: Slot of the first assignment.
         solve: The other results are a matrix and right-hand sides of this solve; None: they are results.
-        unknowns: Slot of the first unknown of ``solve``.
+        unknowns: Slot of the first unknown of ``solve_linear_system``.
     """
 
     assignments: tuple[Assignment, ...]
@@ -88,7 +88,7 @@ class EvaluationStep:
         safe = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
         renamed = tuple(Assignment(safe[a.symbol], a.expression.xreplace(safe)) for a in self.assignments)
         results = [*(a.symbol for a in renamed), *(target.xreplace(safe) for target in self.targets)]
-        return scalar_function([safe[s] for s in self.places], results, ordered_cse(renamed))
+        return compile_scalar_function([safe[s] for s in self.places], results, make_ordered_cse(renamed))
 
     def __call__(self, values: list[float]) -> list[float]:
         """Fill slots and return the targets.
@@ -102,7 +102,7 @@ class EvaluationStep:
         rest = results[count:]
         if self.solve:
             n, k = self.solve.right_hand_side.shape
-            solution = solve(
+            solution = solve_linear_system(
                 np.array(rest[: n * n]).reshape(n, n), np.array(rest[n * n :]).reshape(n, k), self.solve.name
             )
             values[self.unknowns : self.unknowns + n * k] = solution.ravel().tolist()
@@ -127,7 +127,7 @@ class EvaluationPlan:
         return rest
 
 
-def solve(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
+def solve_linear_system(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
     """Return X of ``matrix`` X = ``right_hand_side``.
 
     Raises:
@@ -136,10 +136,10 @@ def solve(matrix: Floats, right_hand_side: Floats, name: str) -> Floats:
     try:
         return np.asarray(np.linalg.solve(matrix, right_hand_side), dtype=np.float64)
     except np.linalg.LinAlgError as error:
-        raise singular(name) from error
+        raise make_singular_matrix_error(name) from error
 
 
-def singular(name: str) -> ValidationError:
+def make_singular_matrix_error(name: str) -> ValidationError:
     """Return the error of a matrix that is singular; ``name``: what was solved for."""
     return ValidationError(
         "the reference cannot be integrated:",

@@ -113,7 +113,9 @@ class KinematicQuantities:
         return tuple(symbol for sight in self.all for symbol in sight.symbols)
 
 
-def seen(sights: Sequence[KinematicQuantity], numeric: NumericMechanism, u_dot: Floats) -> list[float]:
+def evaluate_kinematic_quantities(
+    sights: Sequence[KinematicQuantity], numeric: NumericMechanism, u_dot: Floats
+) -> list[float]:
     """Return the numbers of the sights at the state of ``numeric``; ``u_dot``: of all speeds, auxiliary too."""
     found: list[float] = []
     for sight in sights:

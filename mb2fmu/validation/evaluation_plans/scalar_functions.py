@@ -11,7 +11,12 @@ import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
 from mb2fmu.model.functions import TableValue
-from mb2fmu.validation.evaluation_plans.shared_subexpressions import LARGE, distinct, occurrences, repeated_parts
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
+    LARGE,
+    count_occurrences,
+    iterate_distinct_parts,
+    make_repeated_part_cse,
+)
 
 
 def _sinc(x: float) -> float:
@@ -90,12 +95,16 @@ def _interpolation(
     return value
 
 
-def scalar_function(
+def compile_scalar_function(
     arguments: Sequence[sm.Symbol], results: Sequence[sm.Expr], cse: Callable[..., Any] | bool = True
 ) -> Callable[..., list[float]]:
     """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
-    if cse is True and occurrences(results) > LARGE and not any(hasattr(part, "_imp_") for part in distinct(results)):
-        named, results = repeated_parts(results)  # before lambdify, which looks for _imp_ at every occurrence
+    if (
+        cse is True
+        and count_occurrences(results) > LARGE
+        and not any(hasattr(part, "_imp_") for part in iterate_distinct_parts(results))
+    ):
+        named, results = make_repeated_part_cse(results)  # before lambdify, which looks for _imp_ at every occurrence
 
         def cse(reduced: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], Sequence[sm.Expr]]:
             """Return what is named already."""

@@ -16,7 +16,7 @@ LARGE = 100_000
 """Occurrences from which on SymPy's ``cse`` is too slow."""
 
 
-def distinct(expressions: Sequence[sm.Basic]) -> Iterator[sm.Basic]:
+def iterate_distinct_parts(expressions: Sequence[sm.Basic]) -> Iterator[sm.Basic]:
     """Yield each distinct part once, behind its own parts."""
     done: set[sm.Basic] = set()
     stack = [(expression, False) for expression in reversed(expressions)]
@@ -30,17 +30,17 @@ def distinct(expressions: Sequence[sm.Basic]) -> Iterator[sm.Basic]:
             stack += [(part, False) for part in reversed(node.args) if part not in done]
 
 
-def occurrences(expressions: Sequence[sm.Basic]) -> int:
+def count_occurrences(expressions: Sequence[sm.Basic]) -> int:
     """Return how many parts there are, each counted as often as it stands there."""
     sizes: dict[sm.Basic, int] = {}
-    for node in distinct(expressions):
+    for node in iterate_distinct_parts(expressions):
         sizes[node] = 1 + sum(sizes[part] for part in node.args)
     return sum(sizes[expression] for expression in expressions)
 
 
-def repeated_parts(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
+def make_repeated_part_cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
     """Return a ``cse`` for ``lambdify``: what stands in several places gets a name; nothing is rearranged."""
-    nodes = list(distinct(expressions))
+    nodes = list(iterate_distinct_parts(expressions))
     uses = Counter(part for node in nodes for part in node.args)
     uses.update(expressions)
     names = sm.numbered_symbols("_repeated")

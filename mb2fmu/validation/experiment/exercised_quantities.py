@@ -23,7 +23,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.reference_run import ReferenceRun, observe
+from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.result import ExercisedResult, Perturbation
 
@@ -46,7 +46,7 @@ class _ResetToDefault:
     inputs: Floats
 
 
-def influences(
+def find_exercised_quantities(
     definition: Declarations,
     moves: Sequence[Perturbation],
     default: ReferenceRun,
@@ -158,7 +158,7 @@ def _along(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault
         part = TrajectoryIntegration(numeric, run.time[rows], other.inputs[rows.start : end], prepared, stiff=run.stiff)
         further = part.travel(moved[-1], _TOLERANCE, scales, projected=numeric.constrained)
         moved = np.concatenate([moved, further[1:]])
-        ratios = _off(reference, limits, observe(numeric, other, moved[:, :-1], prepared)[0])
+        ratios = _off(reference, limits, observe_trajectory(numeric, other, moved[:, :-1], prepared)[0])
         if not np.max(ratios) <= _CLEAR:
             break
     return ratios

@@ -23,15 +23,15 @@ from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.bounds.perturbation_sizes import (
     ExcitationSignal,
     PerturbationScale,
-    parameter_moves,
-    rounded,
-    signals,
-    start_moves,
+    choose_parameter_perturbations,
+    choose_start_perturbations,
+    make_excitation_signals,
+    round_to_digits,
 )
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, calculated_values
-from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, mode_places
-from mb2fmu.validation.reference.reference_run import SCOUT, ReferenceRun, constraint_scales
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, evaluate_calculated_parameters
+from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, find_mode_state_indices
+from mb2fmu.validation.reference.reference_run import SCOUT, ReferenceRun, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.result import Perturbation
@@ -117,7 +117,7 @@ class _IntendedPerturbation:
         return replace(self, parameters=parameters, starts=np.zeros_like(self.starts))
 
 
-def excite(
+def form_perturbed_experiment(
     definition: Declarations,
     reference: ReferenceRun,
     *,
@@ -136,7 +136,9 @@ def excite(
         states: FMU names of the FMU's continuous states; None: unknown.
         smallest: Index in ``PARTS`` of the largest part to try.
     """
-    intention = _intended(definition, reference, settable, any_step, followers(definition, reference, states))
+    intention = _intended(
+        definition, reference, settable, any_step, find_following_coordinates(definition, reference, states)
+    )
     blocked: frozenset[int] = frozenset()
     found = _largest(intention, smallest)
     if found is None:
@@ -157,7 +159,9 @@ def excite(
     return PerturbedExperiment(run, moves, part, _text(run, part, moves, charted=bool(intention.followers)))
 
 
-def followers(definition: Declarations, reference: ReferenceRun, states: Collection[str] | None) -> tuple[int, ...]:
+def find_following_coordinates(
+    definition: Declarations, reference: ReferenceRun, states: Collection[str] | None
+) -> tuple[int, ...]:
     """Return speeds that are no states of an FMU, if as many as the constraints: a chart of the mechanism.
 
     Such an FMU cannot pass where the constraints leave these speeds undetermined (a linkage at its dead centre), and
@@ -185,13 +189,16 @@ def _intended(
     stride = 1 if fixed else _stride(reference, count)
     time = np.arange(count + 1, dtype=np.float64) * (run.step * stride)
     free = [p for p in definition.parameters if not p.calculated]
-    parameters, starts = parameter_moves(definition, gauge), start_moves(definition, reference)
+    parameters, starts = (
+        choose_parameter_perturbations(definition, gauge),
+        choose_start_perturbations(definition, reference),
+    )
     if settable is not None:
         parameters *= [p.name in settable for p in free]
-        starts *= [record.name in settable for record in state_records(definition, reference)]
-    starts[list(mode_places(reference.numeric))] = 0.0
-    wished = signals(definition, gauge, float(time[-1]))
-    rows, gaps = row_sizes(reference), ContactGaps(reference.numeric)
+        starts *= [record.name in settable for record in list_state_records(definition, reference)]
+    starts[list(find_mode_state_indices(reference.numeric))] = 0.0
+    wished = make_excitation_signals(definition, gauge, float(time[-1]))
+    rows, gaps = compute_constraint_row_scales(reference), ContactGaps(reference.numeric)
     independent = _independent_rows(reference)
     return _IntendedPerturbation(
         definition, reference, time, parameters, starts, wished, rows, followers, gaps, independent
@@ -219,15 +226,15 @@ def _stride(reference: ReferenceRun, count: int) -> int:
     return max(1, min(round(wanted), steps // count))
 
 
-def row_sizes(reference: ReferenceRun) -> Floats:
+def compute_constraint_row_scales(reference: ReferenceRun) -> Floats:
     """Return the scale of each constraint row, shape (n_phi + m,)."""
     numeric = reference.numeric
     if not numeric.m and not numeric.equations.position_rows:
         return np.ones(0)
-    return constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
+    return compute_constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
 
 
-def state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
+def list_state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
     """Return the records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
@@ -248,7 +255,7 @@ def _started(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers
     numeric, given = reference.numeric, reference.conditions
     moved = intention.parameters * part
     parameters = [
-        value if not move else rounded(value + move)
+        value if not move else round_to_digits(value + move)
         for value, move in zip(given.parameters, moved.tolist(), strict=True)
     ]
     if not _calculated_within(definition, parameters):
@@ -302,7 +309,7 @@ def _with_what_is_held_at_rest(
 
 def _calculated_within(definition: Declarations, parameters: Sequence[float]) -> bool:
     """Return whether calculated parameters stay within their bounds."""
-    found = calculated_values(definition, parameters)
+    found = evaluate_calculated_parameters(definition, parameters)
     for parameter in definition.parameters:
         if parameter.name in found:
             low, high, value = parameter.minimum, parameter.maximum, found[parameter.name]
@@ -314,7 +321,8 @@ def _calculated_within(definition: Declarations, parameters: Sequence[float]) ->
 def _runs(reference: ReferenceRun, run: ExperimentNumbers, followers: tuple[int, ...]) -> bool:
     """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
 
-    The FMU has no word in this: where its ``followers`` are determined is what the mechanism's constraints say.
+    The FMU has no word in this: where its ``find_following_coordinates`` are determined is what the mechanism's
+        constraints say.
     """
     numeric = reference.numeric
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
@@ -334,7 +342,7 @@ def _runs(reference: ReferenceRun, run: ExperimentNumbers, followers: tuple[int,
 
 
 def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple[int, ...]) -> bool:
-    """Return whether a motion starts in the default's assembly and never makes ``followers`` undetermined."""
+    """Return whether a motion starts in the default's assembly and never makes ``find_following_coordinates`` undetermined."""
     sides = []
     for each in (default, moved):
         numeric, run = each.numeric, each.conditions
@@ -365,8 +373,8 @@ def _moves(
     given_starts = (*given.q, *given.u, *given.z)
     moved_starts = (*moved.q, *moved.u, *moved.z)
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
-    states = state_records(definition, intention.reference)
-    modes = {states[place].name for place in mode_places(intention.reference.numeric)}
+    states = list_state_records(definition, intention.reference)
+    modes = {states[place].name for place in find_mode_state_indices(intention.reference.numeric)}
     for record, default, value in zip(records, given_starts, moved_starts, strict=True):
         if getattr(record, "kind", "fixed") == "guess":
             continue  # it follows from others, and is judged as a variable
@@ -403,12 +411,12 @@ def _text(run: ExperimentNumbers | None, part: float, moves: Sequence[Perturbati
     )
 
 
-def settable_names(description: FmuDescription) -> frozenset[str]:
+def list_settable_names(description: FmuDescription) -> frozenset[str]:
     """Return the names that can be set in a unit before the simulation."""
     return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
 
 
-def as_set(
+def list_values_to_set(
     moved: ExperimentNumbers, default: ExperimentNumbers, definition: Declarations, settable: Collection[str]
 ) -> ExperimentNumbers:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""

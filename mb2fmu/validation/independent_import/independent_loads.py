@@ -16,7 +16,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.model.functions import NoEvent, Pre
-from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Place
 
 STILL: Place = (np.eye(3), np.zeros(3))
@@ -60,13 +60,13 @@ class MotionVectors:
     symbols: Sequence[sm.Expr]
 
 
-def written_tables(text: bytes) -> list[Mapping[str, Any]]:
+def read_load_tables(text: bytes) -> list[Mapping[str, Any]]:
     """Return the loads of a side file, unchanged."""
     found = tomllib.loads(text.decode()).get("loads", [])
     return [{"frame": item} if isinstance(item, str) else item for item in found]
 
 
-def written_loads(
+def read_written_loads(
     tables: Sequence[Mapping[str, Any]], names: Sequence[str], links: Iterable[str], inputs: Mapping[str, sm.Expr]
 ) -> list[LinkLoad]:
     """Return the loads of a side file.
@@ -123,7 +123,7 @@ class AddedGeneralizedForces:
         odd = set().union(*(e.atoms(sm.Symbol, AppliedUndef, Pre) for e in expressions)) - {*plain.values()}
         if odd:
             raise ValueError(f"{', '.join(sorted(map(str, odd)))} has no value")
-        self._values = scalar_function(list(plain.values()), expressions)
+        self._values = compile_scalar_function(list(plain.values()), expressions)
 
     @property
     def links(self) -> dict[str, None]:

@@ -19,7 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Place, across, hat
+from mb2fmu.validation.independent_import.independent_urdf import (
+    Array,
+    LinkMotion,
+    Place,
+    axes_with_third_direction,
+    cross_product_matrix,
+)
 
 _RANK = 1e-9
 _STEPS = 50
@@ -51,13 +57,13 @@ class LoopConstraints:
     gamma: Array
 
 
-def written_loops(text: bytes) -> list[Mapping[str, Any]]:
+def read_written_loops(text: bytes) -> list[Mapping[str, Any]]:
     """Return the loops of a side file, unchanged."""
     found: list[Mapping[str, Any]] = tomllib.loads(text.decode()).get("loops", [])
     return found
 
 
-def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> ConnectedFrames:
+def read_connected_frames(written: Mapping[str, Any], link: Callable[[str], Place]) -> ConnectedFrames:
     """Return the closure of a loop of a side file.
 
     Args:
@@ -71,12 +77,12 @@ def closure(written: Mapping[str, Any], link: Callable[[str], Place]) -> Connect
     places = []
     for name, (offset, along) in zip((first, second), sides, strict=True):
         R, p = link(name)
-        own = across(np.array(_three(along))) if hinge else np.eye(3)
+        own = axes_with_third_direction(np.array(_three(along))) if hinge else np.eye(3)
         places.append((R @ own, p + R @ np.array(_three(written.get(offset, (0.0, 0.0, 0.0))))))
     return ConnectedFrames(written.get("by", "point"), (first, second), (places[0], places[1]))
 
 
-def rows_of(closures: Sequence[ConnectedFrames], motions: Mapping[str, LinkMotion]) -> LoopConstraints:
+def compute_loop_constraints(closures: Sequence[ConnectedFrames], motions: Mapping[str, LinkMotion]) -> LoopConstraints:
     """Return the rows of all loops.
 
     Args:
@@ -99,7 +105,7 @@ def rows_of(closures: Sequence[ConnectedFrames], motions: Mapping[str, LinkMotio
     return LoopConstraints(np.concatenate(residual), np.vstack(A), np.concatenate(gamma))
 
 
-def closed(
+def close_loops_from_guess(
     values: list[float],
     rows: Callable[[list[float]], LoopConstraints],
     moved: Callable[[list[float], Array], list[float]],
@@ -123,12 +129,12 @@ def closed(
     return None
 
 
-def off_the_rows(A: Array, u: Array) -> Array:
+def project_speeds_on_loops(A: Array, u: Array) -> Array:
     """Return the speeds nearest to u with A u = 0."""
     return np.asarray(u - _inverse(A) @ (A @ u))
 
 
-def accelerations(M: Array, f: Array, rows: LoopConstraints) -> tuple[Array, Array, Array]:
+def solve_loop_accelerations(M: Array, f: Array, rows: LoopConstraints) -> tuple[Array, Array, Array]:
     """Return u' on the loops, |N| (effect of forces) and A⁺ (effect of γ).
 
     u' = −A⁺ γ + Z w, A Z = 0, Zᵀ M u' = Zᵀ f; N = Z (Zᵀ M Z)⁻¹ Zᵀ. The loops' forces are λ = A⁺ᵀ (f − M u').
@@ -158,7 +164,7 @@ def _carried(motion: LinkMotion, place: Place) -> LinkMotion:
     """Return the motion of a frame fixed in a link."""
     R, r = motion.R @ place[0], motion.R @ place[1]
     a = motion.a + np.cross(motion.alpha, r) + np.cross(motion.w, np.cross(motion.w, r))
-    Jv = motion.Jv - hat(r) @ motion.Jw
+    Jv = motion.Jv - cross_product_matrix(r) @ motion.Jw
     return LinkMotion(R, motion.p + r, motion.w, motion.v + np.cross(motion.w, r), motion.alpha, a, motion.Jw, Jv)
 
 

@@ -17,9 +17,9 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     Place,
     RobotTree,
     TreeJoint,
-    across,
-    element_tree,
-    turn_about,
+    axes_with_third_direction,
+    parse_element_tree,
+    rotation_about_axis,
 )
 
 _NO_PLACE = (np.eye(3), np.zeros(3))
@@ -27,9 +27,9 @@ _WORLD = "world"
 _CLOSING = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
 
 
-def sdf_tree(content: bytes) -> RobotTree:
+def read_sdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of an SDF file with one model that moves."""
-    root = element_tree(content)
+    root = parse_element_tree(content)
     models = [*root.findall("model"), *root.findall("world/model")]
     model = next((each for each in models if _text(each, "static").lower() not in {"true", "1"}), models[0])
     old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
@@ -81,7 +81,7 @@ class _SdfPoses:
         name = joint.get("name", "")
         still = TreeJoint(name, "", *links, *_NO_PLACE, np.array([0.0, 0.0, 1.0]))
         turned = self._along(joint, "axis", still).axis
-        place = _behind(self.of(name), (across(turned), np.zeros(3)))
+        place = _behind(self.of(name), (axes_with_third_direction(turned), np.zeros(3)))
         return _CLOSING[joint.get("type", "")], links, (_seen_from(frames[0], place), _seen_from(frames[1], place))
 
     def of(self, name: str) -> Place:
@@ -175,10 +175,13 @@ def _pose(element: ET.Element) -> tuple[Place, str]:
         vector, length = np.array(numbers[3:6]), float(np.linalg.norm(numbers[3:]))
         angle = 2.0 * float(np.arctan2(np.linalg.norm(vector), numbers[6]))
         axis = vector / (np.linalg.norm(vector) or length)
-        return (turn_about(axis, angle), np.array(numbers[:3])), relative
+        return (rotation_about_axis(axis, angle), np.array(numbers[:3])), relative
     factor = np.pi / 180 if pose.get("degrees", "").lower() in {"true", "1"} else 1.0
     roll, pitch, yaw = (factor * angle for angle in numbers[3:])
-    return (turn_about(z, yaw) @ turn_about(y, pitch) @ turn_about(x, roll), np.array(numbers[:3])), relative
+    return (
+        rotation_about_axis(z, yaw) @ rotation_about_axis(y, pitch) @ rotation_about_axis(x, roll),
+        np.array(numbers[:3]),
+    ), relative
 
 
 def _told(element: ET.Element, word: str) -> float | None:

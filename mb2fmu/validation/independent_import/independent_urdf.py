@@ -119,7 +119,7 @@ class IndependentImport:
 
     Args:
         content: Of the file.
-        read: :func:`urdf_tree`, or ``second_sdf.sdf_tree``.
+        read: :func:`read_urdf_tree`, or ``second_sdf.sdf_tree``.
         base: ``fixed``, ``floating`` or ``planar``: how the root link stands; its joint is called ``base``.
         locked: Joint → position at which it is held.
         free: True: joints that mimic others move by themselves.
@@ -230,7 +230,7 @@ class IndependentImport:
         else:
             alpha = alpha + _cross(w, u * axis) + given * axis
             w = w + u * axis
-            R = R @ turn_about(joint.axis, q)
+            R = R @ rotation_about_axis(joint.axis, q)
             if column is not None:
                 Jw[:, column] += factor * axis
         return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
@@ -240,7 +240,7 @@ class IndependentImport:
         column, ball = self.column[joint.name], joint.kind == "ball"
         q, u = [*[0.0] * (3 * ball), *at.q[joint.name]], np.array([*[0.0] * (3 * ball), *at.u[joint.name]])
         e0, e = q[3] / np.linalg.norm(q[3:]), np.array(q[4:]) / np.linalg.norm(q[3:])
-        cross = hat(e)
+        cross = cross_product_matrix(e)
         C = np.eye(3) + 2 * e0 * cross + 2 * cross @ cross
         R, slid = m.R @ C, m.R @ np.array(q[:3])
         rate, turn = R @ u[:3], R @ u[3:]
@@ -258,14 +258,14 @@ class IndependentImport:
     def _planar(self, joint: TreeJoint, m: LinkMotion, at: RobotState) -> LinkMotion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
-        first, second, normal = (m.R @ each for each in plane(joint.axis))
+        first, second, normal = (m.R @ each for each in planar_joint_directions(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
         a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, sliding)
         Jv, Jw = m.Jv + _across(m.Jw, slid), m.Jw.copy()
         Jv[:, column] += first
         Jv[:, column + 1] += second
         Jw[:, column + 2] += normal
-        v, R = m.v + _cross(m.w, slid) + sliding, m.R @ turn_about(joint.axis, angle)
+        v, R = m.v + _cross(m.w, slid) + sliding, m.R @ rotation_about_axis(joint.axis, angle)
         return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
     def _add_efforts(self, joint: TreeJoint, at: RobotState, M: Array, f: Array) -> None:
@@ -284,9 +284,9 @@ class IndependentImport:
             M[column, column] += factor**2 * joint.armature
 
 
-def urdf_tree(content: bytes) -> RobotTree:
+def read_urdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of a URDF file."""
-    robot = element_tree(content)
+    robot = parse_element_tree(content)
     bodies = {link.get("name", ""): _body(link.find("inertial")) for link in robot.findall("link")}
     joints = {joint.get("name", ""): _joint(joint) for joint in robot.findall("joint")}
     _add_rotors(robot, joints)
@@ -294,7 +294,7 @@ def urdf_tree(content: bytes) -> RobotTree:
     return RobotTree(bodies, joints, next(name for name in bodies if name not in children))
 
 
-def element_tree(content: bytes) -> ET.Element:
+def parse_element_tree(content: bytes) -> ET.Element:
     """Return the root of a file that was parsed strictly before; prefixes stand for themselves, declared or not."""
     builder, parser = ET.TreeBuilder(), expat.ParserCreate()
 
@@ -335,7 +335,7 @@ def _numbers_in(actuator: ET.Element) -> list[ET.Element]:
     return [element for element in actuator if element.tag.rpartition("}")[2] in words]
 
 
-def plane(axis: Array) -> tuple[Array, Array, Array]:
+def planar_joint_directions(axis: Array) -> tuple[Array, Array, Array]:
     """Return two directions of a planar joint, and its normal; the first is the least aligned axis, projected."""
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = helper - (helper @ axis) * axis
@@ -353,7 +353,9 @@ def _origin(parent: ET.Element) -> tuple[Array, Array]:
     origin = parent.find("origin")
     roll, pitch, yaw = _numbers(origin, "rpy", "0 0 0")
     x, y, z = np.eye(3)
-    return turn_about(z, yaw) @ turn_about(y, pitch) @ turn_about(x, roll), _numbers(origin, "xyz", "0 0 0")
+    return rotation_about_axis(z, yaw) @ rotation_about_axis(y, pitch) @ rotation_about_axis(x, roll), _numbers(
+        origin, "xyz", "0 0 0"
+    )
 
 
 def _body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
@@ -382,7 +384,7 @@ def _joint(element: ET.Element) -> TreeJoint:
     return joint
 
 
-def across(axis: Array) -> Array:
+def axes_with_third_direction(axis: Array) -> Array:
     """Return axes whose third is a given direction."""
     z = axis / np.linalg.norm(axis)
     x = _cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
@@ -390,7 +392,7 @@ def across(axis: Array) -> Array:
     return np.column_stack([x, _cross(z, x), z])
 
 
-def hat(v: Array) -> Array:
+def cross_product_matrix(v: Array) -> Array:
     """Return v × as a matrix."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -410,8 +412,8 @@ def _across(columns: Array, r: Array) -> Array:
     return product
 
 
-def turn_about(axis: Array, angle: float) -> Array:
+def rotation_about_axis(axis: Array, angle: float) -> Array:
     """Return the rotation by an angle about a unit vector."""
-    cross = hat(axis)
+    cross = cross_product_matrix(axis)
     turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
     return turned

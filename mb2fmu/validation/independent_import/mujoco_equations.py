@@ -28,7 +28,7 @@ _CONNECT, _WELD = 0, 1  # kinds of equalities
 _OFF = ("mjDSBL_CONTACT", "mjDSBL_LIMIT", "mjDSBL_FRICTIONLOSS", "mjDSBL_EQUALITY")
 
 
-def mujoco_there() -> bool:
+def is_mujoco_installed() -> bool:
     """Return whether MuJoCo is installed."""
     return importlib.util.find_spec("mujoco") is not None
 

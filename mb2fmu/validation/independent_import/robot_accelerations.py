@@ -24,29 +24,29 @@ from mb2fmu.validation.independent_import.independent_loads import (
     AddedGeneralizedForces,
     LinkLoad,
     MotionVectors,
-    written_loads,
-    written_tables,
+    read_load_tables,
+    read_written_loads,
 )
 from mb2fmu.validation.independent_import.independent_loops import (
     ConnectedFrames,
     LoopConstraints,
-    accelerations,
-    closed,
-    closure,
-    off_the_rows,
-    rows_of,
-    written_loops,
+    close_loops_from_guess,
+    compute_loop_constraints,
+    project_speeds_on_loops,
+    read_connected_frames,
+    read_written_loops,
+    solve_loop_accelerations,
 )
-from mb2fmu.validation.independent_import.independent_sdf import sdf_tree
+from mb2fmu.validation.independent_import.independent_sdf import read_sdf_tree
 from mb2fmu.validation.independent_import.independent_urdf import (
     Array,
     IndependentImport,
     LinkMotion,
     Place,
     RobotState,
-    urdf_tree,
+    read_urdf_tree,
 )
-from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, mujoco_there
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, is_mujoco_installed
 from mb2fmu.validation.source_checks.random_points import SEED, RandomPoint
 from mb2fmu.validation.source_checks.source_accelerations import (
     EPSILON,
@@ -65,7 +65,7 @@ _NEARER = 5
 Reading = IndependentImport | MujocoEquations
 
 
-def robot_motions(definition: ModelDefinition) -> SourceAccelerations:
+def sample_robot_accelerations(definition: ModelDefinition) -> SourceAccelerations:
     """Return samples of x' from the robot's file, read again.
 
     Args:
@@ -99,7 +99,7 @@ def robot_motions(definition: ModelDefinition) -> SourceAccelerations:
             reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
             return SourceAccelerations((), {}, {}, {WAY: reason}, ways=(WAY,))
     else:
-        read = urdf_tree if robot.kind == URDF else sdf_tree
+        read = read_urdf_tree if robot.kind == URDF else read_sdf_tree
         reading = IndependentImport(content, read, s.base, s.locked, s.mimic == "free", prescribed)
     try:
         added = _added(definition, robot, reading)
@@ -115,7 +115,7 @@ def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
         return []
     if robot.settings_file is None or "loops" in robot.arguments:
         return [asdict(loop) for loop in robot.settings.loops]
-    return written_loops(_content(robot.settings_file))
+    return read_written_loops(_content(robot.settings_file))
 
 
 def _content(side_file: Path) -> bytes:
@@ -136,8 +136,8 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
     links = [link.name for link in robot.description.links]
     inputs = {item.name: item.symbol for item in definition.inputs}
     side_file = None if "loads" in robot.arguments else robot.settings_file
-    tables = written_tables(_content(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
-    loads = written_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
+    tables = read_load_tables(_content(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
+    loads = read_written_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
     for load in robot.loads[len(loads) :]:
         offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
@@ -188,7 +188,7 @@ def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[Co
     frames: Mapping[str, Place] = tree.frames if tree else {}
     found = [ConnectedFrames(*each) for each in (reading.closing if isinstance(reading, MujocoEquations) else ())]
     found += [ConnectedFrames(*each) for each in (tree.closing if tree else ())]
-    return [*found, *(closure(each, lambda name: frames.get(name, STILL)) for each in written)]
+    return [*found, *(read_connected_frames(each, lambda name: frames.get(name, STILL)) for each in written)]
 
 
 def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
@@ -196,7 +196,7 @@ def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
     repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
     why = {
         f"the independent import of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
-            robot.kind == MJCF and not mujoco_there()
+            robot.kind == MJCF and not is_mujoco_installed()
         ),
         "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
         "states were added to what the file says": definition.auxiliary_states,
@@ -290,7 +290,7 @@ class _RobotPointSampler:
         pulled: Array = np.zeros(len(f))
         if self._closures:
             rows = self._rows(values)
-            u_dot, inverse, given = accelerations(M, f, rows)
+            u_dot, inverse, given = solve_loop_accelerations(M, f, rows)
             held = np.abs(given) @ (np.abs(rows.gamma) + np.abs(rows.A) @ turning)
             pulled = self._at_arms(rows.A, np.abs(given.T @ (f - M @ u_dot)))
         else:
@@ -331,12 +331,12 @@ class _RobotPointSampler:
 
     def _closed(self, values: list[float]) -> list[float] | None:
         """Return values moved onto the closed loops, if any; None where they do not close."""
-        return closed(values, self._rows, self._moved, self._slowed) if self._closures else values
+        return close_loops_from_guess(values, self._rows, self._moved, self._slowed) if self._closures else values
 
     def _rows(self, values: list[float]) -> LoopConstraints:
         """Return the constraint rows of closed loops: A, γ and residuals, from the motions of the links they tie."""
         links = dict.fromkeys(link for each in self._closures for link in each.links)
-        return rows_of(self._closures, self._motions(links, self._situation(values)))
+        return compute_loop_constraints(self._closures, self._motions(links, self._situation(values)))
 
     def _motions(self, links: Mapping[str, None], at: RobotState) -> Mapping[str, LinkMotion]:
         """Return the motion of links, if there are any."""
@@ -403,7 +403,7 @@ class _RobotPointSampler:
         u = np.zeros(self._reading.size)
         for slot, column in slots.items():
             u[column] = values[slot]
-        u, found = off_the_rows(A, u), list(values)
+        u, found = project_speeds_on_loops(A, u), list(values)
         for slot, column in slots.items():
             found[slot] = float(u[column])
         return found

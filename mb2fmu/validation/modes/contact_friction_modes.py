@@ -222,7 +222,7 @@ def _paradox(t: float, names: str, how: str) -> ValidationError:
     return ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])
 
 
-def rough_contacts(contacts: Contacts) -> tuple[int, ...]:
+def list_friction_contacts(contacts: Contacts) -> tuple[int, ...]:
     """Return the numbers of the contacts with friction."""
     return tuple(k for k, contact in enumerate(contacts.each) if contact.friction)
 
@@ -232,7 +232,7 @@ def _names(contacts: Contacts) -> str:
     return ", ".join(contact.name for contact in contacts.each)
 
 
-def rough_events(
+def solve_frictional_contact_events(
     contacts: Contacts,
     pushes: tuple[Floats, Floats],
     look: tuple[ContactRows, FrictionContacts],
@@ -255,7 +255,7 @@ def rough_events(
     touch, rub = look
     W, reach = pushes[0].copy(), pushes[1].copy()
     k = len(contacts.each)
-    for place, contact in enumerate(rough_contacts(contacts)):
+    for place, contact in enumerate(list_friction_contacts(contacts)):
         share = rub.coefficients[place] * rub.senses[place]
         W[:, contact] += share * W[:, k + place]
         reach[:, contact] += share * reach[:, k + place]
@@ -278,7 +278,7 @@ def _rubbed(
         rub: Just before.
         t: In s, for messages.
     """
-    k, rough = len(contacts.each), rough_contacts(contacts)
+    k, rough = len(contacts.each), list_friction_contacts(contacts)
     settled = float(REIMPACT_SPEED_RATIO) * touch.rest_below
     v = np.append(touch.approaching, rub.slips)
     impulses, rests, senses = np.zeros(len(v)), touch.resting.copy(), rub.senses
@@ -323,7 +323,7 @@ def _changed(
     contacts: Contacts, W: Floats, touch: ContactRows, rub: FrictionContacts, t: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
-    k, rough = len(contacts.each), rough_contacts(contacts)
+    k, rough = len(contacts.each), list_friction_contacts(contacts)
     present = touch.resting > 0.5
     slow = touch.rest_below[list(rough)]
     still = np.abs(rub.slips) < float(ZERO_SLIP_RATIO) * slow

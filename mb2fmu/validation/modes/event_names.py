@@ -16,7 +16,7 @@ from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
 Floats = npt.NDArray[np.float64]
 
 
-def event_name(frozen: EquationsBetweenEvents, sides: tuple[Floats, Floats], fired: str, switch: str) -> str:
+def format_event_name(frozen: EquationsBetweenEvents, sides: tuple[Floats, Floats], fired: str, switch: str) -> str:
     """Return the name of an event.
 
     Args:
@@ -30,7 +30,7 @@ def event_name(frozen: EquationsBetweenEvents, sides: tuple[Floats, Floats], fir
     return ", ".join(changed) or fired or switch
 
 
-def switch_names(frozen: EquationsBetweenEvents) -> list[str]:
+def list_switch_names(frozen: EquationsBetweenEvents) -> list[str]:
     """Return names of switching functions: a quantity of a contact, or else the expression of the model."""
     return [_of_a_contact(frozen, each.surface) or each.name for each in frozen.switches]
 

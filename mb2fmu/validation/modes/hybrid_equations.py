@@ -16,15 +16,15 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.evaluation_plans.event_faults import endless, set_by_two
-from mb2fmu.validation.modes.contact_friction_modes import rough_events
-from mb2fmu.validation.modes.event_names import event_name, switch_names
-from mb2fmu.validation.modes.impact_impulses import struck
-from mb2fmu.validation.modes.latch_closure import closing_impulses, with_rows_held
+from mb2fmu.validation.evaluation_plans.event_faults import find_alternating_switches, make_conflicting_settings_error
+from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
+from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
+from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
+from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.modes.motion_in_modes import MotionInModes
-from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, margin_of_steps
-from mb2fmu.validation.modes.shared_holding_forces import holding, with_open_columns
+from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, compute_step_margin
+from mb2fmu.validation.modes.shared_holding_forces import compute_friction_effects, solve_shared_holding_forces
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +52,7 @@ class HybridEquations(ModeEquations):
         super().__init__(frozen, typical)
         self._kept: SwitchModes | None = None
         self.late, self.begun = 0.0, False
-        self._names = switch_names(frozen)
+        self._names = list_switch_names(frozen)
         places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
         self._targets = [
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
@@ -184,7 +184,7 @@ class HybridEquations(ModeEquations):
         for i, switch in enumerate(self.frozen.switches):
             at, mode = surfaces[i], float(modes.values[i])
             if switch.kind == "integer":
-                found.append(margin_of_steps(at, mode, clock=i in self.frozen.clocks))
+                found.append(compute_step_margin(at, mode, clock=i in self.frozen.clocks))
             elif switch.kind == "truth":
                 set_to = at == 0.0 and mode > 0.5 and switch.set_only  # no motion comes to it: it is what it says
                 found.append(-1.0 if set_to else at if mode > 0.5 else -at)
@@ -238,12 +238,12 @@ class HybridEquations(ModeEquations):
                 continue
             fired, after = self._fired(t, x, r, prepared, modes)
             if not fired:
-                return x, event_name(self.frozen, (begin, x), happened, name)
+                return x, format_event_name(self.frozen, (begin, x), happened, name)
             x = after
             changed.append(fired)
             happened = happened or fired
             self._moved(t, x, r, prepared, modes)
-        raise endless(t, f"modes switch to and fro {_MOST_CHANGES} times at one instant", changed)
+        raise find_alternating_switches(t, f"modes switch to and fro {_MOST_CHANGES} times at one instant", changed)
 
     def _change(
         self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -296,10 +296,10 @@ class HybridEquations(ModeEquations):
         held = self._holding(x, modes)
         base = self.look_at(t, x, r, prepared, modes.values)
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
-        B, reach = with_open_columns(self._unpinned(B, held), reach, bars[signs] > 0.0)
+        B, reach = compute_friction_effects(self._unpinned(B, held), reach, bars[signs] > 0.0)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
-        return np.asarray(x - reach @ holding(B, base.surfaces[signs], base.limits[signs], np.inf))
+        return np.asarray(x - reach @ solve_shared_holding_forces(B, base.surfaces[signs], base.limits[signs], np.inf))
 
     def _fired(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -325,7 +325,9 @@ class HybridEquations(ModeEquations):
                 for offset, target in enumerate(targets):
                     value = look.settings[place + offset]
                     if target in setters and value != after[target]:
-                        raise set_by_two(t, self.equations.states[target], setters[target], event.name)
+                        raise make_conflicting_settings_error(
+                            t, self.equations.states[target], setters[target], event.name
+                        )
                     after[target] = value
                     setters[target] = event.name
             place += len(event.settings)
@@ -349,17 +351,19 @@ class HybridEquations(ModeEquations):
         every = [self._count + k for k in range(self._lines)]
         every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
         looks = self._reach(t, x, r, prepared, base, modes, every)
-        W, reach, pulled = with_rows_held(*looks, base.rates[every], self._lines)
+        W, reach, pulled = eliminate_held_rows(*looks, base.rates[every], self._lines)
         touch = replace(base.touch, accelerations=pulled[: self._contacts])
         rub = replace(base.rub, accelerations=pulled[self._contacts :])
         if not self._rough:
-            impulses, rests = struck(contacts, W, touch)
+            impulses, rests = solve_impact_impulses(contacts, W, touch)
             return np.concatenate([impulses, rests, self._jumps(reach @ impulses)])
         counts = [sum(x[place] for place in self._counts), x[self._changes]]
         hit, change = (
             self._is_due(held, modes, *what) for what in zip(("impact of ", "friction of "), counts, strict=True)
         )
-        found, impulses, pushes = rough_events(contacts, (W, reach), (touch, rub), t, hit=hit, change=change)
+        found, impulses, pushes = solve_frictional_contact_events(
+            contacts, (W, reach), (touch, rub), t, hit=hit, change=change
+        )
         return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
 
     def _is_due(self, look: MotionInModes, modes: SwitchModes, what: str, count: float) -> bool:
@@ -379,7 +383,7 @@ class HybridEquations(ModeEquations):
             rows = np.flatnonzero(base.held.holding > 0.5)
             every = [self._count + self._lines + int(k) for k in rows]
             W, reach = self._reach(t, x, r, prepared, base, modes, every)
-            blows[rows] = closing_impulses(W, base.held.rates[rows])
+            blows[rows] = solve_closing_impulses(W, base.held.rates[rows])
             reached = reach @ blows[rows]
         return np.append(blows, self._jumps(reached)) if self._latched else blows
 

@@ -51,7 +51,7 @@ class ContactRows:
         return np.where(self.meeting > 0.5, np.minimum(self.rates, least * (1.0 + _LESS) - _TINY), self.rates)
 
 
-def struck(contacts: Contacts, W: Floats, touch: ContactRows) -> tuple[Floats, Floats]:
+def solve_impact_impulses(contacts: Contacts, W: Floats, touch: ContactRows) -> tuple[Floats, Floats]:
     """Return impulses at this instant, and the contacts that rest after it (1 or 0); both shape (k,).
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.modes.shared_holding_forces import own_scales
+from mb2fmu.validation.modes.shared_holding_forces import compute_row_scale_factors
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,16 +35,16 @@ class ClosedLatchRows:
     closing: Floats
 
 
-def closing_impulses(W: Floats, rates: Floats) -> Floats:
+def solve_closing_impulses(W: Floats, rates: Floats) -> Floats:
     """Return impulses that stop all held rows, shape (r,).
 
     Of redundant rows, those of least norm, each times the square root of what it moves by itself.
     """
-    scales = own_scales(W)
+    scales = compute_row_scale_factors(W)
     return np.asarray(scales * np.linalg.lstsq(W * scales * scales[:, None], -scales * rates, rcond=_RANK)[0])
 
 
-def pinned_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
+def find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
     """Return which rows of contacts held rows hold still already, shape (k,).
 
     Args:
@@ -55,7 +55,7 @@ def pinned_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
     return np.asarray(np.abs(np.diag(left)) < _PINNED * np.abs(np.diag(W)[:contacts]))
 
 
-def pinned_places(B: Floats, held: Sequence[int], first: int, lines: int) -> list[int]:
+def find_pinned_contacts(B: Floats, held: Sequence[int], first: int, lines: int) -> list[int]:
     """Return the places of contacts among what holds in whose directions closed latches hold already.
 
     Args:
@@ -69,11 +69,13 @@ def pinned_places(B: Floats, held: Sequence[int], first: int, lines: int) -> lis
     if not (touching and latched):
         return []
     both = [*touching, *latched]
-    still = pinned_rows(B[np.ix_(both, both)], len(touching))
+    still = find_pinned_contact_rows(B[np.ix_(both, both)], len(touching))
     return [i for i, here in zip(touching, still, strict=True) if here]
 
 
-def with_rows_held(W: Floats, reach: Floats, accelerations: Floats, contacts: int) -> tuple[Floats, Floats, Floats]:
+def eliminate_held_rows(
+    W: Floats, reach: Floats, accelerations: Floats, contacts: int
+) -> tuple[Floats, Floats, Floats]:
     """Return W, state changes and accelerations of the contacts, with the other rows held.
 
     A contact's row that is pinned stands alone, has no effect and does not accelerate.
@@ -86,7 +88,7 @@ def with_rows_held(W: Floats, reach: Floats, accelerations: Floats, contacts: in
     """
     if contacts == len(W):
         return W, reach, accelerations
-    pinned, answers = pinned_rows(W, contacts), _answers(W, contacts)
+    pinned, answers = find_pinned_contact_rows(W, contacts), _answers(W, contacts)
     held = np.linalg.lstsq(W[contacts:, contacts:], accelerations[contacts:], rcond=_RANK)[0]
     left = W[:contacts, :contacts] - W[:contacts, contacts:] @ answers
     return (

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.modes.contact_friction_modes import rough_contacts
-from mb2fmu.validation.modes.latch_closure import pinned_places
+from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
+from mb2fmu.validation.modes.latch_closure import find_pinned_contacts
 from mb2fmu.validation.modes.motion_in_modes import InstantObservation, MotionInModes, OutputCounts
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents
-from mb2fmu.validation.modes.shared_holding_forces import held_already, holding
+from mb2fmu.validation.modes.shared_holding_forces import find_held_friction_rows, solve_shared_holding_forces
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class ModeEquations(NumericEquations):
         self.sizes = np.ones(self._count)
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
-        self._rough = rough_contacts(frozen.contacts) if frozen.contacts else ()
+        self._rough = list_friction_contacts(frozen.contacts) if frozen.contacts else ()
         self._lines = self._contacts + len(self._rough)  # normals, then tangents
         self._latched = len(frozen.latches.rows) if frozen.latches else 0
         self._pushes = np.ones(self._lines + self._latched)
@@ -207,12 +207,14 @@ class ModeEquations(NumericEquations):
         if self.signs and len(held) > len(self.signs):
             base = self.look_at(t, x, r, prepared, free.values)
             B, _ = self._reach(t, x, r, prepared, base, free, held)
-            found[self.signs] = np.where(held_already(self._unpinned(B, held), len(self.signs)), _PUSHED, 0.0)
+            found[self.signs] = np.where(
+                find_held_friction_rows(self._unpinned(B, held), len(self.signs)), _PUSHED, 0.0
+            )
         return found
 
     def _unpinned(self, B: Floats, held: Sequence[int]) -> Floats:
         """Return B without effects of contacts in a direction that closed latches hold."""
-        pinned = pinned_places(B, held, self._count, self._lines) if self._latched else []
+        pinned = find_pinned_contacts(B, held, self._count, self._lines) if self._latched else []
         if pinned:
             B = B.copy()
             B[:, pinned] = 0.0
@@ -224,7 +226,7 @@ class ModeEquations(NumericEquations):
         """Solve for the holding values; contacts in a direction that closed latches hold have none."""
         B = self._unpinned(B, held)
         try:
-            return holding(B, right, limits[[i for i in held if i < self._count]], nothing)
+            return solve_shared_holding_forces(B, right, limits[[i for i in held if i < self._count]], nothing)
         except np.linalg.LinAlgError as error:
             what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
@@ -239,4 +241,4 @@ class ModeEquations(NumericEquations):
         every = [*range(self._count, self._count + self._lines), *latched]
         base = self.look_at(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, every)
-        return [i - self._lines for i in pinned_places(B, every, self._count, self._lines)]
+        return [i - self._lines for i in find_pinned_contacts(B, every, self._count, self._lines)]

@@ -32,7 +32,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.equations.event_records import mode_change_indicator
 from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latches
 from mb2fmu.model.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
-from mb2fmu.validation.evaluation_plans.shared_subexpressions import distinct
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
 
 OwnKind = Literal["truth", "integer", "sign"]
 _HALF = sm.Rational(1, 2)
@@ -109,17 +109,17 @@ class EquationsBetweenEvents:
         first = self.outputs + 3 * len(self.switches)
         tests = {o.name for o in e.outputs[first : first + len(self.events)]}
         outputs = [o.expression for o in e.outputs if o.name not in tests]
-        seen = set(distinct([*_motion(e), *outputs]))
+        seen = set(iterate_distinct_parts([*_motion(e), *outputs]))
         return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in seen)
 
 
-def margin_of_steps(at: float, mode: float, *, clock: bool) -> float:
+def compute_step_margin(at: float, mode: float, *, clock: bool) -> float:
     """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
     ahead = mode + 1.0 - at
     return 0.0 if clock and abs(ahead) <= _ROUND_OFF * abs(at) else min(at - mode, ahead)
 
 
-def frozen_equations(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
+def freeze_reference_equations(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
     """Return the equations between events; None where nothing switches.
 
     Args:

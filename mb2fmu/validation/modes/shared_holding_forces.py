@@ -32,7 +32,7 @@ _REGULAR = 1e-3
 """Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
 
-def holding(B: Floats, right: Floats, limits: Floats, nothing: float | None = None) -> Floats:
+def solve_shared_holding_forces(B: Floats, right: Floats, limits: Floats, nothing: float | None = None) -> Floats:
     """Return holding values: of signs, then of contacts and latches.
 
     Args:
@@ -66,7 +66,7 @@ def holding(B: Floats, right: Floats, limits: Floats, nothing: float | None = No
     return found
 
 
-def held_already(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
+def find_held_friction_rows(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     """Return which frictions rub on a motion that contacts and latches hold, shape (signs,).
 
     Args:
@@ -78,7 +78,7 @@ def held_already(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     return _barred(B[:signs, :signs] - B[:signs, signs:] @ _least(B[signs:, signs:]) @ B[signs:, :signs], B)
 
 
-def with_open_columns(B: Floats, reach: Floats, barred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def compute_friction_effects(B: Floats, reach: Floats, barred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return the effects of frictions alone on their slips and on the states, beside contacts and latches that hold.
 
     Args:
@@ -119,11 +119,11 @@ def _least(B: Floats) -> Floats:
         product = a * d - b * c
         if abs(product) > _REGULAR * (a * a + b * b + c * c + d * d):
             return np.asarray(np.array([[d, -b], [-c, a]]) / product)
-    scales = own_scales(B)
+    scales = compute_row_scale_factors(B)
     return np.asarray(scales[:, None] * np.linalg.pinv(B * scales * scales[:, None], rcond=1e-10) * scales)
 
 
-def own_scales(B: Floats) -> Floats:
+def compute_row_scale_factors(B: Floats) -> Floats:
     """Return what makes each row's effect on itself 1; 0 of a row that moves nothing."""
     own = np.sqrt(np.abs(np.diag(B)))
     return np.divide(1.0, own, out=np.zeros(len(B)), where=own > 0.0)

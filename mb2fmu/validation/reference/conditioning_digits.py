@@ -52,7 +52,7 @@ class KnownDigits:
         )
 
 
-def known_digits(reference: ReferenceRun) -> KnownDigits | None:
+def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.conditions
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _POINTS).astype(np.int64)).tolist()

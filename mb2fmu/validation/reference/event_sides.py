@@ -50,7 +50,7 @@ class SimultaneousEvents:
         return self.first.outside
 
 
-def gathered(events: Sequence[LocatedEvent], gaps: Sequence[float]) -> list[SimultaneousEvents]:
+def group_simultaneous_events(events: Sequence[LocatedEvent], gaps: Sequence[float]) -> list[SimultaneousEvents]:
     """Return events grouped into occasions.
 
     Args:
@@ -67,12 +67,12 @@ def gathered(events: Sequence[LocatedEvent], gaps: Sequence[float]) -> list[Simu
     return found
 
 
-def of_the_motion(events: Sequence[LocatedEvent]) -> tuple[LocatedEvent, ...]:
+def drop_round_off_events(events: Sequence[LocatedEvent]) -> tuple[LocatedEvent, ...]:
     """Return the events without those that round-off makes."""
     return tuple(event for event in events if not event.round_off)
 
 
-def idle_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
+def find_round_off_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
     """Return the numbers of the switches whose modes round-off changes."""
     pairs = (zip(event.before, event.after, strict=True) for event in events if event.round_off)
     return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
@@ -83,7 +83,9 @@ def _without(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
     return tuple(mode for i, mode in enumerate(modes) if i not in idle)
 
 
-def apart(time: Floats, first: Sequence[LocatedEvent], second: Sequence[LocatedEvent]) -> tuple[Flags, float]:
+def find_points_between_events(
+    time: Floats, first: Sequence[LocatedEvent], second: Sequence[LocatedEvent]
+) -> tuple[Flags, float]:
     """Return points between the same event in two motions, and the largest time difference, s.
 
     Events are the same as long as their sequences are, and their instants closer than ``NEAR`` steps. Those that
@@ -96,9 +98,9 @@ def apart(time: Floats, first: Sequence[LocatedEvent], second: Sequence[LocatedE
     """
     between, late = np.zeros(len(time), dtype=np.bool_), 0.0
     step = float(np.min(np.diff(time)))
-    motions = (of_the_motion(events) for events in (first, second))
-    ours, others = (gathered(events, [AT_ONCE * step] * len(events)) for events in motions)
-    idle = idle_switches((*first, *second))
+    motions = (drop_round_off_events(events) for events in (first, second))
+    ours, others = (group_simultaneous_events(events, [AT_ONCE * step] * len(events)) for events in motions)
+    idle = find_round_off_switches((*first, *second))
     for one, other in zip(ours, others, strict=False):
         gap = abs(one.time - other.time)
         sides = ((each.first.before, each.last.after) for each in (one, other))
@@ -111,7 +113,9 @@ def apart(time: Floats, first: Sequence[LocatedEvent], second: Sequence[LocatedE
     return between, late
 
 
-def for_a_moment(ours: Sequence[SwitchModes], others: Sequence[SwitchModes], idle: frozenset[int]) -> Flags:
+def find_short_mode_differences(
+    ours: Sequence[SwitchModes], others: Sequence[SwitchModes], idle: frozenset[int]
+) -> Flags:
     """Return points at which modes of two motions differ, and agree again at the next; shape (n,).
 
     ``idle``: switches that are not looked at.
@@ -121,7 +125,7 @@ def for_a_moment(ours: Sequence[SwitchModes], others: Sequence[SwitchModes], idl
     return np.asarray(differ & ~np.append(differ[1:], True))
 
 
-def drifted(
+def advance_with_held_modes(
     numeric: HybridEquations, at: float, y: Floats, to: float, r: Sequence[float], prepared: Sequence[float],
     modes: SwitchModes,
 ) -> Floats:  # fmt: skip
@@ -141,11 +145,11 @@ def drifted(
     return np.asarray(y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
 
 
-def both_sides(
+def evaluate_both_event_sides(
     numeric: HybridEquations, occasion: SimultaneousEvents, to: float, r: Sequence[float], prepared: Sequence[float]
 ) -> tuple[tuple[Floats, SwitchModes], tuple[Floats, SwitchModes]]:
     """Return (x, W) and modes at an instant near an event: as if it came later, and as if it had come before."""
     first, last = occasion.first, occasion.last
-    before = drifted(numeric, first.time, first.states[0], to, r, prepared, first.sides[0])
-    after = drifted(numeric, last.time, last.states[1], to, r, prepared, last.sides[1])
+    before = advance_with_held_modes(numeric, first.time, first.states[0], to, r, prepared, first.sides[0])
+    after = advance_with_held_modes(numeric, last.time, last.states[1], to, r, prepared, last.sides[1])
     return (before, first.sides[0]), (after, last.sides[1])

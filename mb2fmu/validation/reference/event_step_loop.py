@@ -17,10 +17,10 @@ import numpy.typing as npt
 from scipy.integrate import DOP853
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.evaluation_plans.event_faults import endless
+from mb2fmu.validation.evaluation_plans.event_faults import find_alternating_switches
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST, stuck
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST, make_standstill_error
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ class IntegrationEventLog:
 
 
 @contextmanager
-def behind_the_start(numeric: NumericEquations) -> Iterator[None]:
+def apply_start_events(numeric: NumericEquations) -> Iterator[None]:
     """Treat states at 0 s as those after the events of the start: ``every`` does not sample there again."""
     if not isinstance(numeric, HybridEquations):
         yield
@@ -91,7 +91,7 @@ def behind_the_start(numeric: NumericEquations) -> Iterator[None]:
         numeric.begun = False
 
 
-def travel(
+def integrate_with_events(
     numeric: HybridEquations,
     time: Floats,
     inputs: Floats,
@@ -105,7 +105,7 @@ def travel(
     budget: int,
     seen: IntegrationEventLog | None = None,
 ) -> Floats:
-    """Return (x, W) at each communication point; arguments as of :meth:`.trajectory_integration.Journey.travel`.
+    """Return (x, W) at each communication point; arguments as of :meth:`.trajectory_integration.Journey.integrate_with_events`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """
@@ -211,9 +211,9 @@ class _EventStepLoop:
             why = solver.step()
             if why:
                 self.numeric.refuse_without_effect(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise stuck(solver.t, why.rstrip("."))
+                raise make_standstill_error(solver.t, why.rstrip("."))
             if self._spent + solver.nfev > self._budget:
-                raise stuck(solver.t, f"{self._budget} evaluations are spent")
+                raise make_standstill_error(solver.t, f"{self._budget} evaluations are spent")
             found = self._crossing(solver, r)
             if found is not None:
                 self._spent += solver.nfev
@@ -261,7 +261,7 @@ class _EventStepLoop:
             why = solver.step()
             if why:
                 self.numeric.refuse_without_effect(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise stuck(solver.t, why.rstrip("."))
+                raise make_standstill_error(solver.t, why.rstrip("."))
         self._spent += solver.nfev
         margins = self._margins(instant, solver.y, r)
         falling = margins < 0.5 * before
@@ -303,7 +303,7 @@ class _EventStepLoop:
         self._events, self._behind = self._events + 1, t
         if self._events > _MOST_EVENTS:
             name = self.numeric.frozen.switches[due[0]].name if due else "an input"
-            raise stuck(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")
+            raise make_standstill_error(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")
         self._going_on(t, due)
         before_modes, x = self.modes.copy(), y[:-1]
         before = self.numeric.kinetic_at(t, x, r, self.prepared)
@@ -323,7 +323,7 @@ class _EventStepLoop:
         names.extend(self.numeric.frozen.switches[i].name for i in due)
         self._burst = (since, names)
         if len(names) > _MOST_AT_ONCE:
-            raise endless(t, f"more than {_MOST_AT_ONCE} events follow each other at once", names)
+            raise find_alternating_switches(t, f"more than {_MOST_AT_ONCE} events follow each other at once", names)
 
     def _note(
         self,

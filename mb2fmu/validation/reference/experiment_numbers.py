@@ -15,7 +15,7 @@ from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,7 +80,9 @@ class ExperimentNumbers:
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 
-def conditions(definition: Declarations, parameters: Mapping[str, float] | None = None) -> ExperimentNumbers:
+def form_experiment_numbers(
+    definition: Declarations, parameters: Mapping[str, float] | None = None
+) -> ExperimentNumbers:
     """Return the default experiment of a model, as numbers.
 
     Args:
@@ -123,7 +125,7 @@ def conditions(definition: Declarations, parameters: Mapping[str, float] | None 
     )
 
 
-def calculated_values(definition: Declarations, parameters: Sequence[float]) -> dict[str, float]:
+def evaluate_calculated_parameters(definition: Declarations, parameters: Sequence[float]) -> dict[str, float]:
     """Return FMU names of the calculated parameters → values that follow from the free ones; nan: undefined."""
     free = [p for p in definition.parameters if not p.calculated]
     values = {p.symbol: sm.Float(v, 17) for p, v in zip(free, parameters, strict=True)}
@@ -146,7 +148,7 @@ def _sampled(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None
             name,
             "write it as an expression of dynamicsymbols._t alone",
         )
-    function = scalar_function([sm.Symbol("t", real=True)], [expression])
+    function = compile_scalar_function([sm.Symbol("t", real=True)], [expression])
     try:
         samples = np.array([float(function(t)[0]) for t in time.tolist()])
     except (ArithmeticError, ValueError, TypeError) as error:

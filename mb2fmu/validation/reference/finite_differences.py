@@ -61,24 +61,24 @@ class DirectionalDifferences:
     rates_off: Floats
 
 
-def spans(reference: ReferenceRun) -> Floats:
+def compute_state_spans(reference: ReferenceRun) -> Floats:
     """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
     spread = np.ptp(reference.states, axis=0)
     return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
 
 
-def state_and_input_directions(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
+def difference_states_and_inputs(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
     """Return directions along each state and input if these are few, else random ones; then along all at once.
 
     What is wrong only where several are asked for in one call shows in the last.
     """
     n_x, n_r = reference.numeric.n_x, len(point.held)
     moves = np.vstack([_few(n_x) @ np.eye(n_x, n_x + n_r), _few(n_r) @ np.eye(n_r, n_x + n_r, n_x), _signs(n_x + n_r)])
-    moves = moves * np.append(spans(reference), _excited(reference))
+    moves = moves * np.append(compute_state_spans(reference), _excited(reference))
     return _measured(reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters))))
 
 
-def parameter_directions(
+def difference_parameters(
     reference: ReferenceRun, point: DifferencePoint, indices: Sequence[int]
 ) -> DirectionalDifferences:
     """Return directions along single parameters at the same state, then along all of them with states and inputs.
@@ -91,12 +91,12 @@ def parameter_directions(
     sizes = np.where(values == 0, 1.0, np.abs(values))
     moves[np.arange(len(chosen)), n_x + n_r + np.array(chosen, dtype=int)] = sizes[chosen]
     signs = _signs(n_x + n_r + len(chosen))[0]
-    moves[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(spans(reference), _excited(reference))
+    moves[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(compute_state_spans(reference), _excited(reference))
     moves[-1, [n_x + n_r + index for index in chosen]] = signs[n_x + n_r :] * sizes[chosen]
     return _measured(reference, point, moves[:, :n_x], moves[:, n_x : n_x + n_r], moves[:, n_x + n_r :])
 
 
-def rate_in_time(reference: ReferenceRun, point: DifferencePoint) -> tuple[Floats, Floats]:
+def difference_in_time(reference: ReferenceRun, point: DifferencePoint) -> tuple[Floats, Floats]:
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state(reference, point)
     x_dot = _at(reference, point, 0.0, x, point.held, point.parameters)[1]

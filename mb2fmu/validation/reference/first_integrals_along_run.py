@@ -37,7 +37,7 @@ _KEPT = 1e-8
 Conserved = ConservedQuantities | LagrangianConservedQuantities
 
 
-def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> Conserved:
+def find_first_integrals(mechanism: Mechanism, equations: EquationsOfMotion) -> Conserved:
     """Return the integrals of a mechanism.
 
     Args:
@@ -46,10 +46,10 @@ def conserved_quantities(mechanism: Mechanism, equations: EquationsOfMotion) -> 
     """
     if mechanism.is_lagrangian_only:
         return LagrangianConservedQuantities(mechanism)
-    return ConservedQuantities(mechanism, potential_of(equations))
+    return ConservedQuantities(mechanism, find_potential_energy(equations))
 
 
-def potential_of(equations: EquationsOfMotion) -> PotentialFunction | None:
+def find_potential_energy(equations: EquationsOfMotion) -> PotentialFunction | None:
     """Return V of t, q and all parameters; None where it is unknown or depends on more."""
     e = equations
     if e.energy.potential is None:

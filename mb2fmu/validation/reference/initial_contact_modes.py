@@ -28,7 +28,7 @@ _HALF = 0.5
 _RATE = 10.0  # 1/s: in place of a stabilization that is zero
 
 
-def mode_places(numeric: NumericEquations) -> tuple[int, ...]:
+def find_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]:
     """Return places in x of modes: contacts that rest and slide, latches that are closed."""
     if not isinstance(numeric, HybridEquations):
         return ()

@@ -27,7 +27,7 @@ KNOWN = 1e-7
 _AGREE = 3.0
 
 
-def excerpt(reference: ReferenceRun) -> Trajectory:
+def take_reference_excerpt(reference: ReferenceRun) -> Trajectory:
     """Return the stored part of a reference: equally spaced rows, as long as every variable is well known.
 
     That is to 1e-7 of its scale.
@@ -43,8 +43,8 @@ def excerpt(reference: ReferenceRun) -> Trajectory:
     return Trajectory(whole.names, whole.time[rows], whole.values[rows], uncertainty, provenance)
 
 
-def write(trajectory: Trajectory, folder: Path) -> None:
-    """Write an :func:`excerpt`; the folder is made if needed."""
+def write_reference_files(trajectory: Trajectory, folder: Path) -> None:
+    """Write an :func:`take_reference_excerpt`; the folder is made if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -61,8 +61,8 @@ def write(trajectory: Trajectory, folder: Path) -> None:
     )
 
 
-def read(folder: Path) -> Trajectory:
-    """Read files of :func:`write`.
+def read_reference_files(folder: Path) -> Trajectory:
+    """Read files of :func:`write_reference_files`.
 
     Raises:
         ValidationError: If a file is not there, or the two do not belong together.
@@ -83,7 +83,7 @@ def read(folder: Path) -> Trajectory:
     return Trajectory(names, table[:, 0], values, np.broadcast_to(spread, values.shape).copy(), provenance)
 
 
-def differences(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...]:
+def find_outdated_parts(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...]:
     """Return why a stored reference is out of date; () if it is not.
 
     It is current if it has the same variables, times and provenance (versions, measured balances and whether it was

@@ -20,22 +20,22 @@ from mb2fmu.model.scales.characteristic_units import estimate_characteristic_uni
 from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.modes.reference_switches import frozen_equations
-from mb2fmu.validation.reference.event_sides import apart
+from mb2fmu.validation.modes.reference_switches import freeze_reference_equations
+from mb2fmu.validation.reference.event_sides import find_points_between_events
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent
-from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, conditions
+from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.initial_contact_modes import ContactGaps
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST, HeldSlope, explicit_euler
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST, HeldSlope, integrate_explicit_euler
 from mb2fmu.validation.reference.trajectory_integration import AT_A_STEP, BUDGET, TrajectoryIntegration
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference.variable_scales import (
     ROUNDING,
-    energy_scale,
-    error_scales,
-    first_scales,
-    moving,
-    own_scales,
-    row_scales,
+    compute_energy_scale,
+    compute_motion_scales,
+    compute_row_scales,
+    compute_tolerance_scales,
+    estimate_start_scales,
+    find_moving_variables,
 )
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, NumericEquations
@@ -152,12 +152,12 @@ class ReferenceRun:
     def work_scale(self) -> float:
         """The scale of the work in J."""
         energies = [balance.scale for balance in self.balances if balance.name == "energy"]
-        return energy_scale(np.array(energies), self.work, self.natural_energy)
+        return compute_energy_scale(np.array(energies), self.work, self.natural_energy)
 
     def error_scales(self, tolerance: float) -> Floats:
         """Return scales of (x, W) for an integration with a relative ``tolerance``, shape (n_x + 1,)."""
         largest = np.append(np.max(np.abs(self.states), axis=0), self.work_scale)
-        return error_scales(largest, np.append(self.typical[list(self.state_columns)], 0.0), tolerance)
+        return compute_tolerance_scales(largest, np.append(self.typical[list(self.state_columns)], 0.0), tolerance)
 
     def undetermined(self, dependent: Sequence[int] | None = None) -> float | None:
         """Return when constraints first fail to determine the dependent speeds, s; None if never.
@@ -204,25 +204,27 @@ def make_reference(
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations, a gap of an impact
             that is negative at the start.
     """
-    run, diagnosed = experiment or conditions(definition), select_diagnostic_outputs(equations.outputs)
-    equations = comparable(equations)
+    run, diagnosed = experiment or form_experiment_numbers(definition), select_diagnostic_outputs(equations.outputs)
+    equations = drop_own_diagnostics(equations)
     numeric = numeric or (
-        NewtonEulerEquations(mechanism, equations) if mechanism else numeric_equations(equations, definition)
+        NewtonEulerEquations(mechanism, equations) if mechanism else make_numeric_equations(equations, definition)
     )
     numeric.compile()
-    variables, columns = describe(definition, equations), state_columns(numeric)
+    variables, columns = list_compared_variables(definition, equations), find_state_columns(numeric)
     natural = estimate_characteristic_units(definition, _largest_inputs(definition, run))
     typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy = natural.magnitude("J")
     found = _integrated(numeric, run, typical[list(columns)], energy)
-    scales = own_scales(found.values, moving(found.values, found.uncertainty, typical), typical)
+    scales = compute_motion_scales(
+        found.values, find_moving_variables(found.values, found.uncertainty, typical), typical
+    )
     return ReferenceRun(
         trajectory=Trajectory(
             names=tuple(v.name for v in variables),
             time=run.time,
             values=found.values,
             uncertainty=found.uncertainty,
-            provenance=provenance(definition, numeric, run),
+            provenance=describe_provenance(definition, numeric, run),
         ),
         variables=variables,
         states=found.motion[:, :-1],
@@ -232,8 +234,8 @@ def make_reference(
         natural_energy=energy,
         work=found.motion[:, -1],
         balances=(
-            *energy_balance(equations, found.kinetic, found.motion[:, -1], energy),
-            *constraint_balances(numeric, run, found.residual, found.values, scales),
+            *compute_energy_balance(equations, found.kinetic, found.motion[:, -1], energy),
+            *compute_constraint_balances(numeric, run, found.residual, found.values, scales),
         ),
         numeric=numeric,
         conditions=run,
@@ -272,23 +274,25 @@ def _integrated(
 ) -> _IntegratedExperiment:
     """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
     prepared = numeric.prepare(run.parameters)
-    start = np.concatenate([start_state(numeric, run), [0.0]])
+    start = np.concatenate([compute_start_state(numeric, run), [0.0]])
     ContactGaps(numeric).refuse_overlaps(start[:-1], prepared)
     largest, sizes, seen = (
         _scouted(numeric, run, start, typical, energy),
         np.append(typical, 0.0),
         IntegrationEventLog(),
     )
-    exact = error_scales(largest, sizes, TIGHTEST)
-    motion = solve(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
-    values, kinetic, residual = observe(numeric, run, motion[:, :-1], prepared, seen.modes)
-    uncertainty, late = _uncertainty(numeric, run, start, error_scales(largest, sizes, COARSE), values, seen)
+    exact = compute_tolerance_scales(largest, sizes, TIGHTEST)
+    motion = integrate_reference(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
+    values, kinetic, residual = observe_trajectory(numeric, run, motion[:, :-1], prepared, seen.modes)
+    uncertainty, late = _uncertainty(
+        numeric, run, start, compute_tolerance_scales(largest, sizes, COARSE), values, seen
+    )
     return _IntegratedExperiment(motion, values, kinetic, residual, uncertainty, late, seen)
 
 
-def numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
+def make_numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
     """Return the equations as functions of numbers, with events where something in them switches."""
-    frozen, typical = frozen_equations(equations), typical_motion_magnitudes(definition)
+    frozen, typical = freeze_reference_equations(equations), typical_motion_magnitudes(definition)
     if frozen is None:
         return NumericEquations(equations, typical)
     numeric, speeds = HybridEquations(frozen, typical), definition.speeds
@@ -309,14 +313,14 @@ def _scouted(
 ) -> Floats:
     """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
     rough, _ = run.thinned(SCOUTED)
-    first = np.append(first_scales(start[:-1], typical), energy)
-    found = solve(numeric, rough, start, SCOUT, first)
+    first = np.append(estimate_start_scales(start[:-1], typical), energy)
+    found = integrate_reference(numeric, rough, start, SCOUT, first)
     seen = np.unique(np.linspace(0, len(found) - 1, ENERGIES).astype(np.int64)).tolist()
     prepared = numeric.prepare(run.parameters)
     kinetic = [
         numeric.motion(float(rough.time[k]), found[k, :-1], rough.held(k).tolist(), prepared).kinetic for k in seen
     ]
-    work = energy_scale(np.array(kinetic), found[:, -1], energy)
+    work = compute_energy_scale(np.array(kinetic), found[:, -1], energy)
     return np.append(np.max(np.abs(found[:, :-1]), axis=0), work)
 
 
@@ -334,16 +338,16 @@ def _uncertainty(
     """
     coarse, rows = run.thinned((len(run.time) - 1) // STRIDE)
     log = IntegrationEventLog()
-    rough = solve(numeric, coarse, start, COARSE, scales, seen=log)
-    seen, _, _ = observe(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
-    between, late = apart(coarse.time, fine.events, log.events)
+    rough = integrate_reference(numeric, coarse, start, COARSE, scales, seen=log)
+    seen, _, _ = observe_trajectory(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
+    between, late = find_points_between_events(coarse.time, fine.events, log.events)
     difference = np.maximum.accumulate(np.where(between[:, None], 0.0, np.abs(values[rows] - seen)), axis=0)
     # Between the points of the coarser run: what it is at the next one.
     everywhere = difference[np.searchsorted(rows, np.arange(len(values)))]
     return np.asarray(everywhere + ROUNDING * np.max(np.abs(values), axis=0)), late
 
 
-def solve(
+def integrate_reference(
     numeric: NumericEquations,
     run: ExperimentNumbers,
     start: Floats,
@@ -365,25 +369,25 @@ def solve(
     return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained, seen=seen)
 
 
-def held_slope(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlope:
+def compute_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlope:
     """Return the slope of (x, W) in step k, with the inputs of that step held."""
     return TrajectoryIntegration(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
 
-def start_state(numeric: NumericEquations, run: ExperimentNumbers) -> Floats:
+def compute_start_state(numeric: NumericEquations, run: ExperimentNumbers) -> Floats:
     """Return x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
     u = [run.u[i] for i in numeric.equations.u_independent]
     return numeric.project(0.0, np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
 
 
-def state_columns(numeric: NumericEquations) -> tuple[int, ...]:
+def find_state_columns(numeric: NumericEquations) -> tuple[int, ...]:
     """Return the places of x = (q, independent u, z) among the compared variables (q, all u, z, outputs)."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     speeds = (n_q + i for i in numeric.equations.u_independent)
     return (*range(n_q), *speeds, *range(n_q + n_u, n_q + n_u + n_z))
 
 
-def observe(
+def observe_trajectory(
     numeric: NumericEquations,
     run: ExperimentNumbers,
     states: Floats,
@@ -397,14 +401,14 @@ def observe(
     rows, kinetic, residual = [], [], []
     for k, x in enumerate(states):
         r = run.held(k).tolist()
-        motion = moment(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
-        rows.append(compared(numeric, x, motion))
+        motion = observe_instant(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
+        rows.append(list_compared_values(numeric, x, motion))
         kinetic.append(motion.kinetic)
         residual.append(motion.residual)
     return np.array(rows), np.array(kinetic), np.array(residual)
 
 
-def moment(
+def observe_instant(
     numeric: NumericEquations,
     t: float,
     x: Floats,
@@ -418,44 +422,44 @@ def moment(
     return numeric.motion(t, x, r, prepared)
 
 
-def compared(numeric: NumericEquations, x: Floats, motion: InstantMotion) -> Floats:
+def list_compared_values(numeric: NumericEquations, x: Floats, motion: InstantMotion) -> Floats:
     """Return all compared variables at one instant."""
     return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
 
 
-def describe(definition: Declarations, equations: EquationsOfMotion) -> tuple[ComparedVariable, ...]:
+def list_compared_variables(definition: Declarations, equations: EquationsOfMotion) -> tuple[ComparedVariable, ...]:
     """Return the compared variables: coordinates, speeds, auxiliary states, outputs."""
     return (
         *(ComparedVariable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
         *(ComparedVariable(s.name, "speed", s.unit, s.nominal) for s in definition.speeds),
         *(ComparedVariable(z.name, "state", z.unit, z.nominal) for z in definition.auxiliary_states),
-        *(ComparedVariable(o.name, "output", o.unit, o.nominal) for o in comparable(equations).outputs),
+        *(ComparedVariable(o.name, "output", o.unit, o.nominal) for o in drop_own_diagnostics(equations).outputs),
     )
 
 
-def comparable(equations: EquationsOfMotion) -> EquationsOfMotion:
+def drop_own_diagnostics(equations: EquationsOfMotion) -> EquationsOfMotion:
     """Return equations without outputs about an FMU's own constraints: they are not of the reference's motion."""
     outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTIC_SYMBOLS.all)
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
 
 
-def energy_balance(
+def compute_energy_balance(
     equations: EquationsOfMotion, kinetic: Floats, work: Floats, natural: float
 ) -> tuple[BalanceQuantity, ...]:
     """Return T - T(0) - W over the scale of energies; () if energies need not balance. ``natural``: in J."""
     if equations.energy.kinetic is None or not equations.energy.balanced:
         return ()
-    scale = energy_scale(kinetic, work, natural)
+    scale = compute_energy_scale(kinetic, work, natural)
     return (BalanceQuantity("energy", "T(t) − T(0) − W(t)", (kinetic - kinetic[0] - work) / scale, scale, "J"),)
 
 
-def constraint_balances(
+def compute_constraint_balances(
     numeric: NumericEquations, run: ExperimentNumbers, residual: Floats, values: Floats, scales: Floats
 ) -> tuple[BalanceQuantity, ...]:
     """Return the largest residual of all constraint rows, each over its own scale."""
     if not residual.shape[1]:
         return ()
-    sizes, _ = constraint_scales(numeric, run, values, scales)
+    sizes, _ = compute_constraint_scales(numeric, run, values, scales)
     n_phi = len(numeric.equations.position_rows)
     relative = np.abs(residual) / sizes
     return tuple(
@@ -468,17 +472,19 @@ def constraint_balances(
     )
 
 
-def constraint_scales(
+def compute_constraint_scales(
     numeric: NumericEquations, run: ExperimentNumbers, values: Floats, scales: Floats
 ) -> tuple[Floats, Floats]:
     """Return scale and round-off of each constraint row by ``scales.row_scales``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
     holonomic, prepared = len(numeric.equations.position_rows), numeric.prepare(run.parameters)
-    return row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
+    return compute_row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
 
 
-def provenance(definition: Declarations, numeric: NumericEquations, run: ExperimentNumbers) -> dict[str, object]:
+def describe_provenance(
+    definition: Declarations, numeric: NumericEquations, run: ExperimentNumbers
+) -> dict[str, object]:
     """Return the tools and settings of a reference, without time, place or machine."""
     return {
         "model": definition.name,
@@ -501,7 +507,7 @@ def provenance(definition: Declarations, numeric: NumericEquations, run: Experim
     }
 
 
-def by_euler(
+def integrate_by_euler(
     definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: ExperimentNumbers | None = None
 ) -> Trajectory:
     """Integrate by explicit Euler with a fixed step in s, for results that others published so.
@@ -511,13 +517,13 @@ def by_euler(
     Raises:
         ValidationError: As :func:`make_reference`.
     """
-    run = experiment or conditions(definition)
+    run = experiment or form_experiment_numbers(definition)
     numeric = NumericEquations(equations, typical_motion_magnitudes(definition))
-    start = np.append(start_state(numeric, run), 0.0)
-    states = explicit_euler(held_slope(numeric, run), run.time, start, step)[:, :-1]
-    values, _, _ = observe(numeric, run, states, numeric.prepare(run.parameters))
-    names = tuple(v.name for v in describe(definition, equations))
-    origin = provenance(definition, numeric, run) | {
+    start = np.append(compute_start_state(numeric, run), 0.0)
+    states = integrate_explicit_euler(compute_slope_with_held_inputs(numeric, run), run.time, start, step)[:, :-1]
+    values, _, _ = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))
+    names = tuple(v.name for v in list_compared_variables(definition, equations))
+    origin = describe_provenance(definition, numeric, run) | {
         "integrator": f"explicit Euler, step {step!r} s",
         "tolerances": [],
     }

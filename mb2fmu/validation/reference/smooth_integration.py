@@ -30,7 +30,7 @@ _WEIGHTS = float(np.sum(np.abs(DOP853.E5)))
 """So many times the round-off of one slope may stand in the estimated error of a step, over its size."""
 
 
-def integrate(
+def integrate_smooth(
     slope: HeldSlope,
     time: Floats,
     start: Floats,
@@ -62,8 +62,8 @@ def integrate(
     y[0] = start
     step, spent, noise = np.inf, 0, np.zeros(len(start))
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
-        f, most = finite(slope(k)), (end - begin) / parts
-        noise = np.maximum(noise, round_off(f, begin, y[k])) if tolerance <= _NOISY else noise
+        f, most = nan_outside_domain(slope(k)), (end - begin) / parts
+        noise = np.maximum(noise, estimate_slope_round_off(f, begin, y[k])) if tolerance <= _NOISY else noise
         solver = DOP853(
             f,
             begin,
@@ -77,18 +77,18 @@ def integrate(
         while solver.status == "running":
             why = solver.step()
             if why:
-                raise stuck(solver.t, why.rstrip("."))
+                raise make_standstill_error(solver.t, why.rstrip("."))
             if project:
                 solver.y = project(solver.t, solver.y)
                 solver.f = solver.fun(solver.t, solver.y)
             if spent + solver.nfev > budget:
-                raise stuck(solver.t, f"{budget} evaluations are spent")
+                raise make_standstill_error(solver.t, f"{budget} evaluations are spent")
         y[k + 1] = solver.y
         step, spent = solver.h_abs, spent + solver.nfev
     return y
 
 
-def round_off(slope: Slope, t: float, y: Floats) -> Floats:
+def estimate_slope_round_off(slope: Slope, t: float, y: Floats) -> Floats:
     """Return the accuracy of the slopes at y: their change if every y_j moves by some FMUs of round-off, (n,).
 
     A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
@@ -100,11 +100,11 @@ def round_off(slope: Slope, t: float, y: Floats) -> Floats:
     return np.asarray(np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0))
 
 
-def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -> Floats:
+def integrate_explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -> Floats:
     """Integrate by explicit Euler with a fixed step, for published results of that kind.
 
     Args:
-        slope: As for :func:`integrate`.
+        slope: As for :func:`integrate_smooth`.
         time: Communication points; each interval is divided into equal steps of about ``step``.
         start: y at ``time[0]``.
         step: In s.
@@ -124,7 +124,7 @@ def explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -
     return y
 
 
-def finite(slope: Slope) -> Slope:
+def nan_outside_domain(slope: Slope) -> Slope:
     """Turn errors of the domain, and what overflows, into NaN: the trial step is refused and made smaller."""
 
     def guarded(t: float, y: Floats) -> Floats:
@@ -138,9 +138,9 @@ def finite(slope: Slope) -> Slope:
     return guarded
 
 
-def one_by_one(slope: Slope) -> Slopes:
+def evaluate_slope_one_by_one(slope: Slope) -> Slopes:
     """Evaluate a slope at several instants, one after the other; rows outside of the domain are NaN."""
-    guarded = finite(slope)
+    guarded = nan_outside_domain(slope)
 
     def several(times: Floats, values: Floats) -> Floats:
         return np.array([guarded(t, y) for t, y in zip(times.tolist(), values, strict=True)])
@@ -148,7 +148,7 @@ def one_by_one(slope: Slope) -> Slopes:
     return several
 
 
-def stuck(t: float, why: str) -> ValidationError:
+def make_standstill_error(t: float, why: str) -> ValidationError:
     """Return the error of an integration that ends at t, in s."""
     return ValidationError(
         "the reference cannot be integrated:",

@@ -7,10 +7,19 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_sides import apart, for_a_moment, idle_switches
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, behind_the_start
-from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, mode_places
-from mb2fmu.validation.reference.reference_run import ReferenceRun, moment, observe, solve
+from mb2fmu.validation.reference.event_sides import (
+    find_points_between_events,
+    find_round_off_switches,
+    find_short_mode_differences,
+)
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, apply_start_events
+from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, find_mode_state_indices
+from mb2fmu.validation.reference.reference_run import (
+    ReferenceRun,
+    integrate_reference,
+    observe_instant,
+    observe_trajectory,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,14 +32,14 @@ RAPID = 20_000
 SEED = 20111
 
 
-def directions(n: int) -> Floats:
+def choose_error_directions(n: int) -> Floats:
     """Return rows of ±1 and 0: single states while they are few, else random signs of all with a fixed seed."""
     if n <= DIRECTIONS:
         return np.eye(n)
     return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(DIRECTIONS, n))
 
 
-def rapid(reference: ReferenceRun) -> npt.NDArray[np.int64]:
+def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     """Return points between the thinned ones at which an output changes faster than at any before.
 
     There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
@@ -68,8 +77,8 @@ def _output_rates(reference: ReferenceRun, row: int) -> Floats:
     modes = reference.modes[row] if reference.modes else None
     span = 1e-6 * run.step
     try:
-        here = moment(numeric, t, x, r, prepared, modes)
-        after = moment(numeric, t + span, x + span * here.x_dot, r, prepared, modes)
+        here = observe_instant(numeric, t, x, r, prepared, modes)
+        after = observe_instant(numeric, t + span, x + span * here.x_dot, r, prepared, modes)
     except (ValidationError, ArithmeticError, ValueError):
         return np.zeros(len(numeric.equations.outputs))
     rates = np.abs(np.asarray(after.outputs) - np.asarray(here.outputs)) / span
@@ -82,8 +91,8 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
     S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
     the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and each state's own scale (``scales``):
     where every state is wrong by a part ε of its scale, v is wrong by at most ε S_v to first order. Where no input
-    changes it is measured at about 200 points, and where outputs change most rapidly (:func:`rapid`), and interpolated.
-    Points between an event and the same event of the
+    changes it is measured at about 200 points, and where outputs change most rapidly (:func:`find_rapid_points`), and
+    interpolated. Points between an event and the same event of the
     perturbed motion are left out: there v differs by a jump, and not by what errors grow to. What is held at the start
     stays so, gaps of resting contacts included (a gap that the next change of modes lets jump would tell another
     sequence of events), and modes are not perturbed: of a contact that has opened at the start, and is still where it
@@ -96,27 +105,27 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
         ValidationError: If a perturbed start cannot be integrated.
     """
     numeric = reference.numeric
-    run, rows = reference.conditions.thinned(POINTS, also=rapid(reference))
+    run, rows = reference.conditions.thinned(POINTS, also=find_rapid_points(reference))
     truth = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
     scales = reference.error_scales(TOLERANCE)
     gaps, grown = ContactGaps(numeric), []
-    axes = directions(numeric.n_x)
+    axes = choose_error_directions(numeric.n_x)
     one_by_one = len(axes) == numeric.n_x
-    axes[:, list(mode_places(numeric))] = 0.0
+    axes[:, list(find_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
         x0 = reference.states[0] + EPSILON * direction * reference.state_scales
         x0 = gaps.opened(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
         if isinstance(numeric, HybridEquations):
             x0 = numeric.kept_at_rest(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
         log = IntegrationEventLog()
-        with behind_the_start(numeric):
-            moved = solve(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
-        values, _, _ = observe(numeric, run, moved[:, :-1], prepared, log.modes)
-        between, _ = apart(run.time, reference.events, log.events)
+        with apply_start_events(numeric):
+            moved = integrate_reference(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
+        values, _, _ = observe_trajectory(numeric, run, moved[:, :-1], prepared, log.modes)
+        between, _ = find_points_between_events(run.time, reference.events, log.events)
         if reference.modes:
-            idle = idle_switches((*reference.events, *log.events))
-            between |= for_a_moment([reference.modes[row] for row in rows.tolist()], log.modes, idle)
+            idle = find_round_off_switches((*reference.events, *log.events))
+            between |= find_short_mode_differences([reference.modes[row] for row in rows.tolist()], log.modes, idle)
         grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / EPSILON)
     if not grown:  # without states nothing is perturbed
         return np.zeros_like(reference.trajectory.values)

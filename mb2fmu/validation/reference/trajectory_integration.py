@@ -11,10 +11,17 @@ import numpy.typing as npt
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, travel
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
 from mb2fmu.validation.reference.radau_collocation import integrate_stiff
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST, Slope, Slopes, integrate, one_by_one, stuck
-from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, explained
+from mb2fmu.validation.reference.smooth_integration import (
+    TIGHTEST,
+    Slope,
+    Slopes,
+    evaluate_slope_one_by_one,
+    integrate_smooth,
+    make_standstill_error,
+)
+from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, translate_compiled_failures
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +77,7 @@ class TrajectoryIntegration:
                 there; if a matrix is singular, or the constraints are not found.
         """
         if isinstance(self.numeric, HybridEquations):
-            return travel(
+            return integrate_with_events(
                 self.numeric, self.time, self.inputs, self.prepared, start, tolerance, scales,
                 parts=parts, projected=projected, budget=self.budget, seen=seen,
             )  # fmt: skip
@@ -80,7 +87,7 @@ class TrajectoryIntegration:
         if machine:
             return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
         project = self._projection if projected else None
-        return integrate(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
+        return integrate_smooth(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
 
     def slope(self, k: int) -> Slope:
         """Return the slope of (x, W) while the inputs of step k hold."""
@@ -97,7 +104,7 @@ class TrajectoryIntegration:
         """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
         machine, prepared = self.numeric.machine, self.prepared
         if machine is None:
-            return one_by_one(self.slope(k))
+            return evaluate_slope_one_by_one(self.slope(k))
         r: Sequence[float] = self.inputs[k].tolist()
 
         def held(times: Floats, values: Floats) -> Floats:
@@ -105,7 +112,7 @@ class TrajectoryIntegration:
             try:
                 return machine.slopes(times, values, r, prepared)
             except CompiledFunctionError as error:
-                raise explained(error) from error
+                raise translate_compiled_failures(error) from error
 
         return held
 
@@ -131,8 +138,8 @@ class TrajectoryIntegration:
         except CompiledFunctionError as error:
             reasons = {c_structures.VANISHING: _VANISHING, c_structures.SPENT: f"{self.budget} evaluations are spent"}
             if error.status in reasons:
-                raise stuck(error.time, reasons[error.status]) from error
-            raise explained(error) from error
+                raise make_standstill_error(error.time, reasons[error.status]) from error
+            raise translate_compiled_failures(error) from error
 
 
 _VANISHING = "Required step size is less than spacing between numbers"

@@ -78,7 +78,7 @@ class ConstraintRows(Protocol):
         """Return φ(q, t), then A u + b; shape (n_phi + m,)."""
 
 
-def moving(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
+def find_moving_variables(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
     """Return which variables move.
 
     Args:
@@ -95,13 +95,15 @@ def moving(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
     return np.asarray(np.any(np.abs(values - values[0]) > noise, axis=0))
 
 
-def own_scales(values: Floats, moves: Flags, typical: Floats) -> Floats:
-    """Return the scale of each variable by its own motion, shape (n,); arguments as for :func:`moving`."""
+def compute_motion_scales(values: Floats, moves: Flags, typical: Floats) -> Floats:
+    """Return the scale of each variable by its own motion, shape (n,); arguments as for :func:`find_moving_variables`."""
     largest = np.max(np.abs(values), axis=0)
     return np.where(moves, np.minimum(largest, _RANGES * np.ptp(values, axis=0)), typical)
 
 
-def own_sizes(values: Floats, moves: Flags, typical: Floats, beside: Floats, sensitive: Floats) -> Floats:
+def compute_variable_sizes_of_motion(
+    values: Floats, moves: Flags, typical: Floats, beside: Floats, sensitive: Floats
+) -> Floats:
     """Return the size of each variable, to which its bounds are relative, shape (n,).
 
     Args:
@@ -116,7 +118,7 @@ def own_sizes(values: Floats, moves: Flags, typical: Floats, beside: Floats, sen
     return np.where(moves, np.ptp(values, axis=0), still)
 
 
-def largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical: Floats) -> Floats:
+def find_largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical: Floats) -> Floats:
     """Return for each variable the largest magnitude of its unit; the typical one if all of them are at rest.
 
     Returns:
@@ -132,13 +134,13 @@ def largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical:
     )
 
 
-def first_scales(start: Floats, typical: Floats) -> Floats:
+def estimate_start_scales(start: Floats, typical: Floats) -> Floats:
     """Return scales of states before integration: from start values where these are not zero, shape (n,)."""
     size = np.abs(start)
     return np.where(size > SLIGHT * typical, np.minimum(size, typical), typical)
 
 
-def error_scales(largest: Floats, typical: Floats, tolerance: float) -> Floats:
+def compute_tolerance_scales(largest: Floats, typical: Floats, tolerance: float) -> Floats:
     """Return the scale of an integrator's relative ``tolerance`` besides present values, shape (n,), > 0.
 
     Args:
@@ -149,7 +151,7 @@ def error_scales(largest: Floats, typical: Floats, tolerance: float) -> Floats:
     return np.maximum(largest, EPSILON / tolerance * typical)
 
 
-def energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
+def compute_energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
     """Return the scale of energies in J, > 0, by this module's docstring; NaN stands for unknown energies.
 
     Args:
@@ -162,7 +164,7 @@ def energy_scale(kinetic: Floats, work: Floats, natural: float) -> float:
     return largest if largest > STILL**2 * natural else natural
 
 
-def row_scales(
+def compute_row_scales(
     rows: ConstraintRows,
     holonomic: int,
     time: Floats,

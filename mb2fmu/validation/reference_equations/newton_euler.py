@@ -19,10 +19,10 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
-from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationPlanner, solve
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, seen
+from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationPlanner, solve_linear_system
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, evaluate_kinematic_quantities
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, ObservedQuantities
-from mb2fmu.validation.reference_equations.observables import read_off
+from mb2fmu.validation.reference_equations.observables import form_observable_expressions
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ MOST_BODIES = 7
 """In space, up to which SymPy's Kane's method is a matter of seconds."""
 
 
-def outgrows_symbols(mechanism: Mechanism) -> bool:
+def exceeds_symbolic_size(mechanism: Mechanism) -> bool:
     """Return True for more than :data:`MOST_BODIES` bodies that do not all turn about one direction."""
     m = mechanism
     if m.is_lagrangian_only or len(m.bodies) <= MOST_BODIES:
@@ -69,7 +69,7 @@ class NewtonEulerEquations(NumericEquations):
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
         self.mechanism = mechanism
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
-        self._reading = read_off(mechanism, equations)
+        self._reading = form_observable_expressions(mechanism, equations)
         super().__init__(equations, typical_motion_magnitudes(mechanism.declared))
 
     @cached_property
@@ -112,7 +112,7 @@ class NewtonEulerEquations(NumericEquations):
     def _complete(self, values: list[float]) -> None:
         """Complete the quantities of the mechanism at the state that :meth:`_advance` has set."""
         u_dot = np.concatenate([values[self._u_dot : self._u_dot + self.n_u], self._auxiliary])
-        found = seen(self._sights(), self._numeric, u_dot)
+        found = evaluate_kinematic_quantities(self._sights(), self._numeric, u_dot)
         values[self._seen : self._seen + len(found)] = found
 
     def _advance(
@@ -132,7 +132,9 @@ class NewtonEulerEquations(NumericEquations):
         A, b, gamma = m.constraints()
         if self._dependent:
             free = A[:, self._independent] @ u[self._independent] + b
-            u[self._dependent] = solve(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
+            u[self._dependent] = solve_linear_system(A[:, self._dependent], -free[:, None], "the dependent speeds")[
+                :, 0
+            ]
             move()
             A, b, gamma = m.constraints()
         M, f = m.dynamics()

@@ -21,7 +21,12 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import NoCExpressionError
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError, EquationSizes
-from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan, EvaluationPlanner, singular, solve
+from mb2fmu.validation.evaluation_plans.evaluation_plan import (
+    EvaluationPlan,
+    EvaluationPlanner,
+    make_singular_matrix_error,
+    solve_linear_system,
+)
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
 Floats = npt.NDArray[np.float64]
@@ -54,9 +59,9 @@ def _astray(t: float) -> ValidationError:
     )
 
 
-def explained(error: CompiledFunctionError) -> ValidationError:
+def translate_compiled_failures(error: CompiledFunctionError) -> ValidationError:
     """Turn failures of compiled functions into the same errors as those of NumPy."""
-    return singular(error.name) if error.status == c_structures.SINGULAR else _astray(error.time)
+    return make_singular_matrix_error(error.name) if error.status == c_structures.SINGULAR else _astray(error.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +254,7 @@ class NumericEquations:
         try:
             return machine.motion(t, x, r, prepared, wanted)
         except CompiledFunctionError as error:
-            raise explained(error) from error
+            raise translate_compiled_failures(error) from error
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> InstantMotion:
         """Return all quantities at one instant; errors as for :meth:`x_dot`."""
@@ -344,7 +349,7 @@ class NumericEquations:
             try:
                 return self.machine.project(t, x, prepared)
             except CompiledFunctionError as error:
-                raise explained(error) from error
+                raise translate_compiled_failures(error) from error
         if self._project is not None:
             x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
         return self._onto_constraints(t, x, prepared) if self.constrained or self.equations.position_rows else x
@@ -406,7 +411,7 @@ class NumericEquations:
         if self._dependent:
             A, b = self._rows(constraints)
             free = A[:, self._independent] @ x[n_q : n_q + n_i] + b
-            bound = solve(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
+            bound = solve_linear_system(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
             for i, value in zip(self._dependent, bound.tolist(), strict=True):
                 values[1 + n_q + i] = value
         numbers = self._dynamics(values)
@@ -450,12 +455,12 @@ class NumericEquations:
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
         f = np.array(numbers[rows * n_u : rows * n_u + rows])
         if not self.m:
-            return solve(M, f[:, None], "the accelerations")[:, 0]
+            return solve_linear_system(M, f[:, None], "the accelerations")[:, 0]
         A, _ = self._rows(constraints)
         gamma = np.array(numbers[rows * n_u + rows :])
         if rows < n_u:
             stacked = np.concatenate([M, A])
-            return solve(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
+            return solve_linear_system(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
         # Null space: A D = U S Vt, D the units of the speeds; u' = D (v_p + Z w) with A D Z = 0, and
         # Z^T D (M u' - f) = 0 removes the multipliers.
         fast = self.typical[self.n_q :]
@@ -464,5 +469,5 @@ class NumericEquations:
         rank = int(np.count_nonzero(self._resolution(values) * S[0] < S))
         particular = Vt[:rank].T @ ((U.T[:rank] @ -gamma) / S[:rank])
         Z = Vt[rank:].T
-        w = solve(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
+        w = solve_linear_system(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
         return np.asarray(fast * (particular + Z @ w))

@@ -47,7 +47,7 @@ class ObservableExpressions:
     kinetic: sm.Expr
 
 
-def read_off(mechanism: Mechanism, equations: EquationsOfMotion) -> ObservableExpressions:
+def form_observable_expressions(mechanism: Mechanism, equations: EquationsOfMotion) -> ObservableExpressions:
     """Return all outputs of ``equations`` and the kinetic energy, from a mechanism's motion.
 
     Args:

@@ -303,7 +303,7 @@ def _completes_steps(exchange: etree._Element, major: int) -> bool:
     return exchange.get("needsCompletedIntegratorStep") in {"true", "1"}
 
 
-def platform_folder(version: int) -> tuple[str, str]:
+def find_platform_folder(version: int) -> tuple[str, str]:
     """Return the folder below ``binaries/`` and file name extension for this machine, as fmpy looks for them."""
     machine = platform.machine().lower()
     arm = machine in {"aarch64", "arm64"}
@@ -316,7 +316,7 @@ def platform_folder(version: int) -> tuple[str, str]:
 
 def _check_platform(tree: FileTree, found: FmuDescription) -> None:
     """Raise where the FMU has no binary for this machine; name the platforms it has."""
-    folder, extension = platform_folder(found.version)
+    folder, extension = find_platform_folder(found.version)
     needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in found.identifiers.values()]
     missing = [path for path in needed if path not in tree]
     if not missing:

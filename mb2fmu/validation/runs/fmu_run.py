@@ -81,7 +81,7 @@ class FmuProcessResult:
     events: tuple[list[Any], ...] = ()
 
 
-def simulate(
+def simulate_fmu(
     fmu: Path,
     experiment: ExperimentNumbers,
     variables: Sequence[str],
@@ -109,10 +109,10 @@ def simulate(
         ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal (in the last of several
             experiments that is told, and is no error).
     """
-    return drive(fmu, [experiment], variables, kind=kind, time_limit=time_limit).simulations[0]
+    return run_fmu_process(fmu, [experiment], variables, kind=kind, time_limit=time_limit).simulations[0]
 
 
-def drive(
+def run_fmu_process(
     fmu: Path,
     experiments: Sequence[ExperimentNumbers],
     variables: Sequence[str],
@@ -127,7 +127,7 @@ def drive(
 
     ``tolerance`` is what the FMU promises; None: as the strictest experiment says. ``watched``: variables that are
     read before and after events in Model Exchange. Other arguments and errors as for
-    :func:`simulate`; the time limit is for each experiment, and for all sessions together.
+    :func:`simulate_fmu`; the time limit is for each experiment, and for all sessions together.
     """
     tree = read_archive(fmu)
     description = read_description(tree)
@@ -184,7 +184,7 @@ def _requested(
     }
 
 
-def offered_kinds(fmu: Path) -> tuple[UnitKind, ...]:
+def list_interface_types(fmu: Path) -> tuple[UnitKind, ...]:
     """Return the interface types of an FMU, Co-Simulation first.
 
     Raises:

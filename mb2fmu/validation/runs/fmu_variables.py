@@ -59,7 +59,7 @@ class FmuVariables:
             return None
 
 
-def read_anatomy(tree: FileTree, description: FmuDescription) -> FmuVariables:
+def read_fmu_variables(tree: FileTree, description: FmuDescription) -> FmuVariables:
     """Read FMUs and roles of the variables of an unpacked FMU."""
     root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
     second = description.version == 2

@@ -21,9 +21,9 @@ from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Constraint, Output
-from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, stand_in
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
 
 SAME = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -102,9 +102,9 @@ class EventImportCheck:
         every = [*d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs, *free]
         self._places = [0, *(slot[said[item.name]] for item in every)]
         self._speeds = [slot[said[speed.name]] for speed in d.speeds]
-        self._calculate = [scalar_function(self._plain, [each.expression]) for each in m.calculated_parameters]
+        self._calculate = [compile_scalar_function(self._plain, [each.expression]) for each in m.calculated_parameters]
         rates = [said[speed.name].diff(symbols.t) for speed in d.speeds]
-        self._stand_ins = [stand_in(k, of="solved") for k in range(len(rates) + len(self._solved))]
+        self._stand_ins = [make_unused_symbol(k, of="solved") for k in range(len(rates) + len(self._solved))]
         self._unknown = dict(zip((*rates, *self._solved), self._stand_ins, strict=True))
         self.wrong = list(self._mismatched())
         self.left_out: list[str] = []
@@ -118,7 +118,7 @@ class EventImportCheck:
         return not (d.contacts or d.latches or d.events or self._pairs)
 
     def _formed(self, items: Iterator[Any], form: Callable[[Any], Any]) -> list[Any]:
-        """Return the items that can be evaluated; keep the names of the others in ``left_out``."""
+        """Return the items that can be evaluated; keep the names of the others in ``describe_unwatched_events``."""
         found = []
         for item in items:
             try:
@@ -147,7 +147,7 @@ class EventImportCheck:
         plain = [sm.sympify(each).xreplace(rates) for each in expressions]
         if any(each.free_symbols - set(self._plain) for each in plain):
             raise NotFormedError("it contains what is solved for")
-        made = scalar_function(self._plain, plain)
+        made = compile_scalar_function(self._plain, plain)
         return lambda values: list(made(*values))
 
     def _mismatched(self) -> Iterator[str]:
@@ -181,12 +181,20 @@ class EventImportCheck:
             if said.friction and read.friction:
                 yield _SourceAndImport(f"friction of {said.name}", said.friction.coefficient, read.friction.coefficient)
         for latch, held in zip(d.latches, m.latches.each if m.latches else (), strict=True):
-            yield _SourceAndImport(f"{latch.name} closes", margin(latch.close), margin(held.close))
-            yield _SourceAndImport(f"{latch.name} opens", margin(latch.open), margin(held.open))
+            yield _SourceAndImport(
+                f"{latch.name} closes", compute_condition_margin(latch.close), compute_condition_margin(held.close)
+            )
+            yield _SourceAndImport(
+                f"{latch.name} opens", compute_condition_margin(latch.open), compute_condition_margin(held.open)
+            )
             for row in held.rows:
                 yield _SourceAndImport(f"stabilization of {row.name}", latch.stabilization, row.stabilization)
         for event, own in zip(d.events, m.events, strict=True):
-            yield _SourceAndImport(f"condition of {event.name}", margin(event.condition), margin(own.condition))
+            yield _SourceAndImport(
+                f"condition of {event.name}",
+                compute_condition_margin(event.condition),
+                compute_condition_margin(own.condition),
+            )
             for (symbol, value), (_, there) in zip(event.settings.items(), own.settings, strict=True):
                 yield _SourceAndImport(f"{symbol} as {event.name} sets it", sm.sympify(value), there)
         yield from self._of_outputs()
@@ -367,17 +375,17 @@ def _quotient(function: Callable[[float], float], step: float) -> tuple[float, f
     return fine, abs(fine - coarse)
 
 
-def margin(condition: sm.Basic) -> sm.Expr:
+def compute_condition_margin(condition: sm.Basic) -> sm.Expr:
     """Return a number that is positive where a condition holds, or the number itself; equalities as 1 or -1."""
     if condition in (sm.true, sm.false):
         return sm.Integer(1 if condition == sm.true else -1)
     if isinstance(condition, sm.Gt | sm.Ge | sm.Lt | sm.Le):
         return condition.gts - condition.lts
     if isinstance(condition, sm.And | sm.Or):
-        parts = [margin(each) for each in condition.args]
+        parts = [compute_condition_margin(each) for each in condition.args]
         return sm.Min(*parts, evaluate=False) if isinstance(condition, sm.And) else sm.Max(*parts, evaluate=False)
     if isinstance(condition, sm.Not):
-        return -margin(condition.args[0])
+        return -compute_condition_margin(condition.args[0])
     if isinstance(condition, sm.logic.boolalg.Boolean):
         return sm.Piecewise((1, condition), (-1, True))
     return condition

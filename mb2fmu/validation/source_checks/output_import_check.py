@@ -18,7 +18,7 @@ _FRAMES = {"angular_velocity", "angular_acceleration", "orientation"}
 _BODIES = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum"}
 
 
-def compared(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
+def compare_output_requests(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
     """Yield each request, and whether the numbers that were read mean the objects that the model names.
 
     Points, frames, bodies and joints are told by their names, loads by the places that they act on; what has no name

@@ -56,12 +56,12 @@ class PotentialFit:
     open: str = ""
 
 
-def asks_for_potential(definition: ModelDefinition) -> bool:
+def is_potential_requested(definition: ModelDefinition) -> bool:
     """Return whether an output is V or contains it."""
     return any(isinstance(output, OutputRequest) and output.kind in _ASKED for output in definition.outputs)
 
 
-def compared(mechanism: Mechanism, potential: PotentialFunction) -> PotentialFit:
+def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunction) -> PotentialFit:
     """Compare V with the loads.
 
     Args:

@@ -11,7 +11,7 @@ import sympy as sm
 
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Quantity, Speed
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, independence
+from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, normalized_singular_values
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
 
@@ -126,7 +126,7 @@ class RandomPointGenerator:
         """
         if not self._geometry:
             return {}
-        seen = [independence(rows) for rows in self._clear_rows()]
+        seen = [normalized_singular_values(rows) for rows in self._clear_rows()]
         if not seen:
             return {}
         counts = {part: max(int(np.sum(each > part)) for each in seen) for part in _LEFT}
@@ -171,7 +171,7 @@ class RandomPointGenerator:
         if not self._independent:
             return True
         rows = self._constraints.scaled_rows(found, self._speed_scale(found))
-        here = independence(rows)
+        here = normalized_singular_values(rows)
         redundant = min(self._independent.values()) < len(rows)
         as_many = all(int(np.sum(here > part)) == count for part, count in self._independent.items())
         return as_many and (not redundant or self._is_clear(rows))

@@ -57,7 +57,7 @@ class SolutionAccuracy:
         )
 
 
-def solving(
+def find_least_accurate_derivative(
     points: Sequence[StateDerivativeTerms], typical: Mapping[str, float], stop: float
 ) -> SolutionAccuracy | None:
     """Return the worst derivative over all points; None without points.

@@ -27,12 +27,16 @@ from mb2fmu.validation.source_checks.source_equations import (
     MOST_PATHWAYS,
     MOST_WORK,
     SourceEquations,
-    expected_work,
-    pathway_work,
+    estimate_forming_work,
+    estimate_pathway_work,
 )
 from mb2fmu.validation.source_checks.source_kinematics import MIXED, SourceKinematics, SourceMotion
-from mb2fmu.validation.source_checks.source_objects import SourceObjects, handed, untouched
-from mb2fmu.validation.source_checks.source_outputs import Named, SourceOutputs, asked_of
+from mb2fmu.validation.source_checks.source_objects import (
+    SourceObjects,
+    extract_source_objects,
+    keep_mechanics_untouched,
+)
+from mb2fmu.validation.source_checks.source_outputs import Named, SourceOutputs, find_points_and_frames_needed
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
 POINTS = 24
@@ -103,7 +107,7 @@ class SourceAccelerations:
     laws: tuple[tuple[str, tuple[Judged, ...]], ...] = ()
 
 
-def own_motions(
+def sample_source_accelerations(
     definition: ModelDefinition,
     mechanism: Mechanism,
     reach: Mapping[str, float] = MappingProxyType({}),
@@ -122,7 +126,7 @@ def own_motions(
         runs: What the FMU did in the experiments; it is held to the laws of motion.
     """
     definition = _as_handed_over(definition, mechanism)
-    with untouched(definition.mechanics):
+    with keep_mechanics_untouched(definition.mechanics):
         # Where a contact or latch is closed by then, the objects know nothing of it.
         alone = definition.contacts or definition.latches or definition.events
         maker = _SourceSampler(definition, mechanism, reach, computed, () if alone else visited)
@@ -192,8 +196,8 @@ class _SourceSampler:
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
         self.readings: list[Reading] = []
-        work = pathway_work(definition.mechanics)
-        parts = self._parts = handed(definition.mechanics, actuators=work <= MOST_PATHWAYS)
+        work = estimate_pathway_work(definition.mechanics)
+        parts = self._parts = extract_source_objects(definition.mechanics, actuators=work <= MOST_PATHWAYS)
         self.symbols = SourceSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = self.symbols.function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
@@ -226,7 +230,7 @@ class _SourceSampler:
 
     def _form_equations(self) -> SourceEquations | None:
         """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
-        if expected_work(self._definition.mechanics, self._parts) > MOST_WORK:
+        if estimate_forming_work(self._definition.mechanics, self._parts) > MOST_WORK:
             self.missing["equations"] = f"SymPy would compose more than {MOST_WORK:.1e} operations to form them"
             return None
         try:
@@ -241,7 +245,7 @@ class _SourceSampler:
             self.missing["kinematics"] = "forces come from a Lagrangian"
             return None
         try:
-            return SourceKinematics(self._parts, self.symbols, *asked_of(self._definition))
+            return SourceKinematics(self._parts, self.symbols, *find_points_and_frames_needed(self._definition))
         except NotFormedError as reason:
             self.missing["kinematics"] = str(reason)
         return None

@@ -240,7 +240,7 @@ def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
         yield rows, own[rows]
 
 
-def independence(rows: Floats) -> Floats:
+def normalized_singular_values(rows: Floats) -> Floats:
     """Return the singular values of rows that are brought to one length, largest first."""
     lengths = np.linalg.norm(rows, axis=1)
     lengths[lengths == 0] = 1.0

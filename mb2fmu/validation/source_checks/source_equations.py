@@ -20,15 +20,15 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts import Parts
-from mb2fmu.validation.source_checks.source_kinematics import mixed
-from mb2fmu.validation.source_checks.source_objects import SourceObjects, tree
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, stand_in
+from mb2fmu.validation.source_checks.source_kinematics import blend_scales
+from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
 
 MOST_WORK = 20_000
-"""Operations of composed direction cosines up to which SymPy forms the equations, see :func:`expected_work`."""
+"""Operations of composed direction cosines up to which SymPy forms the equations, see :func:`estimate_forming_work`."""
 
 MOST_PATHWAYS = 5_000
-"""Operations of pathways' lengths up to which SymPy composes their loads, see :func:`pathway_work`."""
+"""Operations of pathways' lengths up to which SymPy composes their loads, see :func:`estimate_pathway_work`."""
 
 
 class SourceEquations:
@@ -99,7 +99,7 @@ class SourceEquations:
     def _opaque(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
         """Return stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
         first = sum(len(known) for known, _, _ in self._solves)
-        unknowns = [stand_in(first + k, "ratio") for k in range(right.rows * right.cols)]
+        unknowns = [make_unused_symbol(first + k, "ratio") for k in range(right.rows * right.cols)]
         self._solves.append((unknowns, sm.Matrix(matrix), sm.Matrix(right)))
         return sm.Matrix(right.rows, right.cols, unknowns)
 
@@ -129,11 +129,11 @@ class SourceEquations:
         scale = np.abs(inverse) @ (size + np.abs(M) @ np.abs(x_dot))
         n, count = len(self.q), len(self.q) + len(self.u)
         if self._by_lagrange:
-            scale[n:count] = mixed(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
+            scale[n:count] = blend_scales(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
         return x_dot[:count], scale[:count]
 
 
-def expected_work(mechanics: Mechanics, parts: SourceObjects) -> float:
+def estimate_forming_work(mechanics: Mechanics, parts: SourceObjects) -> float:
     """Estimate the operations that SymPy will compose to form the equations, before it is tried; up to ``MOST_WORK``.
 
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
@@ -158,7 +158,7 @@ def expected_work(mechanics: Mechanics, parts: SourceObjects) -> float:
 
 def _ways(parts: SourceObjects) -> list[list[sm.Matrix]]:
     """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
-    parents = tree(parts.frame, lambda frame: frame._dcm_dict)
+    parents = find_shortest_path_tree(parts.frame, lambda frame: frame._dcm_dict)
     ways = []
     for body in parts.bodies:
         frame, way = getattr(body, "frame", None), []
@@ -172,7 +172,7 @@ def _ways(parts: SourceObjects) -> list[list[sm.Matrix]]:
     return ways
 
 
-def pathway_work(mechanics: Mechanics) -> float:
+def estimate_pathway_work(mechanics: Mechanics) -> float:
     """Estimate the operations of pathways' lengths, before SymPy composes them for the actuators' loads.
 
     The square of a segment's length has the direction cosines between all frames in which the way between its ends
@@ -181,12 +181,12 @@ def pathway_work(mechanics: Mechanics) -> float:
     actuators = mechanics.actuators if isinstance(mechanics, System | Parts) else ()
     if not actuators:
         return 0.0
-    parents = tree(mechanics.frame, lambda frame: frame._dcm_dict)
+    parents = find_shortest_path_tree(mechanics.frame, lambda frame: frame._dcm_dict)
     total = 0.0
     for actuator in actuators:
         ends = getattr(getattr(actuator, "pathway", None), "attachments", ())
         for start, end in itertools.pairwise(ends):
-            known = tree(start, lambda point: point._pos_dict)
+            known = find_shortest_path_tree(start, lambda point: point._pos_dict)
             frames: dict[Any, None] = {}
             node = end
             while known.get(node) is not None:

@@ -24,7 +24,7 @@ from sympy.physics.mechanics import Point, RigidBody
 from sympy.physics.vector import Vector
 
 from mb2fmu.validation.source_checks.source_constraints import Numbers, SourceConstraints
-from mb2fmu.validation.source_checks.source_objects import SourceObjects, tree
+from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
 _STEP = 1e-30
@@ -139,8 +139,8 @@ class SourceKinematics:
         slot = symbols.slot
         self._moving = [(slot[s], slot.get(s.diff(symbols.t), -1)) for s in (*symbols.q, *symbols.r)]
         N = parts.frame
-        self._frames = tree(N, lambda frame: frame._dcm_dict)
-        self._turning = tree(N, lambda frame: frame._ang_vel_dict)
+        self._frames = find_shortest_path_tree(N, lambda frame: frame._dcm_dict)
+        self._turning = find_shortest_path_tree(N, lambda frame: frame._ang_vel_dict)
         self._rotations = {
             f: self._add(parent._dcm_dict[f].flat()) for f, parent in self._frames.items() if parent is not None
         }
@@ -244,7 +244,11 @@ class SourceKinematics:
 
     def _positions(self, points: Sequence[Any]) -> dict[Any, _Terms]:
         """Return terms of the positions from the origin."""
-        parents = tree(self._parts.origin, lambda point: point._pos_dict) if self._parts.origin is not None else {}
+        parents = (
+            find_shortest_path_tree(self._parts.origin, lambda point: point._pos_dict)
+            if self._parts.origin is not None
+            else {}
+        )
         found: dict[Any, _Terms] = {}
         for point in dict.fromkeys(point for point in points if point in parents):
             found[point], node = [], point
@@ -386,7 +390,7 @@ class SourceKinematics:
         masses = found[self._masses, 0].real
         centres = [asked.positions.get(point) for point in self._points[:count]]
         return SourceMotion(
-            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, mixed(Q_size, 1 / unit), asked, masses,
+            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, blend_scales(Q_size, 1 / unit), asked, masses,
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
         )  # fmt: skip
 
@@ -448,7 +452,7 @@ def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
     w = particular + G @ (f / unit - scaled @ particular)
     bound = np.abs(G) @ (size / unit + np.abs(scaled) @ np.abs(w))
     bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right) + np.abs(rows) @ np.abs(w))
-    return w / unit, mixed(bound / unit, unit)
+    return w / unit, blend_scales(bound / unit, unit)
 
 
 def _lengths(rows: Floats) -> Floats:
@@ -457,7 +461,7 @@ def _lengths(rows: Floats) -> Floats:
     return np.where(lengths > 0, lengths, 1.0)
 
 
-def mixed(scale: Floats, unit: Floats) -> Floats:
+def blend_scales(scale: Floats, unit: Floats) -> Floats:
     """Return the scales, with a small part of the largest one of all, in terms of energy.
 
     A linear solve that is stable in norm leaves in each unknown some round-off of the largest one; what constraints

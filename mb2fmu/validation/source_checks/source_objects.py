@@ -58,8 +58,8 @@ class SourceObjects:
     origin: Any = None
 
 
-def handed(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
-    """Take the mechanics apart; call it within :func:`untouched`: actuators write results into points.
+def extract_source_objects(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
+    """Take the mechanics apart; call it within :func:`keep_mechanics_untouched`: actuators write results into points.
 
     Args:
         mechanics: As the model has it.
@@ -126,7 +126,7 @@ def _placed(loads: Iterable[Any], actuators: Iterable[Any]) -> tuple[tuple[Any, 
 
 
 @contextmanager
-def untouched(mechanics: Mechanics) -> Iterator[None]:
+def keep_mechanics_untouched(mechanics: Mechanics) -> Iterator[None]:
     """Restore on leaving all that SymPy has written into frames and points in the meantime.
 
     ``Point.vel``, ``Point.pos_from`` and ``ReferenceFrame.dcm`` keep what they compute in the objects, and
@@ -160,7 +160,7 @@ def _roots(mechanics: Mechanics) -> list[Any]:
     return roots
 
 
-def tree(root: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
+def find_shortest_path_tree(root: Any, neighbours: Callable[[Any], Iterable[Any]]) -> dict[Any, Any]:
     """Return each node → its predecessor on a shortest path from the root; parents come first."""
     tree: dict[Any, Any] = {root: None}
     queue = deque([root])

@@ -17,7 +17,7 @@ from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
 from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion, SourceKinematics, SourceMotion
-from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, stand_in
+from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
 
 _AXES = (".x", ".y", ".z")
 _ASKED = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}
@@ -27,7 +27,7 @@ Named = dict[str, tuple[float, float]]
 """By FMU name: the value, and the magnitude of what it is made of."""
 
 
-def asked_of(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
+def find_points_and_frames_needed(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
     """Return points and frames that outputs need."""
     points: list[Any] = []
     frames: list[Any] = []
@@ -52,11 +52,11 @@ class SourceOutputs:
         self, definition: ModelDefinition, symbols: SourceSymbols, kinematics: SourceKinematics | None
     ) -> None:
         self._symbols, self._kinematics = symbols, kinematics
-        self._dots = {u: stand_in(k, "dot") for k, u in enumerate(symbols.u)}
+        self._dots = {u: make_unused_symbol(k, "dot") for k, u in enumerate(symbols.u)}
         written = [sm.sympify(item.expression) for item in definition.outputs if isinstance(item, Output)]
         second = [q for q in symbols.q if q.diff(symbols.t) not in self._dots] if kinematics else []
         second = [q for q in second if any(expression.has(q.diff(symbols.t, 2)) for expression in written)]
-        self._second = {q: stand_in(k, "second") for k, q in enumerate(second)}
+        self._second = {q: make_unused_symbol(k, "second") for k, q in enumerate(second)}
         symbols.accelerated(self._dots, self._second)
         self._more = [*self._dots.values(), *self._second.values()]
         unknown = {c.symbol for c in definition.constraints} | {f.symbol for f in definition.constraint_forces}

@@ -15,8 +15,8 @@ from sympy.printing.numpy import NumPyPrinter
 from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.model.functions import TableValue
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.validation.evaluation_plans.scalar_functions import NAMESPACE, scalar_function
-from mb2fmu.validation.evaluation_plans.shared_subexpressions import distinct
+from mb2fmu.validation.evaluation_plans.scalar_functions import NAMESPACE, compile_scalar_function
+from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ class NotFormedError(Exception):
     """The user's objects do not give numbers in this way; the text says why."""
 
 
-def stand_in(number: int, of: str = "slot") -> sm.Symbol:
+def make_unused_symbol(number: int, of: str = "slot") -> sm.Symbol:
     """Return a symbol that no model has."""
     return sm.Symbol(f"mb2fmu_own_{of}_{number}")
 
@@ -63,7 +63,7 @@ class SourceSymbols:
         known = [t, *self.q, *self.rates, *self.u, *self.z, *self.r, *self.p, *self.calculated]
         self.slot = {symbol: k for k, symbol in enumerate(known)}
         # No Dummies: lambdify would replace them once more, in every expression.
-        self._stand_ins = [stand_in(k) for k in range(len(known))]
+        self._stand_ins = [make_unused_symbol(k) for k in range(len(known))]
         self._known = set(self._stand_ins)
         self._plain: dict[sm.Basic, sm.Expr] = dict(zip(known, self._stand_ins, strict=True))
         still = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
@@ -92,7 +92,7 @@ class SourceSymbols:
         self._known.update(more)
         try:
             plain = [self._translated(expression) for expression in expressions]
-            made = scalar_function(self._stand_ins, plain)
+            made = compile_scalar_function(self._stand_ins, plain)
         finally:  # also where something has no number: the next function would have them twice
             del self._stand_ins[len(self.slot) :]
             self._known.difference_update(more)
@@ -133,9 +133,9 @@ class SourceSymbols:
         """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
         expression = sm.sympify(expression)
         plain = replace_symbols(expression, self._plain)
-        if any(isinstance(part, sm.Derivative) for part in distinct([plain])):
+        if any(isinstance(part, sm.Derivative) for part in iterate_distinct_parts([plain])):
             plain = replace_symbols(expression.doit(), self._plain)
-        left = [part for part in distinct([plain]) if isinstance(part, AppliedUndef | sm.Derivative)]
+        left = [part for part in iterate_distinct_parts([plain]) if isinstance(part, AppliedUndef | sm.Derivative)]
         if left:
             raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
         unknown = sorted(_free_symbols(plain) - self._known, key=str)
@@ -146,7 +146,7 @@ class SourceSymbols:
 
 def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:
     """Return what ``free_symbols`` does; what binds symbols (an integral, a sum) is asked itself."""
-    parts = list(distinct([expression]))
+    parts = list(iterate_distinct_parts([expression]))
     if any(getattr(part, "bound_symbols", ()) for part in parts):
         return set(expression.free_symbols)
     return {part for part in parts if isinstance(part, sm.Symbol)}

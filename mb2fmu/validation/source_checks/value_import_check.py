@@ -14,7 +14,7 @@ _LIMITS = ("unit", "minimum", "maximum", "nominal")
 _OF_EXPERIMENT = ("stop", "step", "tolerance", "stiff", "solver", "internal_step", "signals")
 
 
-def compared(definition: ModelDefinition, declared: Declarations) -> Iterator[tuple[str, bool]]:
+def compare_declared_values(definition: ModelDefinition, declared: Declarations) -> Iterator[tuple[str, bool]]:
     """Yield each comparison of declared quantities and the experiment, and whether both agree.
 
     Start values that the reading solves for (guesses, states of contacts and latches) are its own business.

@@ -16,7 +16,7 @@ import ball
 import pytest
 
 from mb2fmu.audit import audit, auditing
-from mb2fmu.audit.behaviour.fixture.short_runs import run
+from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance import remote_hosts
 from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
@@ -56,7 +56,7 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     for handle in (ctypes.CDLL(str(path)), far):
         stage = TrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
         with stage.instance() as instance:
-            rows = run(stage, instance, stage.variables, steps=15).rows
+            rows = run_interface_type(stage, instance, stage.variables, steps=15).rows
             kept = instance.serialize(state := instance.get_state())
             instance.set_state(instance.deserialize(kept))
             instance.free_state(state)
@@ -82,7 +82,7 @@ def test_wine_is_not_set_up_for_an_archive_without_windows(
     version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes a minute, or is not installed, which would hide that there is nothing to run."""
-    monkeypatch.setattr(auditing, "wine_host", lambda: pytest.fail("wine was asked for"))
+    monkeypatch.setattr(auditing, "make_wine_host", lambda: pytest.fail("wine was asked for"))
     found = audit(ball.pack(ball.contents(version), tmp_path / "ball.fmu"), windows=True, others=False)
     assert found.runnable is False
     assert found.exit_code("error") == 4

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from fmpy import simulate_fmu
 
-from mb2fmu.audit import AuditResult, RecordedReference, audit, beside, read_recorded
+from mb2fmu.audit import AuditResult, RecordedReference, audit, find_recorded_reference, read_recorded_reference
 from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun
 from mb2fmu.audit.behaviour.trials.recorded_trials import _departures
 from mb2fmu.audit.recorded_reference import RecordedTable
@@ -54,7 +54,7 @@ def recorded(unit: Path, *, gain: float = 1.0, end: float = STOP, **starts: floa
 
 
 def judged(unit: Path) -> AuditResult:
-    return audit(unit, only=[RULE], others=False, recorded=beside(unit))
+    return audit(unit, only=[RULE], others=False, recorded=find_recorded_reference(unit))
 
 
 def test_a_right_unit_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_result_that_is_not_there_for_the_whole_run_is_refused(tmp_path: Path)
     reference = written(tmp_path / "c_ref.csv", ["x"], [(0, 0), (1, 1)])
     (tmp_path / "c_ref.opt").write_text("StartTime, 2\nStopTime, 5\n")
     with pytest.raises(Mb2FmuError, match="times from 0 to 1, and the run goes from 2 to 5"):
-        read_recorded(reference, None, tmp_path / "c_ref.opt")
+        read_recorded_reference(reference, None, tmp_path / "c_ref.opt")
 
 
 def test_without_a_recorded_run_nothing_is_judged(unit: Path) -> None:
@@ -120,7 +120,7 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     options = tmp_path / "a_ref.opt"
     options.write_text("StopTime, soon\nColour, red\n")
     with pytest.raises(Mb2FmuError) as error:
-        read_recorded(reference, inputs, options)
+        read_recorded_reference(reference, inputs, options)
     text = str(error.value)
     for part in ("occur twice: x", "row 3", "row 4", 'StopTime is no number: "soon"'):
         assert part in text
@@ -129,7 +129,7 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
 def test_a_jump_is_taken_at_its_time(tmp_path: Path) -> None:
     written(tmp_path / "b_ref.csv", ["x"], [(0, 0), (2, 1)])
     written(tmp_path / "b_in.csv", ["force", "on"], [(0, 0, "true"), (1, 1, "true"), (1, 5, "false"), (2, 6, "false")])
-    found = beside(tmp_path / "b.fmu")
+    found = find_recorded_reference(tmp_path / "b.fmu")
     assert found is not None
     assert found.inputs is not None
     assert (found.start, found.stop, found.step) == (0.0, 2.0, None)

@@ -67,7 +67,7 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
     ):
         assert given in EVERYTHING
         file.write_text(EVERYTHING.replace(given, instead, 1))
-        made = robot_accelerations.robot_motions(d)
+        made = robot_accelerations.sample_robot_accelerations(d)
         worst = 0.0
         for sample in made.samples:
             values = sample.point.values

@@ -15,7 +15,7 @@ from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.independent_checks import LEAST
-from mb2fmu.validation.independent_import.robot_accelerations import WAY, robot_motions
+from mb2fmu.validation.independent_import.robot_accelerations import WAY, sample_robot_accelerations
 
 PUBLISHED = {
     "j2": ("free", (0.3, -0.7, 0.05, 0.4), (0.5, -0.2, 0.3, 0.8), (1.0, 2.0, -3.0, 0.25),
@@ -62,7 +62,7 @@ def worst_against_second_reading(path: Path, **settings: object) -> float:
 def worst_of(derivation: pipeline.Derivation) -> float:
     """The same of what was derived; the file is read again now."""
     f, d = pipeline.right_hand_side(derivation), derivation.checked
-    made = robot_motions(d)
+    made = sample_robot_accelerations(d)
     assert not made.missing
     assert len(made.samples) >= LEAST
     names = [item.name for item in (*d.coordinates, *d.speeds)]

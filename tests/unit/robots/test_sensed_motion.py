@@ -16,7 +16,7 @@ from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.robots.tree import robot_mechanism
-from mb2fmu.systems.splitting import cut
+from mb2fmu.systems.splitting import cut_mechanism
 from mb2fmu.systems.wired_system import CouplingError
 from mb2fmu.validation.compiled import link_tree
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
@@ -128,7 +128,7 @@ def test_events_and_states_may_contain_them(file: Path) -> None:
 
 def test_a_model_that_names_positions_is_not_split(file: Path) -> None:
     with pytest.raises(CouplingError, match="name positions and velocities of points"):
-        cut(pipeline.derive(held(file)).mechanism, ["j2"])
+        cut_mechanism(pipeline.derive(held(file)).mechanism, ["j2"])
 
 
 def test_an_acceleration_is_refused(file: Path) -> None:

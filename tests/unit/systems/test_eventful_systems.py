@@ -19,7 +19,7 @@ from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import Model, export, pipeline, pre
 from mb2fmu.pipeline.system_runs.system_run import whole_motion
-from mb2fmu.systems import CoupledSystem, SystemMotion, join, read_component, simulate_system
+from mb2fmu.systems import CoupledSystem, SystemMotion, read_component, simulate_system, wire_system
 
 STOP = 0.8
 Kind = Literal["Ball", "Box", "Whole"]
@@ -82,7 +82,9 @@ def coupled(units: dict[str, Path], step: float) -> tuple[SystemMotion, float]:
     system.connect("ball.h", "box.s")
     system.connect("box.force", "ball.F")
     system.experiment(stop=STOP, step=step, tolerance=1e-11, order=2, passes=20, converged=1e-11)
-    motion = simulate_system(join(system, [read_component(name, system.source_of(name)) for name in system.names]))
+    motion = simulate_system(
+        wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+    )
     grid = np.arange(round(STOP / step) + 1) * step
     rows = [int(np.flatnonzero(np.abs(motion.time - t) < 1e-9)[-1]) for t in grid]
     every = round(step / 0.0025)

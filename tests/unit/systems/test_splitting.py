@@ -17,8 +17,8 @@ from scipy.integrate import solve_ivp
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.system_runs.split_run import started
-from mb2fmu.systems.splitting import MechanismPart, SplittingSettings, Way, cut, parts
-from mb2fmu.systems.splitting.splitting_settings import fitting
+from mb2fmu.systems.splitting import MechanismPart, SplittingSettings, Way, cut_mechanism, make_part_mechanisms
+from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.wired_system import CouplingError
 
 Floats = npt.NDArray[np.float64]
@@ -92,7 +92,7 @@ def split(
 ) -> tuple[Derivation, Coupled]:
     whole = pipeline.derive(model, arguments=arguments)
     known = started(whole, at, way, SplittingSettings(**settings))
-    return whole, Coupled(parts(cut(whole.mechanism, at, way, known), known))
+    return whole, Coupled(make_part_mechanisms(cut_mechanism(whole.mechanism, at, way, known), known))
 
 
 def springs(*, rigid: bool = False) -> Model:
@@ -240,7 +240,7 @@ def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: Way
     assert started(whole, ["P2"], way, SplittingSettings(delay=0.002, stiffness=5.0), step=0.01).stiffness == 5.0
     massless = replace(whole.mechanism, bodies=tuple(replace(body, mass=sm.S.Zero) for body in whole.mechanism.bodies))
     with pytest.raises(CouplingError, match="a part has no mass"):
-        fitting(SplittingSettings(), massless, [0, 0, 1, 1], period)
+        choose_bushing_stiffness(SplittingSettings(), massless, [0, 0, 1, 1], period)
 
 
 @pytest.mark.parametrize("way", ["bushing", "line"])

@@ -18,9 +18,9 @@ from mb2fmu.systems import (
     SteppingSettings,
     SystemMotion,
     WiredSystem,
-    join,
     read_component,
     system_simulation,
+    wire_system,
 )
 from mb2fmu.systems import simulate_system as simulate
 from mb2fmu.systems.master.communication_steps import SystemStepper
@@ -42,7 +42,7 @@ def two_masses(units: dict[str, Path], **options: object) -> CoupledSystem:
 
 
 def joined(system: CoupledSystem) -> WiredSystem:
-    return join(system, [read_component(name, system.source_of(name)) for name in system.names])
+    return wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
 
 
 def error(motion: SystemMotion) -> float:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, join, read_component
-from mb2fmu.systems.fmu_component import UnitOfMeasure, conversion
+from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, read_component, wire_system
+from mb2fmu.systems.fmu_component import UnitOfMeasure, unit_conversion
 
 Units = dict[str, dict[str, Path]]
 
@@ -31,7 +31,7 @@ def system(*links: tuple[str, str], **options: object) -> CoupledSystem:
 
 def told(given: CoupledSystem, components: list[FmuComponent]) -> str:
     with pytest.raises(CouplingError) as error:
-        join(given, components)
+        wire_system(given, components)
     assert all(fault.where.startswith("test_wiring.py:") for fault in error.value.faults)
     return str(error.value)
 
@@ -82,7 +82,7 @@ def test_an_algebraic_loop_is_refused_by_name_or_solved(components: list[FmuComp
     said = told(system(*links), looping)
     assert "algebraic loop: left.F → left.x → right.s → right.force → left.F" in said
     assert 'loops="solve"' in said
-    joined = join(system(*links, loops="solve"), looping)
+    joined = wire_system(system(*links, loops="solve"), looping)
     assert any("algebraic loop" in note for note in joined.notes)
 
 
@@ -118,7 +118,7 @@ def test_wrong_values_are_named(components: list[FmuComponent], values: dict[str
 def test_values_are_converted(components: list[FmuComponent]) -> None:
     given = system(("left.x", "right.s"))
     given.components[1] = replace(given.components[1], values={"m": (2500.0, "g"), "x": 0.1})
-    assert join(given, components).values[1] == pytest.approx({"m": 2.5, "x": 0.1})
+    assert wire_system(given, components).values[1] == pytest.approx({"m": 2.5, "x": 0.1})
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_names_that_collide_are_named(components: list[FmuComponent]) -> None:
 def test_units_of_measure_are_converted(
     source: UnitOfMeasure, target: UnitOfMeasure, wanted: tuple[float, float]
 ) -> None:
-    assert conversion(source, target) == pytest.approx(wanted)
+    assert unit_conversion(source, target) == pytest.approx(wanted)
 
 
 def test_a_unit_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp_path: Path) -> None:

@@ -21,15 +21,15 @@ from mb2fmu.cli.system_command import _tell
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import couple
-from mb2fmu.systems import CoupledSystem, WiredSystem, join, read_component
+from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
 from mb2fmu.systems.exports import foreign_masters
-from mb2fmu.systems.exports.fmpy_script import fmpy_script
-from mb2fmu.systems.exports.foreign_masters import ask_others
-from mb2fmu.systems.exports.osp_files import FILE, osp_files
+from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
+from mb2fmu.systems.exports.foreign_masters import run_foreign_masters
+from mb2fmu.systems.exports.osp_files import FILE, write_osp_files
 from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SystemWiring
-from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
-from mb2fmu.systems.system_layout import boxes
-from mb2fmu.systems.system_picture import system_picture
+from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, find_schema_faults, write_ssp_files
+from mb2fmu.systems.system_layout import place_component_boxes
+from mb2fmu.systems.system_picture import draw_system_picture
 
 Units = dict[str, dict[str, Path]]
 HELD = 1.01993416
@@ -51,15 +51,15 @@ def two_masses(units: dict[str, Path]) -> CoupledSystem:
 @pytest.fixture(scope="session")
 def joined(mass_units: Units) -> WiredSystem:
     system = two_masses(mass_units["2"])
-    return join(system, [read_component(name, system.source_of(name)) for name in system.names])
+    return wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
 
 
 @pytest.fixture(scope="session")
 def written(joined: WiredSystem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(ssp_files(joined))}), folder)
-    package.write_file_tree(osp_files(joined).move_under("TwoMasses"), folder)
-    (folder / "TwoMasses_fmpy.py").write_text(fmpy_script(joined, "TwoMasses/"))
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(write_ssp_files(joined))}), folder)
+    package.write_file_tree(write_osp_files(joined).move_under("TwoMasses"), folder)
+    (folder / "TwoMasses_fmpy.py").write_text(write_fmpy_script(joined, "TwoMasses/"))
     return folder
 
 
@@ -71,8 +71,8 @@ def foreign(script: str, source: Path) -> float:
 
 
 def test_the_structure_follows_the_schema_and_says_everything(joined: WiredSystem) -> None:
-    files = ssp_files(joined)
-    assert list(schema_faults(STRUCTURE, files[STRUCTURE])) == []
+    files = write_ssp_files(joined)
+    assert list(find_schema_faults(STRUCTURE, files[STRUCTURE])) == []
     root = etree.fromstring(files[STRUCTURE])
     connections = root.findall(".//{*}Connection")
     assert [(c.get("startConnector"), c.get("endConnector")) for c in connections] == [("x", "s"), ("force", "F")]
@@ -83,7 +83,7 @@ def test_the_structure_follows_the_schema_and_says_everything(joined: WiredSyste
 def test_a_system_has_only_parts_that_omsimulator_reads(joined: WiredSystem) -> None:
     """Its importer (System.cpp, importFromSSD) ends at any other one, as at SystemGeometry."""
     read = {"ParameterBindings", "ElementGeometry", "Connections", "Connectors", "Elements", "Annotations"}
-    root = etree.fromstring(ssp_files(joined)[STRUCTURE])
+    root = etree.fromstring(write_ssp_files(joined)[STRUCTURE])
     assert {etree.QName(part).localname for part in root.find("{*}System")} <= read
 
 
@@ -94,25 +94,25 @@ def test_a_component_without_connectors_is_written(mass_units: Units, version: S
     system.component("left", mass_units["2"]["left"])
     system.experiment(stop=1.0, step=0.1)
     bare = replace(read_component("left", system.source_of("left")), variables={}, terminals={})
-    text = ssp_files(join(system, [bare]), version)["SystemStructure.ssd"].decode()
+    text = write_ssp_files(wire_system(system, [bare]), version)["SystemStructure.ssd"].decode()
     assert 'name="left"' in text
     assert "Connectors" not in text
 
 
 def test_files_say_where_an_old_value_would_be_read(joined: WiredSystem) -> None:
     said = "right.force depends on right.s at the same moment"
-    connections = etree.fromstring(ssp_files(joined)[STRUCTURE]).findall(".//{*}Connection")
+    connections = etree.fromstring(write_ssp_files(joined)[STRUCTURE]).findall(".//{*}Connection")
     assert [said in c.get("description", "") for c in connections] == [False, True]
-    assert osp_files(joined)[FILE].decode().count(said) == 1
+    assert write_osp_files(joined)[FILE].decode().count(said) == 1
 
 
 def test_a_broken_structure_is_noticed(joined: WiredSystem) -> None:
-    content = ssp_files(joined)[STRUCTURE].replace(b'kind="input"', b'kind="entrance"')
-    assert list(schema_faults(STRUCTURE, content))
+    content = write_ssp_files(joined)[STRUCTURE].replace(b'kind="input"', b'kind="entrance"')
+    assert list(find_schema_faults(STRUCTURE, content))
 
 
 def test_the_same_system_gives_the_same_bytes(joined: WiredSystem) -> None:
-    assert package.make_archive(ssp_files(joined)) == package.make_archive(ssp_files(joined))
+    assert package.make_archive(write_ssp_files(joined)) == package.make_archive(write_ssp_files(joined))
 
 
 def test_the_script_gives_the_number_of_the_ideal_held_inputs(written: Path) -> None:
@@ -136,10 +136,10 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     """FMPy applies no values, so they are those of the FMUs; ecos and libcosim do, from what stands at components."""
     system = two_masses(mass_units["2"])
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
-    joined = join(system, [read_component(name, system.source_of(name)) for name in system.names])
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(ssp_files(joined))}), tmp_path)
-    package.write_file_tree(osp_files(joined).move_under("TwoMasses"), tmp_path)
-    answers = ask_others(
+    joined = wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
+    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_archive(write_ssp_files(joined))}), tmp_path)
+    package.write_file_tree(write_osp_files(joined).move_under("TwoMasses"), tmp_path)
+    answers = run_foreign_masters(
         ["fmpy", "libcosim", "ecos"], tmp_path / "TwoMasses.ssp", tmp_path / "TwoMasses", 0.001, 1.0, ["left.x"]
     )
     fmpy, libcosim, ecos = (each.values["left.x"] for each in answers)
@@ -149,7 +149,7 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
 
 
 def test_a_master_that_fails_is_told_by_its_error_alone(tmp_path: Path) -> None:
-    (answer,) = ask_others(["fmpy"], tmp_path / "none.ssp", tmp_path, 0.01, 0.1, ["left.x"])
+    (answer,) = run_foreign_masters(["fmpy"], tmp_path / "none.ssp", tmp_path, 0.01, 0.1, ["left.x"])
     assert answer.failure.startswith("failed: FileNotFoundError: ")
     assert "Traceback" not in answer.failure
     assert "\n" not in answer.failure
@@ -157,18 +157,18 @@ def test_a_master_that_fails_is_told_by_its_error_alone(tmp_path: Path) -> None:
 
 def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
     system = two_masses(mass_units["2"])
-    joined = join(system, [read_component(name, system.source_of(name)) for name in system.names])
+    joined = wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
     link = joined.wiring.links[1]
     turned = type(link)(link.source, link.target, -1.0, 0.5)
     from dataclasses import replace
 
     changed = replace(joined, wiring=replace(joined.wiring, links=(joined.wiring.links[0], turned)))
-    assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in ssp_files(changed)[STRUCTURE]
-    assert b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>' in osp_files(changed)[FILE]
+    assert b'<ssc:LinearTransformation factor="-1.0" offset="0.5"/>' in write_ssp_files(changed)[STRUCTURE]
+    assert b'<LinearTransformation name="link1" factor="-1.0" offset="0.5"/>' in write_osp_files(changed)[FILE]
 
 
 def test_the_picture_is_a_document_with_all_names(joined: WiredSystem) -> None:
-    picture = system_picture(joined.wiring, "a < b")
+    picture = draw_system_picture(joined.wiring, "a < b")
     root = etree.fromstring(picture.encode())
     text = " ".join(root.itertext())
     for word in ("left", "right", "force", "a < b"):
@@ -185,7 +185,7 @@ def test_factors_and_wires_that_go_back_are_inside_of_the_picture() -> None:
         (PortLink(0, 0), *(PortLink(1 + k, 1 + k, -0.001234, 0.5) for k in range(many))),
         frozenset(),
     )
-    root = etree.fromstring(system_picture(wiring, "title").encode())
+    root = etree.fromstring(draw_system_picture(wiring, "title").encode())
     left, top, width, height = map(float, root.get("viewBox").split())
     shown = {**root.nsmap, "s": root.nsmap[None]}
     shown.pop(None)
@@ -232,7 +232,7 @@ def test_long_names_of_inputs_and_outputs_do_not_meet() -> None:
         (PortLink(0, 0), PortLink(1, 1)),
         frozenset({(0, 1)}),
     )
-    places = boxes(wiring)
+    places = place_component_boxes(wiring)
     for box in places:
         names = [max((len(f"{p.name} {p.unit}") for p in (ports[k] for k in side)), default=0)
                  for ports, side in ((wiring.inputs, box.inputs), (wiring.outputs, box.outputs))]  # fmt: skip

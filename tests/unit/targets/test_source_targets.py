@@ -68,11 +68,11 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
 
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
     write_archive(build.core, path)
-    run = validation.conditions(derivation.definition)
+    run = validation.form_experiment_numbers(derivation.definition)
     interface = build.interface
     states = [v.name for v in sorted(interface.of("state"), key=lambda v: v.index)]
     assert names[1 : len(states) + 1] == states
-    unit = validation.simulate(path, run, states, kind="CoSimulation")
+    unit = validation.simulate_fmu(path, run, states, kind="CoSimulation")
     np.testing.assert_array_equal(table[:, 1 : len(states) + 1], unit.values)
 
 
@@ -160,7 +160,9 @@ def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
     name = derivation.definition.name
     text = octave(tmp_path, f"[t, x, y] = {name}_experiment(); printf('%.17g\\n', x');")
     names = [v.name for v in sorted(build.interface.of("state"), key=lambda v: v.index)]
-    unit = validation.simulate(path, validation.conditions(derivation.definition), names, kind="CoSimulation")
+    unit = validation.simulate_fmu(
+        path, validation.form_experiment_numbers(derivation.definition), names, kind="CoSimulation"
+    )
     states = np.array(text.split(), dtype=float).reshape(unit.values.shape)
     np.testing.assert_allclose(states, unit.values, atol=2e-4)
 

@@ -19,7 +19,7 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.quantity_declarations import Parameter
-from mb2fmu.validation.conformity_checks import _compared, _terminals, _with_elements, conformity
+from mb2fmu.validation.conformity_checks import _compared, _terminals, _with_elements, check_conformity
 from mb2fmu.validation.runs import fmu_description
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
@@ -39,7 +39,7 @@ def errors(built, tmp_path, edit=None) -> list[str]:
     files.update(edited(edit)(FileTree(files)).files if edit else {})
     path = tmp_path / "CartPole.fmu"
     package.write_archive(FileTree(files), path)
-    found = conformity(path, derivation.definition, derivation.equations)
+    found = check_conformity(path, derivation.definition, derivation.equations)
     return [f"{each.checker}: {each.message}" for each in found if each.severity == "error"]
 
 
@@ -218,7 +218,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
     package.write_archive(core, path)
-    found = conformity(path, definition, derivation.equations, redundant=redundant)
+    found = check_conformity(path, definition, derivation.equations, redundant=redundant)
     assert any(each.severity == "error" for each in found) is fails
 
 

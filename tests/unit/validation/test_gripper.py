@@ -10,9 +10,9 @@ import pytest
 from mb2fmu import derive
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, travel
-from mb2fmu.validation.reference.experiment_numbers import conditions
-from mb2fmu.validation.reference.reference_run import comparable, numeric_equations, start_state
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
+from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
+from mb2fmu.validation.reference.reference_run import compute_start_state, drop_own_diagnostics, make_numeric_equations
 
 MODEL = Path(__file__).parents[3] / "models" / "gripper.py"
 G, HALF, LENGTH = 9.81, 0.05, 0.5
@@ -23,15 +23,15 @@ GRIPS = "impact of floor, grip closes"
 def done():
     """Names of the states, and what happened."""
     derivation = derive(load(MODEL))
-    run = conditions(derivation.definition)
-    equations = comparable(formulations.formulate(derivation.mechanism, "kane"))
-    numeric = numeric_equations(equations, derivation.definition)
+    run = form_experiment_numbers(derivation.definition)
+    equations = drop_own_diagnostics(formulations.formulate(derivation.mechanism, "kane"))
+    numeric = make_numeric_equations(equations, derivation.definition)
     numeric.compile()
-    start, log = np.append(start_state(numeric, run), 0.0), IntegrationEventLog()
+    start, log = np.append(compute_start_state(numeric, run), 0.0), IntegrationEventLog()
     scales = np.maximum(np.abs(start), 1e-3)
     prepared = numeric.prepare(run.parameters)
     options = {"parts": 1, "projected": False, "budget": 10**6}
-    travel(numeric, run.time, run.inputs, prepared, start, 1e-10, scales, seen=log, **options)
+    integrate_with_events(numeric, run.time, run.inputs, prepared, start, 1e-10, scales, seen=log, **options)
     return [str(symbol) for symbol in equations.states], [event for event in log.events if event.jumped]
 
 

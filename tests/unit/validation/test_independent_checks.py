@@ -38,12 +38,16 @@ from mb2fmu.model import Model, ModelDefinition, Parts, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.derivation.model_derivation import read_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.validation.independent_checks import SOLVED, IndependentChecks, judged, prove_independently
-from mb2fmu.validation.independent_import.robot_accelerations import robot_motions
-from mb2fmu.validation.source_checks.source_accelerations import POINTS, SourceAccelerations, own_motions
-from mb2fmu.validation.source_checks.source_equations import MOST_PATHWAYS, pathway_work
+from mb2fmu.validation.independent_checks import SOLVED, IndependentChecks, compare_samples, run_independent_checks
+from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.source_checks.source_accelerations import (
+    POINTS,
+    SourceAccelerations,
+    sample_source_accelerations,
+)
+from mb2fmu.validation.source_checks.source_equations import MOST_PATHWAYS, estimate_pathway_work
 from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
-from mb2fmu.validation.source_checks.source_objects import handed, untouched
+from mb2fmu.validation.source_checks.source_objects import extract_source_objects, keep_mechanics_untouched
 from mb2fmu.validation.source_checks.source_symbols import NotFormedError, SourceSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
@@ -60,7 +64,7 @@ def read_of(model: Model) -> Read:
 
 def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> IndependentChecks:
     """What is said of an FMU that evaluates ``used`` where the model says ``true``; its program answers for it."""
-    made = motions or own_motions(*true)
+    made = motions or sample_source_accelerations(*true)
     definition = true[1].declared
     evaluated = Evaluated(used, method)
     e = evaluated.equations
@@ -84,7 +88,7 @@ def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> 
     description = SimpleNamespace(rates=rates, variables=dict.fromkeys(told, SimpleNamespace(real=True)))
     for answer in answers.values():
         answer[0][1] = [answer[0][1][labels.index(name)] for name in told]
-    return judged(made, description, answers)
+    return compare_samples(made, description, answers)
 
 
 def models() -> dict[str, Callable[[], Read]]:
@@ -188,7 +192,7 @@ REPEATED = [pytest.param(name, marks=pytest.mark.repeats) for name in ("governor
 @pytest.mark.parametrize("name", ["four_bar", "rolling_disc", "pathways", *REPEATED])
 def test_what_was_read_wrongly_fails(name):
     true = models()[name]()
-    mechanism, motions = true[1], own_motions(*true)
+    mechanism, motions = true[1], sample_source_accelerations(*true)
     for what, wrong in faults(mechanism).items():
         said = verdict(true, wrong, motions, "kane")
         assert not said.passed or moves_nothing(mechanism, wrong, motions), what
@@ -206,7 +210,7 @@ def test_faults_in_the_reading_of_random_trees_are_found(kinds, tilted, random):
     system = build(kinds, tilted=tilted)
     model = model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
     true = read_of(model)
-    mechanism, motions = true[1], own_motions(*true)
+    mechanism, motions = true[1], sample_source_accelerations(*true)
     said = verdict(true, mechanism, motions, "kane")
     assert [check.verdict for check in said.checks[:2]] == ["passed", "passed"], said
     what, wrong = random.choice(sorted(faults(mechanism).items()))
@@ -228,7 +232,7 @@ def _arm(axis: str):
 @pytest.mark.parametrize("name", ["driven_crank", "four_bar"])
 def test_an_output_that_is_not_what_the_model_says_fails(name):
     true = models()[name]()
-    mechanism, motions = true[1], own_motions(*true)
+    mechanism, motions = true[1], sample_source_accelerations(*true)
     told = {output for sample in motions.samples for output in sample.outputs}
     outputs = mechanism.outputs
     assert told
@@ -270,19 +274,19 @@ def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(
     assert [check.verdict for check in said.checks] == ["unjudged", "passed", "passed", "passed"]
     heavier = replace(mechanism.bodies[-1], mass=mechanism.bodies[-1].mass * sm.Rational(101, 100))
     wrong = _with(mechanism, "bodies", len(mechanism.bodies) - 1, heavier)
-    against = own_motions(true[0], wrong)
+    against = sample_source_accelerations(true[0], wrong)
     assert verdict(true, mechanism, against).checks[-1].verdict == "failed"
 
 
 def test_the_reading_is_held_against_the_objects_where_a_latch_is_always_closed():
     """A block stands on one corner or on the other: there is no point at which its objects alone tell x'."""
     definition, right = read_of(pipeline.load(MODELS / "rocking_block.py"))
-    made = own_motions(definition, right)
+    made = sample_source_accelerations(definition, right)
     assert not made.samples, "the block is held somewhere else now: take another model"
     assert len(made.readings) == POINTS
     assert _worst_of(made) < 1.0
     for wrong in faults(right).values():
-        assert _worst_of(own_motions(definition, wrong)) > 1e3
+        assert _worst_of(sample_source_accelerations(definition, wrong)) > 1e3
 
 
 def _worst_of(made: SourceAccelerations) -> float:
@@ -306,8 +310,8 @@ def test_a_spring_along_many_joints_is_not_composed():
         )
         for end in (before, point)
     )  # fmt: skip
-    assert pathway_work(long) > MOST_PATHWAYS
-    assert pathway_work(long) > 1.3 * pathway_work(short)  # what is one joint longer
+    assert estimate_pathway_work(long) > MOST_PATHWAYS
+    assert estimate_pathway_work(long) > 1.3 * estimate_pathway_work(short)  # what is one joint longer
 
 
 def snapshot(mechanics) -> list[dict]:
@@ -323,14 +327,14 @@ def snapshot(mechanics) -> list[dict]:
 def test_the_users_objects_stay_as_they_were(name):
     definition, mechanism = read_model(MODELS / f"{name}.py", None, Stopwatch(None))
     before = snapshot(definition.mechanics)
-    own_motions(definition, mechanism)
+    sample_source_accelerations(definition, mechanism)
     assert snapshot(definition.mechanics) == before
 
 
 @pytest.mark.parametrize("off", [1e-10, 1e-8])
 def test_what_closing_anew_is_allowed_hides_no_fault(off):
     """Sixteen times the bounds are still some 1e-11 of x': whatever is wrong in an FMU is larger."""
-    made = own_motions(*models()["four_bar"]())
+    made = sample_source_accelerations(*models()["four_bar"]())
     names = tuple(made.samples[0].rates["kinematics"])
     description = SimpleNamespace(rates=tuple((name, f"der({name})") for name in names), variables={})
     largest = max(abs(sample.rates["kinematics"]["q1"]) for sample in made.samples)
@@ -340,7 +344,7 @@ def test_what_closing_anew_is_allowed_hides_no_fault(off):
             f"own motion {k}": [[[rate * (1 + wrong) for rate in sample.rates["kinematics"].values()], []]]
             for k, sample in enumerate(made.samples)
         }
-        return judged(made, description, answers, allowed=SOLVED)
+        return compare_samples(made, description, answers, allowed=SOLVED)
 
     assert largest > 0
     assert said(0.0).passed
@@ -349,10 +353,10 @@ def test_what_closing_anew_is_allowed_hides_no_fault(off):
 
 def test_samples_are_admissible():
     d, mechanism = models()["four_bar"]()
-    made = own_motions(d, mechanism)
+    made = sample_source_accelerations(d, mechanism)
     assert len(made.samples) == POINTS
-    with untouched(d.mechanics):
-        parts = handed(d.mechanics)
+    with keep_mechanics_untouched(d.mechanics):
+        parts = extract_source_objects(d.mechanics)
         residual = SourceSymbols(d, parts).function([*parts.holonomic, *parts.velocity])
         for sample in made.samples:
             assert np.max(np.abs(residual(list(sample.point.values)))) < 1e-12
@@ -367,8 +371,8 @@ def test_samples_are_admissible():
 def test_an_expression_without_a_number_leaves_nothing_behind():
     """A contact's force has no number; what is asked for after it once ended in a function with an argument twice."""
     d, _ = models()["pivot"]()
-    with untouched(d.mechanics):
-        symbols, more = SourceSymbols(d, handed(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
+    with keep_mechanics_untouched(d.mechanics):
+        symbols, more = SourceSymbols(d, extract_source_objects(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
     values = [float(k) for k in range(len(symbols.slot))]
     for _ in range(2):
         with pytest.raises(NotFormedError):
@@ -379,8 +383,8 @@ def test_an_expression_without_a_number_leaves_nothing_behind():
 def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     """A compound pendulum driven at its pivot has an acceleration that is known by hand."""
     d, _ = models()["pivot"]()
-    with untouched(d.mechanics):
-        parts = handed(d.mechanics)
+    with keep_mechanics_untouched(d.mechanics):
+        parts = extract_source_objects(d.mechanics)
         symbols = SourceSymbols(d, parts)
         motion = SourceKinematics(parts, symbols).motion(symbols.completed([0.3] * len(symbols.slot)))
     assert np.all(np.isfinite(motion.u_dot))
@@ -391,7 +395,7 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
 def test_real_units_are_asked(fmi, kind, tmp_path):
     exported = pipeline.export(MODELS / "crank_slider.py", tmp_path, fmi=fmi)
     derivation = exported.build.derivation
-    said = prove_independently(exported.path, derivation.checked, derivation.mechanism, kind=kind)
+    said = run_independent_checks(exported.path, derivation.checked, derivation.mechanism, kind=kind)
     assert [check.verdict for check in said.checks] == ["passed"] * 3
 
 
@@ -403,7 +407,7 @@ def test_a_real_unit_of_another_model_fails(tmp_path):
     assert other.read_text(encoding="utf-8") != source
     exported = pipeline.export(other, tmp_path)
     definition, mechanism = read_model(path, None, Stopwatch(None))
-    said = prove_independently(exported.path, definition, mechanism)
+    said = run_independent_checks(exported.path, definition, mechanism)
     assert not said.passed
     assert "der(omega)" in said.checks[0].reason
 
@@ -436,7 +440,7 @@ def friction_added(kind: str) -> Model:
 @pytest.mark.parametrize("kind", ["kane", "lagrange"])
 def test_loads_that_were_added_are_held_against_the_objects_own_equations(kind):
     true = read_of(friction_added(kind))
-    motions = own_motions(*true)
+    motions = sample_source_accelerations(*true)
     said = verdict(true, true[1], motions)
     assert said.passed, said
     assert (said.checks[0].verdict, said.checks[0].points) == ("passed", POINTS)
@@ -451,7 +455,7 @@ def steering_crosses(computed: tuple[str, ...]) -> np.ndarray:
     """Sines of the angles between tie rods and steering arms, whose signs tell the branches; rows: start, points."""
     definition = check_model(load_model(MODELS / "steering_linkage.py"))
     mechanism = close_loops(read_mechanism(definition))
-    made = own_motions(definition, mechanism, computed=computed)
+    made = sample_source_accelerations(definition, mechanism, computed=computed)
     start = {item.name: item.start for item in mechanism.declared.coordinates}
     start |= {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     points = [start, *({n: s.point.values[k] for n, k in made.starts.items()} for s in made.samples)]
@@ -480,7 +484,9 @@ def test_points_are_put_together_as_the_start_where_the_unit_computes():
 def test_couplings_in_other_units_are_not_flat():
     """Of a valve train rows in rad stand behind rows in mm; each is a loop by itself, which always closes."""
     definition = check_model(load_model(MODELS / "valve_train.py"))
-    made = own_motions(definition, close_loops(read_mechanism(definition)), computed=("lift", "rocker", "valve"))
+    made = sample_source_accelerations(
+        definition, close_loops(read_mechanism(definition)), computed=("lift", "rocker", "valve")
+    )
     assert len(made.samples) == POINTS
     for sample in made.samples:
         values = {name: sample.point.values[slot] for name, slot in made.starts.items()}
@@ -490,7 +496,7 @@ def test_couplings_in_other_units_are_not_flat():
 def test_round_off_of_closed_loops_is_no_scale():
     """The rack starts at 1e-33 m where its loops were closed: points move it by millimetres all the same."""
     definition = check_model(load_model(MODELS / "steering_linkage.py"))
-    made = own_motions(definition, close_loops(read_mechanism(definition)))
+    made = sample_source_accelerations(definition, close_loops(read_mechanism(definition)))
     rack = [abs(sample.point.values[made.starts["rack"]]) for sample in made.samples]
     assert np.median(rack) > 1e-3
 
@@ -498,7 +504,7 @@ def test_round_off_of_closed_loops_is_no_scale():
 def test_inputs_have_either_sign_at_the_points():
     """A robot's torque hangs about what holds its weight; an FMU that is wrong beyond zero must not pass."""
     checked = check_model(robot_of_tests())
-    made = robot_motions(checked)
+    made = sample_robot_accelerations(checked)
     for place in made.inputs.values():
         values = [sample.point.values[place] for sample in made.samples]
         assert min(values) < 0.0 < max(values)

@@ -15,8 +15,8 @@ from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants
-from mb2fmu.validation.reference.first_integrals_along_run import FirstIntegralsAlongRun, conserved_quantities
+from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compute_error_bounds
+from mb2fmu.validation.reference.first_integrals_along_run import FirstIntegralsAlongRun, find_first_integrals
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -102,7 +102,7 @@ def cart(fault: float = 0.0, *, stop: float = 6.0, tolerance: float = 1e-9) -> M
 def found(mechanism: Mechanism) -> dict[str, str]:
     """Integral → unit."""
     return {
-        kept.name: kept.unit for kept in conserved_quantities(mechanism, formulate_given_acceleration(mechanism)).kept
+        kept.name: kept.unit for kept in find_first_integrals(mechanism, formulate_given_acceleration(mechanism)).kept
     }
 
 
@@ -132,7 +132,7 @@ def test_outputs_are_what_the_proof_judges() -> None:
     """p and h by formulas of two formulations, in numbers, and by hand."""
     mechanism = mechanism_of(bead())
     state = random_states(mechanism, 1, seed=2)[0]
-    conserved = conserved_quantities(mechanism, formulate_given_acceleration(mechanism))
+    conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
     (h,), (size,) = conserved.at(state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p))
     m, g, r, w = (dict(zip([p.name for p in mechanism.p], state.p, strict=True))[name] for name in "mgrw")
     angle, rate = state.x[0], (state.x[1] - w) / 2
@@ -168,7 +168,7 @@ def test_terms_of_a_momentum_are_what_each_speed_contributes() -> None:
     for symbol, unit in ((v, "m/s"), (w, "m/s"), (spin, "rad/s")):
         model.speed(symbol, 0.0, unit)
     derivation = pipeline.derive(model)
-    found = conserved_quantities(derivation.mechanism, derivation.equations)
+    found = find_first_integrals(derivation.mechanism, derivation.equations)
     tilt, fall = 0.1, 9.0
     u = np.array([fall * np.sin(tilt), fall * np.cos(tilt), 0.0])  # along N.z alone
     values, sizes = found.at(0.0, np.array([0.0, 0.0, tilt]), u, np.zeros(0), np.zeros(0), np.zeros(0))
@@ -189,7 +189,7 @@ def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
     """The FMU has a force that does no work: no one-step error and no energy says anything of it."""
     mechanism = mechanism_of(cart())
     equations = formulate_given_acceleration(mechanism)
-    stick = validation.make_yardstick(
+    stick = validation.make_reference_data(
         mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, exercise=False
     )
     verdicts = []
@@ -208,9 +208,9 @@ def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
 def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     """An impact takes a half of the energy, and no verdict; air that brakes a little fails."""
     reference = reference_of(ball())
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     mechanism = mechanism_of(ball())
-    conserved = conserved_quantities(mechanism, formulate_given_acceleration(mechanism))
+    conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
     kept = FirstIntegralsAlongRun(reference, conserved, limits.often, limits.sides)
     energy = [k.name for k in conserved.kept].index("energy T + V")
     values = reference.trajectory.values

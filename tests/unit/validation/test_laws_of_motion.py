@@ -26,7 +26,7 @@ from mb2fmu.validation.source_checks.laws_of_motion import LawsOfMotion, Run
 from mb2fmu.validation.source_checks.random_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
-from mb2fmu.validation.source_checks.source_objects import handed, untouched
+from mb2fmu.validation.source_checks.source_objects import extract_source_objects, keep_mechanics_untouched
 from mb2fmu.validation.source_checks.source_symbols import SourceSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
@@ -56,8 +56,8 @@ def given(name: str) -> tuple[ModelDefinition, Mechanism]:
 def laws(name: str) -> LawsOfMotion:
     """The laws in the words of the source objects."""
     definition, _ = given(name)
-    with untouched(definition.mechanics):
-        parts = handed(definition.mechanics)
+    with keep_mechanics_untouched(definition.mechanics):
+        parts = extract_source_objects(definition.mechanics)
         symbols = SourceSymbols(definition, parts)
         rows = SourceConstraints(parts, symbols, complex_step=False)
         points = RandomPointGenerator(definition, parts, symbols, rows)

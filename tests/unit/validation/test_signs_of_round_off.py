@@ -6,9 +6,9 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Latch, Model
-from mb2fmu.validation.bounds.event_time_bounds import event_limits
-from mb2fmu.validation.comparison.motion_comparison import bounds
-from mb2fmu.validation.reference.event_sides import idle_switches, of_the_motion
+from mb2fmu.validation.bounds.event_time_bounds import compute_event_time_bounds
+from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
+from mb2fmu.validation.reference.event_sides import drop_round_off_events, find_round_off_switches
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 HALF = sm.Rational(1, 2)
@@ -65,19 +65,19 @@ def reference():
 def test_events_of_round_off_are_known(reference):
     idle = [event for event in reference.events if event.round_off]
     assert idle  # the foot's height
-    assert len(idle_switches(reference.events)) == 1
+    assert len(find_round_off_switches(reference.events)) == 1
     assert all("y" in event.name and not event.jumped for event in idle)
 
 
 def test_only_events_of_the_motion_have_limits(reference):
-    limits = bounds(reference, measure_sensitivity(reference)).events
-    assert sum(limit.occasion.count for limit in limits) == len(of_the_motion(reference.events))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference)).events
+    assert sum(limit.occasion.count for limit in limits) == len(drop_round_off_events(reference.events))
 
 
 @pytest.mark.parametrize("tip", [0.66, 0.72, 0.84])
 def test_the_event_beside_them_is_judged_as_exactly_as_without(tip):
     reference = reference_of(vault(tip))
-    limits = event_limits(reference, 1e-7 + 0.0 * reference.trajectory.values)
+    limits = compute_event_time_bounds(reference, 1e-7 + 0.0 * reference.trajectory.values)
     (opens,) = (limit for limit in limits if limit.occasion.first.name == "foot opens")
     assert not opens.grazing
     assert opens.occasion.first.states[0][2] == pytest.approx(tip, abs=1e-13)
@@ -86,8 +86,8 @@ def test_the_event_beside_them_is_judged_as_exactly_as_without(tip):
 
 def test_what_hangs_on_the_sign_of_round_off_is_not_judged():
     reference = reference_of(vault(foot_must_be_down=True))
-    assert idle_switches(reference.events)
-    limits = event_limits(reference, 1e-7 + 0.0 * reference.trajectory.values)
+    assert find_round_off_switches(reference.events)
+    limits = compute_event_time_bounds(reference, 1e-7 + 0.0 * reference.trajectory.values)
     assert all(event.grazing for event in limits if "opens" in event.occasion.first.name)
 
 

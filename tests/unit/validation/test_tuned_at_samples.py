@@ -16,12 +16,12 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
 from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
-from mb2fmu.validation.experiment.perturbed_experiment import as_set, settable_names
-from mb2fmu.validation.reference.experiment_numbers import conditions
+from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names, list_values_to_set
+from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
 from mb2fmu.validation.result import ApiCheckResult
 from mb2fmu.validation.runs.fmu_description import read_description
-from mb2fmu.validation.runs.fmu_run import FmuProcessResult, drive
-from mb2fmu.validation.validate import make_yardstick
+from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
+from mb2fmu.validation.validate import make_reference_data
 
 
 def sampled() -> Model:
@@ -39,7 +39,7 @@ def sampled() -> Model:
 @pytest.fixture(scope="module")
 def yardstick():
     read = mechanism_of(sampled())
-    return read.declared, make_yardstick(read.declared, reference_equations(read, None).equations)
+    return read.declared, make_reference_data(read.declared, reference_equations(read, None).equations)
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
@@ -48,8 +48,8 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     moved = made.moved
     unit = export(sampled(), tmp_path, fmi=fmi).path
     description = read_description(read_archive(unit))
-    run = conditions(definition)
-    told = as_set(moved.reference.conditions, run, definition, settable_names(description))
+    run = form_experiment_numbers(definition)
+    told = list_values_to_set(moved.reference.conditions, run, definition, list_settable_names(description))
     chance = choose_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
     k, d = chance.changed
     assert chance.row in moved.limits.sides
@@ -63,7 +63,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
             results = compare_api_checks(definition, chance, question, found, moved.limits)
             return next(each for each in results if each.name == "parameters changed during the run")
 
-        driven = drive(unit, [run, told], names, kind=kind, sessions=question.operations)
+        driven = run_fmu_process(unit, [run, told], names, kind=kind, sessions=question.operations)
         result = judged(driven)
         assert result.verdict == "passed", result.reason
         rows = driven.answers["tuning"][5]

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts, rough_events
-from mb2fmu.validation.modes.impact_impulses import ContactRows, struck
+from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts, solve_frictional_contact_events
+from mb2fmu.validation.modes.impact_impulses import ContactRows, solve_impact_impulses
 
 
 def contacts(order: str, *, rough: bool = False) -> SimpleNamespace:
@@ -34,7 +34,7 @@ def touch(rate: float, meeting: float) -> ContactRows:
 @pytest.mark.parametrize("order", ["in turn", "at once"])
 @pytest.mark.parametrize("rate", [1e-17, 0.0, -1e-17])
 def test_an_approach_that_begins_ends_at_rest(order, rate):
-    impulses, rests = struck(contacts(order), np.eye(2), touch(rate, 1.0))
+    impulses, rests = solve_impact_impulses(contacts(order), np.eye(2), touch(rate, 1.0))
     assert list(rests) == [1.0, 0.0]
     assert 0.0 < impulses[0] < 1e-15  # an impact, that is counted
     assert impulses[1] == 0.0
@@ -45,13 +45,15 @@ def test_an_approach_that_begins_ends_at_rest(order, rate):
 def test_so_it_is_with_friction(order, rate):
     rub = FrictionContacts(*(np.array([value]) for value in (0.0, 0.4, 1e-16, 0.2, 0.0)))
     both = (np.eye(3), np.zeros((4, 3)))
-    found, _, _ = rough_events(contacts(order, rough=True), both, (touch(rate, 1.0), rub), 0.5, hit=True, change=False)
+    found, _, _ = solve_frictional_contact_events(
+        contacts(order, rough=True), both, (touch(rate, 1.0), rub), 0.5, hit=True, change=False
+    )
     assert 0.0 < found[0] < 1e-15
     assert list(found[2:4]) == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("order", ["in turn", "at once"])
 def test_what_does_not_approach_is_not_struck(order):
-    impulses, rests = struck(contacts(order), np.eye(2), touch(1e-17, 0.0))
+    impulses, rests = solve_impact_impulses(contacts(order), np.eye(2), touch(1e-17, 0.0))
     assert not impulses.any()
     assert not rests.any()

@@ -19,7 +19,7 @@ OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 
 
-def in_words(status: int) -> str:
+def status_name(status: int) -> str:
     """Return the name of a status; its number where the standards have none, since an FMU may answer anything."""
     return STATUS[status] if 0 <= status < len(STATUS) else str(status)
 
@@ -52,7 +52,7 @@ class RefusedCallError(Exception):
     def __init__(self, function: str, status: int, message: str, mode: str) -> None:
         self.function, self.status, self.message, self.mode = function, status, message, mode
         said = f': "{message}"' if message else ", without a message"
-        label = in_words(status)
+        label = status_name(status)
         super().__init__(f"{function} answers {label} in {mode}{said}")
 
 
@@ -137,7 +137,7 @@ class FmuMemoryFunctions:
         _c_library().free(address)
 
 
-def c_function(name: str) -> Any:
+def find_c_function(name: str) -> Any:
     """Return a function of this system's C library; None if it has none of that name (Windows, musl, macOS)."""
     try:
         return getattr(_opened(), name)

@@ -14,7 +14,7 @@ WORTH_A_PLAN = 16
 """Variables from which on it is worth to keep how they are read."""
 
 
-def references(variables: Sequence[DescribedVariable]) -> Any:
+def value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
     """Return value references as an array for the unit."""
     listed = [each.reference or 0 for each in variables]
     return (c.c_uint * max(len(listed), 1))(*listed)
@@ -51,7 +51,9 @@ class VariableGroup:
         """
         scalar = not any(each.dimensions for each in variables)
         sizes = None if scalar else [description.size(each) for each in variables]
-        return cls(variables, places, sizes, references(variables), len(variables) if sizes is None else sum(sizes))
+        return cls(
+            variables, places, sizes, value_reference_array(variables), len(variables) if sizes is None else sum(sizes)
+        )
 
     def divided(self, values: Sequence[Any]) -> Iterator[Any]:
         """Yield the values of each variable, those of an array as a tuple."""

@@ -30,9 +30,14 @@ from mb2fmu.audit.behaviour.instance.fmi_types import (
     StepResult,
     Value,
 )
-from mb2fmu.audit.behaviour.instance.grouped_reads import WORTH_A_PLAN, GroupedReadPlan, VariableGroup, references
+from mb2fmu.audit.behaviour.instance.grouped_reads import (
+    WORTH_A_PLAN,
+    GroupedReadPlan,
+    VariableGroup,
+    value_reference_array,
+)
 from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages
-from mb2fmu.audit.behaviour.instance.printf_logger import logger as formatting
+from mb2fmu.audit.behaviour.instance.printf_logger import make_printf_logger as formatting
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
 TERMINATED = 3
@@ -128,7 +133,7 @@ class FmuInstance:
         environment = c.c_void_p(self._said.environment)
         head = (c.c_char_p(name), c.c_char_p(token), place, c.c_bool(self._visible), c.c_bool(logging is not False))
         if self.kind == "CoSimulation":
-            wanted = (references(required), c.c_size_t(len(required)))
+            wanted = (value_reference_array(required), c.c_size_t(len(required)))
             tail: tuple[Any, ...] = (c.c_bool(self.event_mode), c.c_bool(early), *wanted, environment, logger, hook)
         else:
             tail = (environment, logger)
@@ -350,14 +355,16 @@ class FmuInstance:
         orders = _array(c.c_int, [order] * len(variables))
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
         sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
-        status = self.call(name, references(variables), c.c_size_t(len(variables)), orders, room.array, *sizes)
+        status = self.call(
+            name, value_reference_array(variables), c.c_size_t(len(variables)), orders, room.array, *sizes
+        )
         return status, self._filled(name, status, room)
 
     def ramp(self, variables: Sequence[DescribedVariable], slopes: Sequence[float]) -> int:
         """Set derivatives of inputs by time (FMI 2)."""
         orders, count = _array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
         return self.call(
-            "SetRealInputDerivatives", references(variables), count, orders, _array(c.c_double, slopes)
+            "SetRealInputDerivatives", value_reference_array(variables), count, orders, _array(c.c_double, slopes)
         )  # fmt: skip
 
     # --- variables
@@ -414,7 +421,7 @@ class FmuInstance:
         """Set variables of one type by one call; return the status."""
         kind = next(iter(given)).type
         values = [each for value in given.values() for each in (value if isinstance(value, tuple) else (value,))]
-        asked, count = references(list(given)), c.c_size_t(len(given))
+        asked, count = value_reference_array(list(given)), c.c_size_t(len(given))
         if kind in {"Binary", "String"}:
             buffers = [c.create_string_buffer(each) for each in values]
             places = _array(c.c_void_p, [c.addressof(each) for each in buffers])
@@ -455,7 +462,12 @@ class FmuInstance:
         """Return directional (J v) or adjoint (vᵀ J) derivatives; scalars only."""
         size = len(knowns if adjoint else unknowns)
         room = MemoryBlock(c.c_double, size)
-        pairs = (references(unknowns), c.c_size_t(len(unknowns)), references(knowns), c.c_size_t(len(knowns)))
+        pairs = (
+            value_reference_array(unknowns),
+            c.c_size_t(len(unknowns)),
+            value_reference_array(knowns),
+            c.c_size_t(len(knowns)),
+        )
         if self.version == 2:
             name = "GetDirectionalDerivative"
             status = self.call(name, *pairs, _array(c.c_double, seed), room.array)

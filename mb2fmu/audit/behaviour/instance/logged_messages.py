@@ -55,7 +55,7 @@ class LoggedMessages:
         if not 0 <= status < len(STATUS):
             self._misdeeds[f"a message has status {status}, which the standard does not know"] = "log.arguments"
         for what, given in (("category", category), ("text", text)):
-            if given is not None and not is_text(given):
+            if given is not None and not is_utf8(given):
                 shown = given[:40].decode("utf-8", "backslashreplace")
                 self._misdeeds[f'the {what} of a message is not UTF-8: "{shown}"'] = "value.text"
         if len(self.kept) < MOST_MESSAGES:
@@ -71,13 +71,13 @@ class LoggedMessages:
         """Return a text that was read with the variable of that name, and perhaps with others."""
         if given is None:
             self._misdeeds[f'reading "{name}": a null pointer as text is answered with OK'] = "value.text"
-        elif not is_text(given):
+        elif not is_utf8(given):
             shown = given[:40].decode("utf-8", "backslashreplace")
             self._misdeeds[f'reading "{name}": a text is not UTF-8: "{shown}"'] = "value.text"
         return given or b""
 
 
-def unasked(kept: Sequence[tuple[int, str, str]], version: int) -> list[tuple[int, str, str]]:
+def find_messages_without_logging(kept: Sequence[tuple[int, str, str]], version: int) -> list[tuple[int, str, str]]:
     """Return messages sent although logging is off.
 
     Errors are always told. So are warnings and what is discarded in FMI 2, where these answers themselves say that the
@@ -86,7 +86,7 @@ def unasked(kept: Sequence[tuple[int, str, str]], version: int) -> list[tuple[in
     return [each for each in kept if each[0] < (WARNING if version == 2 else ERROR)]
 
 
-def is_text(given: bytes) -> bool:
+def is_utf8(given: bytes) -> bool:
     """Return whether bytes are UTF-8, as the standards want all texts."""
     try:
         given.decode("utf-8")

@@ -43,7 +43,7 @@ def _printf() -> Any:
     return function
 
 
-def logger(take: Take) -> tuple[Any, Any]:
+def make_printf_logger(take: Take) -> tuple[Any, Any]:
     """Make a logger that an FMU in this process can call.
 
     Args:

@@ -55,7 +55,7 @@ class RemoteHost:
         return asdict(self)
 
 
-def wine_host() -> RemoteHost:
+def make_wine_host() -> RemoteHost:
     """Return a host for libraries of Windows.
 
     Raises:
@@ -69,7 +69,7 @@ def wine_host() -> RemoteHost:
     return RemoteHost(WINE, launcher, str(_program("x86_64-windows-gnu")), str(_prefix(launcher, version)), version)
 
 
-def valgrind_host() -> RemoteHost | None:
+def make_valgrind_host() -> RemoteHost | None:
     """Return a host that watches the FMU's use of memory; None if valgrind is not installed."""
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
@@ -166,7 +166,7 @@ def _done(command: Sequence[str], settings: dict[str, str], failure: str) -> Non
 # --- in the process that tries the FMU
 
 
-def load_far(given: dict[str, Any], root: Path, path: Path) -> RemoteLibrary:
+def load_remote_library(given: dict[str, Any], root: Path, path: Path) -> RemoteLibrary:
     """Load a library in that host.
 
     Args:
@@ -202,7 +202,7 @@ def windows_path(path: Path) -> str:
     return "Z:" + str(path).replace("/", "\\")
 
 
-def seen(root: Path, library: Path) -> list[str]:
+def read_valgrind_errors(root: Path, library: Path) -> list[str]:
     """Return valgrind's errors inside the FMU's code, each kind once per function.
 
     Args:

@@ -25,7 +25,7 @@ def _parents() -> dict[int, int]:
     return found
 
 
-def descendants(of: int) -> list[int]:
+def list_descendant_processes(of: int) -> list[int]:
     """Return all processes below one."""
     parents = _parents()
     found: list[int] = []
@@ -38,7 +38,7 @@ def descendants(of: int) -> list[int]:
     return found
 
 
-def end_all(first: int) -> None:
+def kill_process_session(first: int) -> None:
     """Kill a process with its session, and all that has become a child of this process since.
 
     Args:
@@ -49,7 +49,7 @@ def end_all(first: int) -> None:
     for _ in range(ROUNDS):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(first, signal.SIGKILL)
-        left = descendants(os.getpid())
+        left = list_descendant_processes(os.getpid())
         for number in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(number, signal.SIGKILL)
@@ -69,7 +69,7 @@ def _collect(spared: int) -> None:
                     os.waitpid(int(entry.name), os.WNOHANG)
 
 
-def marked(token: str) -> list[int]:
+def list_marked_processes(token: str) -> list[int]:
     """Return processes with a token in their environment: those of a trial, also without its guard."""
     found = []
     for entry in Path("/proc").iterdir() if Path("/proc/self/environ").exists() else ():
@@ -80,7 +80,7 @@ def marked(token: str) -> list[int]:
     return found
 
 
-def end_segments(of: int) -> int:
+def remove_shared_memory(of: int) -> int:
     """Remove segments of shared memory that a process has left behind, and return how many."""
     removed = 0
     listed = Path("/proc/sysvipc/shm")
@@ -91,7 +91,7 @@ def end_segments(of: int) -> int:
     return removed
 
 
-def waits(process: int) -> bool:
+def is_process_waiting(process: int) -> bool:
     """Return whether a process waits for anything but a processor; True where this is not known."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "R"
@@ -99,7 +99,7 @@ def waits(process: int) -> bool:
         return True
 
 
-def threads_of(process: int) -> int:
+def count_process_threads(process: int) -> int:
     """Return the number of threads of a process; 1 where that is unknown."""
     try:
         return len(list(Path(f"/proc/{process}/task").iterdir()))
@@ -107,7 +107,7 @@ def threads_of(process: int) -> int:
         return 1
 
 
-def processor_time(process: int) -> float:
+def process_cpu_time(process: int) -> float:
     """Return user and system time of a process so far, in s; 0 where that is unknown."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()

@@ -30,7 +30,7 @@ class _Action(c.Structure):
 
 
 @cache
-def mathematics() -> c.CDLL | None:
+def load_c_math_library() -> c.CDLL | None:
     """Return the library that knows rounding modes and traps; None where there is none by that name."""
     if sys.platform != "linux":
         return None
@@ -39,9 +39,9 @@ def mathematics() -> c.CDLL | None:
     return None
 
 
-def ordinary_rounding() -> None:
+def set_rounding_to_nearest() -> None:
     """Set rounding to nearest, as hosts have it."""
-    library = mathematics()
+    library = load_c_math_library()
     if library is not None:
         library.fesetround(0)
 
@@ -87,20 +87,20 @@ def _environment() -> tuple[tuple[bytes, bytes], ...]:
     return tuple(sorted(found))
 
 
-def broken_pipes() -> None:
+def restore_broken_pipe_signal() -> None:
     """Let a broken pipe end this process, as in hosts written in C; Python ignores it: who does so would not show."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-def spread() -> None:
+def allow_all_processors() -> None:
     """Let this process run on every processor of the machine, if it may on one only: who pins it would not show."""
     if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) == 1:
         with suppress(OSError):
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
 
-def settings() -> Settings:
+def read_process_settings() -> Settings:
     """Return everything that a library can change for the process or its thread, as far as the system tells."""
     small = sys.float_info.min
     found: Settings = {
@@ -111,7 +111,7 @@ def settings() -> Settings:
     }
     with suppress(OSError):
         found["the working folder"] = str(Path.cwd())
-    library = mathematics()
+    library = load_c_math_library()
     if library is not None:
         found["the rounding mode"] = int(library.fegetround())
         found["the set of floating-point traps"] = int(library.fegetexcept())
@@ -155,7 +155,7 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def open_descriptors() -> int | None:
+def list_open_descriptors() -> int | None:
     """Count the open descriptors; None where the system does not tell."""
     listed = Path("/proc/self/fd")
     try:
@@ -175,15 +175,18 @@ MOST_THREADS = max(50, 4 * (os.cpu_count() or 1))
 """Threads that an FMU leaves: libraries that compute in parallel keep one for each processor, some of them two."""
 
 
-def exhausted() -> str:
+def describe_exhausted_resources() -> str:
     """Say which resources of this process the FMU has nearly used up; empty if none."""
-    for number, most, what in ((open_descriptors(), MOST_OPEN, "descriptors"), (threads(), MOST_THREADS, "threads")):
+    for number, most, what in (
+        (list_open_descriptors(), MOST_OPEN, "descriptors"),
+        (count_own_threads(), MOST_THREADS, "threads"),
+    ):
         if number is not None and number > most:
             return f"{number} {what} are there, left by what was tried before: a process can have so many only"
     return ""
 
 
-def threads() -> int | None:
+def count_own_threads() -> int | None:
     """Count the threads; None where the system does not tell."""
     with suppress(OSError):
         return len(list(Path("/proc/self/task").iterdir()))

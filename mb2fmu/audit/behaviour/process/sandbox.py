@@ -67,7 +67,7 @@ def end_with_parent(parent: int) -> None:
             os._exit(1)  # it ended before this was asked
 
 
-def limit(memory: int | None) -> Iterator[str]:
+def limit_resources(memory: int | None) -> Iterator[str]:
     """Limit memory, files and descriptors of this process.
 
     Args:
@@ -147,7 +147,7 @@ def confine_writes(folder: Path) -> str:
 # --- seccomp
 
 
-def number_of(name: str) -> int | None:
+def system_call_number(name: str) -> int | None:
     """Return the number of a system call on this machine; None if it has none."""
     place = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
     return None if place is None else CALLS[name][place]
@@ -162,7 +162,7 @@ def _program(own: int) -> bytes:
     """Return the filter: calls listed in ``CALLS`` go to the watching process, others proceed."""
     parts = [_statement(_LD, 4), _statement(_JEQ, _ARCHITECTURE[platform.machine()], 1, 0), _statement(_RET, _ALLOW)]
     for name in CALLS:
-        number = number_of(name)
+        number = system_call_number(name)
         if number is None:
             continue
         body = _judgement(name, own)
@@ -187,7 +187,7 @@ def _judgement(name: str, own: int) -> list[bytes]:
     return [ask]
 
 
-def watch_calls(to: socket.socket | None, *, far: bool) -> str:
+def monitor_system_calls(to: socket.socket | None, *, far: bool) -> str:
     """Send system calls of this process to the one at the other end of a socket.
 
     Args:

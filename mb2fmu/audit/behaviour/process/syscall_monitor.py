@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.process.sandbox import CALLS, number_of
+from mb2fmu.audit.behaviour.process.sandbox import CALLS, system_call_number
 
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
@@ -53,7 +53,7 @@ class SystemCallMonitor:
         self, listener: int, child: int, folder: Path, *, tool: bool, tell: Callable[[str, str], None]
     ) -> None:
         self.listener, self._child, self._folder, self._tool, self._tell = listener, child, folder, tool, tell
-        self._names = {number: name for name in CALLS if (number := number_of(name)) is not None}
+        self._names = {number: name for name in CALLS if (number := system_call_number(name)) is not None}
 
     def close(self) -> None:
         """Stop watching."""

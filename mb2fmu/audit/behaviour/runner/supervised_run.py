@@ -1,4 +1,4 @@
-"""``try_unit``: give an FMU to a guard, which runs the probes; collect its messages."""
+"""``run_all_trials``: give an FMU to a guard, which runs the probes; collect its messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import Any
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED
 from mb2fmu.audit.behaviour.fixture.work_folders import UNIT
 from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, RemoteHost
-from mb2fmu.audit.behaviour.process.process_cleanup import marked
+from mb2fmu.audit.behaviour.process.process_cleanup import list_marked_processes
 from mb2fmu.audit.behaviour.process.time_budget import SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
@@ -137,7 +137,9 @@ class SupervisedRunLimits:
     valgrind: RemoteHost | None = None
 
 
-def libraries(description: DescribedModel, names: Collection[str], *, windows: bool = False) -> dict[str, str]:
+def find_loadable_libraries(
+    description: DescribedModel, names: Collection[str], *, windows: bool = False
+) -> dict[str, str]:
     """Return interface type → member of the archive that this machine can run.
 
     Args:
@@ -153,7 +155,7 @@ def libraries(description: DescribedModel, names: Collection[str], *, windows: b
     return {kind: member for kind, member in members.items() if kind != "ScheduledExecution" and member in names}
 
 
-def try_unit(
+def run_all_trials(
     archive: FmuArchive, description: DescribedModel, rules: Collection[str], bounds: SupervisedRunLimits
 ) -> SupervisedRunResult:
     """Unpack an FMU and try it.
@@ -164,7 +166,7 @@ def try_unit(
         rules: Ids that are asked for: probes of others are not tried.
         bounds: What it may take.
     """
-    members = libraries(description, archive.names, windows=bounds.windows)
+    members = find_loadable_libraries(description, archive.names, windows=bounds.windows)
     trial = SupervisedRunResult(runnable=bool(members))
     for kind in description.interfaces:
         if kind not in members:
@@ -205,10 +207,10 @@ def try_unit(
 def _served(kinds: Collection[str], rules: Collection[str]) -> dict[str, set[str]]:
     """Return for each kind of interface the rules that something is tried for in it, out of those asked for."""
     from mb2fmu.audit.behaviour.runner.worker_process import (
-        ordered,  # takes a while: a command that runs nothing has no use for it
+        order_trials_by_risk,  # takes a while: a command that runs nothing has no use for it
     )
 
-    tried = [each for each in ordered() if each.where != (VALGRIND,)]
+    tried = [each for each in order_trials_by_risk() if each.where != (VALGRIND,)]
     return {kind: {rule for each in tried if kind in each.kinds for rule in each.rules} & set(rules) for kind in kinds}
 
 
@@ -261,7 +263,7 @@ def _stillborn(each: Observation) -> bool:
     return each.rule in {"life.load", "life.instantiate"} or each.message.endswith(FIRST)
 
 
-def unpack(archive: FmuArchive, folder: Path) -> None:
+def unpack_archive_members(archive: FmuArchive, folder: Path) -> None:
     """Write the members that stay within the folder; rules of the archive report the others."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in archive.contents.items():
@@ -290,7 +292,7 @@ def _guarded(
         return trial
     root = scratch / name
     folder = root / place
-    unpack(archive, folder)
+    unpack_archive_members(archive, folder)
     spoken = scratch / f"{name}.out"
     asked = scratch / f"{name}.json"
     libraries_ = {kind: str(folder / member) for kind, member in members.items()}
@@ -357,7 +359,7 @@ def _run(
                 if stream:
                     with suppress(OSError):
                         stream.close()
-            for number in marked(token):
+            for number in list_marked_processes(token):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(number, getattr(signal, "SIGKILL", signal.SIGTERM))
     if late.is_set() and not complete:

@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.trial_registry import AGAIN
-from mb2fmu.audit.behaviour.fixture.work_folders import FolderSnapshot, folders
+from mb2fmu.audit.behaviour.fixture.work_folders import FolderSnapshot, make_work_folders
 from mb2fmu.audit.behaviour.process.process_cleanup import (
-    descendants,
-    end_all,
-    end_segments,
-    processor_time,
-    threads_of,
-    waits,
+    count_process_threads,
+    is_process_waiting,
+    kill_process_session,
+    list_descendant_processes,
+    process_cpu_time,
+    remove_shared_memory,
 )
 from mb2fmu.audit.behaviour.process.sandbox import adopt_orphans
 from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
@@ -116,8 +116,8 @@ class Supervisor:
         try:
             ending, late = self._watch(process, deeds)
         finally:
-            left = [each for each in descendants(os.getpid()) if each != process.number]
-            end_all(process.number)
+            left = [each for each in list_descendant_processes(os.getpid()) if each != process.number]
+            kill_process_session(process.number)
             process.wait()
             ours.close()
             if deeds:
@@ -125,7 +125,7 @@ class Supervisor:
         self._take()
         if self.request["far"] or (not self.done and self.last is None):
             left = []
-        segments = end_segments(process.number)
+        segments = remove_shared_memory(process.number)
         if segments:
             self.deed("host.files", f"leaves {segments} segment{'s' * (segments > 1)} of shared memory behind")
         if left:
@@ -160,15 +160,15 @@ class Supervisor:
             if time.monotonic() > self.request["deadline"] + GRACE:
                 return "did not end with the budget", "budget"
             limit = self._limit()
-            waiting = passed > limit and waits(process.number)
+            waiting = passed > limit and is_process_waiting(process.number)
             if passed > limit and _hangs(passed, self._worked(process.number) - worked, limit, waiting=waiting):
-                self.threads = threads_of(process.number)
+                self.threads = count_process_threads(process.number)
                 return f"is not back after {limit:g} s", "call" if self.channel.calling()[1] else "auditor"
 
     def _worked(self, process: int) -> float:
         """Return the processor time so far, in s, with processes that run the FMU in place of the child."""
-        others = descendants(process) if self.request["far"] else []
-        return sum(map(processor_time, (process, *others)))
+        others = list_descendant_processes(process) if self.request["far"] else []
+        return sum(map(process_cpu_time, (process, *others)))
 
     def _limit(self) -> float:
         """Return the time limit of one call now, in s."""
@@ -334,7 +334,7 @@ def _started(
 
     now = {**request, "tried": tried, "ended": ended}
     if hasattr(os, "fork"):
-        worker_process.described(request["folder"])
+        worker_process.read_cached_description(request["folder"])
         parent = os.getpid()
         number = os.fork()
         if number == 0:
@@ -352,7 +352,7 @@ def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
     adopt_orphans()
-    folders(root)
+    make_work_folders(root)
     guard = Supervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
     try:
         while not guard.done and time.monotonic() < request["deadline"]:

@@ -25,12 +25,17 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     TrialFixture,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import PROBES, Trial
-from mb2fmu.audit.behaviour.fixture.work_folders import WORK, environment
+from mb2fmu.audit.behaviour.fixture.work_folders import WORK, work_folder_environment
 from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary, RefusedCallError
-from mb2fmu.audit.behaviour.instance.remote_hosts import HERE, VALGRIND, WINE, load_far, windows_path
+from mb2fmu.audit.behaviour.instance.remote_hosts import HERE, VALGRIND, WINE, load_remote_library, windows_path
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
-from mb2fmu.audit.behaviour.process.process_settings import exhausted
-from mb2fmu.audit.behaviour.process.sandbox import confine_writes, end_with_parent, limit, watch_calls
+from mb2fmu.audit.behaviour.process.process_settings import describe_exhausted_resources
+from mb2fmu.audit.behaviour.process.sandbox import (
+    confine_writes,
+    end_with_parent,
+    limit_resources,
+    monitor_system_calls,
+)
 from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.time_budget import SPENT, SkippedTrialError, TimeBudget
 from mb2fmu.audit.behaviour.trials import (
@@ -81,13 +86,13 @@ SHARE = 0.15
 """Part of the budget that one probe may take of the processor."""
 
 
-def ordered() -> list[Trial]:
+def order_trials_by_risk() -> list[Trial]:
     """Return all probes in the order in which they are tried."""
     place = {module.__name__: k for k, module in enumerate(ORDER)}
     return sorted(PROBES, key=lambda each: (each.late, place[each.function.__module__]))
 
 
-def attempt(each: Trial, stage: TrialFixture, write: Any) -> bool:
+def run_trial(each: Trial, stage: TrialFixture, write: Any) -> bool:
     """Run one probe; return whether the FMU is worth further ones."""
     good, pace = True, stage.library.pace
     judged, leaks = False, False
@@ -122,7 +127,7 @@ def _say_beside(stage: TrialFixture, write: Any, *, leaks: bool) -> None:
     for misdeed, rule in stage.library.misdeeds.items():
         write({"found": [rule, misdeed, stage.kind]})
     stage.library.misdeeds.clear()
-    if not leaks and (left := exhausted()):
+    if not leaks and (left := describe_exhausted_resources()):
         write({"found": [LEAK, left, stage.kind]})
 
 
@@ -172,39 +177,41 @@ def _stopped(each: Trial, stage: TrialFixture, error: Exception, write: Any) -> 
     elif isinstance(error, AttributeError) and "symbol" in str(error):
         # ctypes: a function that is not exported; binary.symbols names it
         write({"skipped": f"{stage.kind}: {each.title}: {str(error).rpartition(': ')[2]}"})
-    elif isinstance(error, (OSError, MemoryError, ImportError, RuntimeError)) and (left := exhausted()):
+    elif isinstance(error, (OSError, MemoryError, ImportError, RuntimeError)) and (
+        left := describe_exhausted_resources()
+    ):
         write({"skipped": f"{stage.kind}: {each.title}: {left}"})
     else:
         write({"fault": f"{stage.kind}: {each.title}: {''.join(traceback.format_exception(error))}"})
     return False
 
 
-def load(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibrary:
+def load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibrary:
     """Load the library: in this process, or in a host of its own.
 
     Raises:
         OSError: If the loader refuses it.
     """
-    return load_far(request["far"], Path(request["root"]), path) if request["far"] else c.CDLL(str(path))
+    return load_remote_library(request["far"], Path(request["root"]), path) if request["far"] else c.CDLL(str(path))
 
 
 def _resources(request: dict[str, Any]) -> str:
     """Return the path of the resources as the FMU sees it: with drive and slashes under wine."""
     path = Path(request["folder"]) / "resources"
-    return windows_path(path).replace("\\", "/") if where(request) == WINE else str(path)
+    return windows_path(path).replace("\\", "/") if describe_host(request) == WINE else str(path)
 
 
 BY = {HERE: "", WINE: " through wine", VALGRIND: " under valgrind"}
 """How an FMU is run → as a sentence ends with it."""
 
 
-def where(request: dict[str, Any]) -> str:
+def describe_host(request: dict[str, Any]) -> str:
     """Return how the FMU is run: here, through wine or under valgrind."""
     return str(request["far"]["name"]) if request["far"] else HERE
 
 
 @functools.cache
-def described(folder: str) -> DescribedModel:
+def read_cached_description(folder: str) -> DescribedModel:
     """Return the FMU's description; read once by a watching process for all its forks, as large ones take a second.
 
     Args:
@@ -213,10 +220,10 @@ def described(folder: str) -> DescribedModel:
     return read_description((Path(folder) / DESCRIPTION).read_bytes())
 
 
-def try_all(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
+def run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
     """Try all requested probes that were not tried yet."""
-    description = described(request["folder"])
-    host_environment_trials.remember()
+    description = read_cached_description(request["folder"])
+    host_environment_trials.note_process_settings()
     pace = TimeBudget(channel, request["deadline"])
     for kind, library in request["libraries"].items():
         if kind not in request["ended"] and not _kind(request, kind, Path(library), description, pace, channel):
@@ -234,7 +241,7 @@ def _kind(
         False if the next probe needs a new process, since the FMU has used up what this one may have, or nearly.
     """
     write = channel.write
-    wanted = [each for each in ordered() if _asked(each, kind, request)]
+    wanted = [each for each in order_trials_by_risk() if _asked(each, kind, request)]
     if not wanted:
         return True
     _say_untried(request, kind, write)
@@ -250,7 +257,7 @@ def _kind(
             return True
         once = stage.once
         pace.begin(SHARE * request["effort"] * each.weight)
-        good = attempt(each, stage, write)
+        good = run_trial(each, stage, write)
         for text in dict.fromkeys(stage.skipped):
             write({"skipped": text})
         stage.skipped.clear()
@@ -268,10 +275,10 @@ def _staged(
     """Load the library; report it if it cannot be loaded."""
     try:
         with pace.calling("loading the library"):
-            handle = load(path, request)
+            handle = load_fmu_library(path, request)
     except OSError as error:
         write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
-        write({"ended": kind, "why": f"its library cannot be loaded{BY[where(request)]}"})
+        write({"ended": kind, "why": f"its library cannot be loaded{BY[describe_host(request)]}"})
         return None
     library = FmuLibrary(handle, description, _resources(request), pace=pace, path=path)
     library.process["once"] = int(request.get("once", False))
@@ -289,7 +296,7 @@ def _after(stage: TrialFixture, write: Any, *, good: bool) -> bool | None:
         return True
     if stage.once and stage.made:
         return False
-    left = exhausted()
+    left = describe_exhausted_resources()
     if not left:
         return None
     if _busy():
@@ -307,7 +314,7 @@ def _busy() -> bool:
 
 def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
     """Report rules that can be judged only for an FMU in this process."""
-    for each in PROBES if where(request) == WINE else ():
+    for each in PROBES if describe_host(request) == WINE else ():
         if WINE not in each.where:
             for rule in set(each.rules) & set(request["rules"]):
                 write({"idle": [rule, f"{kind}: it cannot be tried through wine"]})
@@ -315,11 +322,12 @@ def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
 
 def _asked(each: Trial, kind: str, request: dict[str, Any]) -> bool:
     """Return whether a probe is wanted for this kind and place, and not tried before."""
-    asked = each.function in {life_cycle_trials.instantiate, life_cycle_trials.again} or bool(
-        set(each.rules) & set(request["rules"])
-    )
+    asked = each.function in {
+        life_cycle_trials.try_instantiation,
+        life_cycle_trials.try_instantiation_after_free,
+    } or bool(set(each.rules) & set(request["rules"]))
     return (
-        where(request) in each.where
+        describe_host(request) in each.where
         and kind in each.kinds
         and f"{kind}: {each.title}" not in request["tried"]
         and asked
@@ -333,14 +341,18 @@ def run_confined(request: dict[str, Any], channel: SharedMemoryChannel, end: soc
         end_with_parent(parent)
         root = Path(request["root"])
         _descriptors(Path(request["spoken"]), end)
-        os.environ.update(environment(root))
+        os.environ.update(work_folder_environment(root))
         os.chdir(root / WORK)
         far = request["far"]
-        lacking = [*limit(None if far else request["memory"]), confine_writes(root), watch_calls(end, far=bool(far))]
+        lacking = [
+            *limit_resources(None if far else request["memory"]),
+            confine_writes(root),
+            monitor_system_calls(end, far=bool(far)),
+        ]
         end.close()
         channel.write({"lacking": [each for each in lacking if each]})
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the unit's
-        try_all(request, channel)
+        run_requested_trials(request, channel)
     except BaseException:  # noqa: BLE001  a fork must not go on as its parent would
         channel.write({"fault": traceback.format_exc()})
         channel.write({"done": True})
@@ -364,13 +376,13 @@ def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
     channel = SharedMemoryChannel(root.parent / f"{root.name}.channel")
-    os.environ.update(environment(root))
+    os.environ.update(work_folder_environment(root))
     os.chdir(root / WORK)
-    lacking = [*limit(request["memory"]), confine_writes(root), watch_calls(None, far=False)]
+    lacking = [*limit_resources(request["memory"]), confine_writes(root), monitor_system_calls(None, far=False)]
     channel.write({"lacking": [each for each in lacking if each]})
     # The deadline is by the clock of the watching process.
     request["deadline"] = time.monotonic() + request["left"]
-    try_all(request, channel)
+    run_requested_trials(request, channel)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.resized_array_trials import sized, sizes, started
-from mb2fmu.audit.description.description_records import DescribedVariable, number
+from mb2fmu.audit.behaviour.trials.resized_array_trials import declared_size, list_size_parameters, list_sized_arrays
+from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
 from mb2fmu.audit.findings import Observation
 
 MOST_ELEMENTS = 64
@@ -21,16 +21,16 @@ MOST_ELEMENTS = 64
 
 
 @probe("arrays of other sizes", "value.structural")
-def resized(stage: TrialFixture) -> Iterator[Observation]:
+def try_resized_arrays(stage: TrialFixture) -> Iterator[Observation]:
     """Check that structural parameters set in Configuration Mode size the arrays that refer to them."""
-    known = sizes(stage)
+    known = list_size_parameters(stage)
     if stage.description.version != 3 or not known:
         stage.nothing("value.structural", "it has no structural parameters")
         return
     judged = 0
     for parameter in known:
-        arrays = sized(stage, parameter)
-        start = started(parameter)
+        arrays = list_sized_arrays(stage, parameter)
+        start = declared_size(parameter)
         other = next((k for k in (start + 1, start - 1, start + 2) if k > 0 and stage.inside(parameter, k) == k), None)
         if other is None or not arrays:
             continue
@@ -57,7 +57,7 @@ def _with_size(
     where = f'{stage.kind}, "{parameter.name}"'
     with stage.instance() as instance:
         try:
-            for each in (started(parameter), size):  # as often as one likes
+            for each in (declared_size(parameter), size):  # as often as one likes
                 instance.do("EnterConfigurationMode")
                 instance.set({parameter: each})
                 instance.do("ExitConfigurationMode")
@@ -76,7 +76,7 @@ def _with_size(
             old = stage.description.size(array)
             if status not in {OK, WARNING}:
                 text = f'with {size} the array "{array.name}" should have {count} elements; reading these answers'
-                yield Observation("value.structural", f"{text} {in_words(status)}", where)
+                yield Observation("value.structural", f"{text} {status_name(status)}", where)
             elif old != count and _read_elements(instance, array, old) in {OK, WARNING}:
                 text = f'with {size} the array "{array.name}" is read with {old} elements, as before, too'
                 yield Observation("value.structural", text, where)
@@ -108,14 +108,14 @@ def _untouched(
     stage: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
 ) -> Iterator[Observation]:
     """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
-    arrays = frozenset(sized(stage, parameter))
+    arrays = frozenset(list_sized_arrays(stage, parameter))
     exact = [
         each for each in stage.variables
         if (each.initial == "exact" or each.causality == "input") and each not in arrays and each is not parameter
     ]  # fmt: skip
     for variable, found in zip(exact, instance.get(exact), strict=True):
         start = stage.start_value(variable)
-        if start is not None and not same(start, found):
+        if start is not None and not have_same_bits(start, found):
             text = f'it starts with {found!r} instead of {start!r} where "{parameter.name}" is {size}'
             yield Observation("value.structural", text, f'{stage.kind}, "{variable.name}"')
             return
@@ -152,7 +152,7 @@ TICKS = 6
 
 
 @probe("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
-def ticking(stage: TrialFixture) -> Iterator[Observation]:
+def try_input_clocks(stage: TrialFixture) -> Iterator[Observation]:
     """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
     clocks = [each for each in stage.description.variables if each.type == "Clock"]
     if stage.description.version != 3 or not clocks:
@@ -188,7 +188,12 @@ def _ticks(stage: TrialFixture, instance: FmuInstance, clock: DescribedVariable)
             return
         for variable in seen:
             earlier = stage.description.target(variable.written.get("previous"))
-            if earlier and earlier in seen and variable in before and not same(seen[earlier], before[variable]):
+            if (
+                earlier
+                and earlier in seen
+                and variable in before
+                and not have_same_bits(seen[earlier], before[variable])
+            ):
                 text = (
                     f'it is {seen[earlier]!r} at a tick; "{variable.name}" was {before[variable]!r} at the one before'
                 )
@@ -207,10 +212,10 @@ def _interval(stage: TrialFixture, instance: FmuInstance, clock: DescribedVariab
     if status not in {OK, WARNING}:
         if kind in {"changing", "countdown"}:
             yield Observation(
-                "clock.interval", f"a {kind} clock, whose interval is answered with {in_words(status)}", where
+                "clock.interval", f"a {kind} clock, whose interval is answered with {status_name(status)}", where
             )
         return
-    told = number(clock.written.get("intervalDecimal"))
+    told = parse_number(clock.written.get("intervalDecimal"))
     if qualifier.value == 0 and kind in {"constant", "fixed"}:
         yield Observation("clock.interval", f"a {kind} clock, whose interval is said to be not known yet", where)
     if qualifier.value != 0 and kind in {"constant", "fixed", "tunable"} and not value.value > 0.0:
@@ -246,7 +251,7 @@ def _tick(
     state[0] = True
     status = instance.call("SetClock", references, one, state)
     if status not in {OK, WARNING}:
-        yield Observation("clock.ticks", f"setting it in Event Mode answers {in_words(status)}", where)
+        yield Observation("clock.ticks", f"setting it in Event Mode answers {status_name(status)}", where)
         return
     try:
         seen.update(zip(clocked, instance.get(clocked), strict=True))

@@ -7,11 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another, inputs, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, ShortRun, cosimulate, differing
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, names, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ModelExchangeIntegration,
+    ShortRun,
+    find_first_difference,
+    run_co_simulation,
+)
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits, list_first_names
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, MemoryBlock, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, MemoryBlock, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
@@ -34,7 +39,7 @@ def _groups(variables: Sequence[DescribedVariable]) -> Iterator[list[DescribedVa
 
 
 @probe("asking for several variables at once", "value.order")
-def ordered(stage: TrialFixture) -> Iterator[Observation]:
+def try_reading_order(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a value belongs to its reference, alone or with others, in any order, and asked for twice."""
     with stage.instance() as instance:
         stage.initialize(instance)
@@ -49,7 +54,9 @@ def ordered(stage: TrialFixture) -> Iterator[Observation]:
                 "the second time in one call": instance.in_order([*some, *some])[len(some) :],
             }
             for how, found in asked.items():
-                wrong = next((k for k, (a, b) in enumerate(zip(together, found, strict=True)) if not same(a, b)), None)
+                wrong = next(
+                    (k for k, (a, b) in enumerate(zip(together, found, strict=True)) if not have_same_bits(a, b)), None
+                )
                 if wrong is not None:
                     text = f"is {together[wrong]!r} where all are asked for, and {found[wrong]!r} asked for {how}"
                     yield Observation("value.order", text, f'{stage.kind}, "{some[wrong].name}"')
@@ -57,7 +64,7 @@ def ordered(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("asking for nothing", "value.nothing", crash="value.nothing")
-def nothing(stage: TrialFixture) -> Iterator[Observation]:
+def try_empty_lists(stage: TrialFixture) -> Iterator[Observation]:
     """Check that empty lists of variables can be read and set, as importers do."""
     name, kind = ("Real", c.c_double) if stage.description.version == 2 else ("Float64", c.c_double)
     tail = () if stage.description.version == 2 else (c.c_size_t(0),)
@@ -68,15 +75,15 @@ def nothing(stage: TrialFixture) -> Iterator[Observation]:
             status = instance.call(f"{verb}{name}", none, c.c_size_t(0), room.array, *tail)
             wrong = room.misdeed(answered=True)
             if wrong or status not in {OK, WARNING}:
-                text = wrong or f"answers {in_words(status)}"
+                text = wrong or f"answers {status_name(status)}"
                 said = f"fmi{stage.description.version}{verb}{name} for no variables {text}"
                 yield Observation("value.nothing", said, stage.kind)
 
 
 @probe("setting what is there already", "value.twice")
-def twice(stage: TrialFixture) -> Iterator[Observation]:
+def try_setting_inputs_again(stage: TrialFixture) -> Iterator[Observation]:
     """Check that setting inputs to their own values at each step changes nothing."""
-    known = [each for each in (*settable(stage), *inputs(stage)) if not each.dimensions][:SOME]
+    known = [each for each in (*list_settable_variables(stage), *list_inputs(stage)) if not each.dimensions][:SOME]
     for moving_on in (False, True):
         with stage.instance() as instance:
             instance.enter(stage.start, None, stage.tolerance)
@@ -84,7 +91,7 @@ def twice(stage: TrialFixture) -> Iterator[Observation]:
                 instance.exit()
                 if instance.mode == "Event Mode":
                     stage.settle(instance, first=True)
-                known = inputs(stage)[:SOME]
+                known = list_inputs(stage)[:SOME]
             given = dict(zip(known, instance.get(known), strict=True))
             before = instance.get(stage.variables)
             for _ in range(2):
@@ -101,12 +108,16 @@ def twice(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("setting several variables at once", "value.set")
-def several(stage: TrialFixture) -> Iterator[Observation]:
+def try_setting_all_at_once(stage: TrialFixture) -> Iterator[Observation]:
     """Check that all variables of one type can be set by one call, the last one first."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
-        for group in _groups([*settable(stage), *inputs(stage)]):
-            given = {each: value for each in group[::-1] if (value := another(stage, each, "set", 0.1)) is not None}
+        for group in _groups([*list_settable_variables(stage), *list_inputs(stage)]):
+            given = {
+                each: value
+                for each in group[::-1]
+                if (value := choose_other_value(stage, each, "set", 0.1)) is not None
+            }
             if len(given) < 2 or instance.put_all(given) not in {OK, WARNING}:
                 continue
             try:
@@ -125,40 +136,44 @@ def _near(a: Value, b: Value) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_near, a, b))
     if isinstance(a, float) and isinstance(b, float):
-        return same(a, b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+        return have_same_bits(a, b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
     return a == b
 
 
 @probe("setting fixed parameters after the initialization", "value.unsettable")
-def fixed(stage: TrialFixture) -> Iterator[Observation]:
+def try_setting_fixed_parameters(stage: TrialFixture) -> Iterator[Observation]:
     """Check that fixed parameters cannot be set later."""
     accepted = []
-    for variable in [each for each in stage.role("parameter", variability="fixed") if each in settable(stage)][:5]:
-        value = another(stage, variable, "set", 0.1)
+    for variable in [
+        each for each in stage.role("parameter", variability="fixed") if each in list_settable_variables(stage)
+    ][:5]:
+        value = choose_other_value(stage, variable, "set", 0.1)
         if value is None:
             continue
         with stage.instance() as instance:
             stage.initialize(instance)
-            if instance.put(variable, value) in {OK, WARNING} and not same(instance.get([variable])[0], value):
+            if instance.put(variable, value) in {OK, WARNING} and not have_same_bits(
+                instance.get([variable])[0], value
+            ):
                 continue  # it pretends only
             instance.reset()
             stage.initialize(instance)
             if instance.put(variable, value) in {OK, WARNING}:
                 accepted.append(variable)
     if accepted:
-        text = f"{names(accepted)} can be set after the initialization, though variability is fixed"
+        text = f"{list_first_names(accepted)} can be set after the initialization, though variability is fixed"
         yield Observation("value.unsettable", text, stage.kind)
 
 
 @probe("setting tunable parameters after the initialization", "value.tunable")
-def tuned(stage: TrialFixture) -> Iterator[Observation]:
+def try_tuning_parameters(stage: TrialFixture) -> Iterator[Observation]:
     """Check that tunable parameters have an effect later, if they have one in Initialization Mode."""
-    known = [each for each in stage.role("parameter", variability="tunable") if each in settable(stage)]
+    known = [each for each in stage.role("parameter", variability="tunable") if each in list_settable_variables(stage)]
     if not known:
         stage.nothing("value.tunable", "it has no tunable parameters")
         return
     for variable in known[:MOST_PARAMETERS]:
-        value = another(stage, variable, "tuned", 0.2)
+        value = choose_other_value(stage, variable, "tuned", 0.2)
         if value is None:
             continue
         with suppress(RefusedCallError):
@@ -166,7 +181,7 @@ def tuned(stage: TrialFixture) -> Iterator[Observation]:
             if plain is None or early is None or late is None:
                 continue
             others = [each for each in stage.variables if each is not variable]
-            if differing(others, plain, early) and not differing(others, plain, late):
+            if find_first_difference(others, plain, early) and not find_first_difference(others, plain, late):
                 text = f"set to {value!r} after the initialization, it is read so, and nothing moves in another way"
                 yield Observation("value.tunable", text, f'{stage.kind}, "{variable.name}"')
 
@@ -178,7 +193,7 @@ def _short(stage: TrialFixture, variable: DescribedVariable, value: Value, when:
         stage.initialize(instance, within={variable: value} if when == "initially" else {})
         if stage.kind == "CoSimulation":
             instance.set({variable: value} if when == "later" else {})
-            return cosimulate(stage, instance, others, steps=min(SHORT, stage.steps), first=False)
+            return run_co_simulation(stage, instance, others, steps=min(SHORT, stage.steps), first=False)
         instance.event()
         instance.set({variable: value} if when == "later" else {})
         following = stage.settle(instance).next_time
@@ -193,14 +208,18 @@ def _short(stage: TrialFixture, variable: DescribedVariable, value: Value, when:
 
 
 @probe("setting inputs in Event Mode", "value.set")
-def at_events(stage: TrialFixture) -> Iterator[Observation]:
+def try_setting_in_event_mode(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set in Event Mode can be read there, before the update and after it."""
     if stage.kind == "CoSimulation" and not stage.needs_event_mode:
         return
     with stage.instance() as instance:
         stage.initialize(instance)
         instance.event()
-        given = {each: value for each in inputs(stage) if (value := another(stage, each, "event", 0.2)) is not None}
+        given = {
+            each: value
+            for each in list_inputs(stage)
+            if (value := choose_other_value(stage, each, "event", 0.2)) is not None
+        }
         with suppress(RefusedCallError):  # other values may be impossible ones
             instance.set(given)
             for when in ("before", "after"):
@@ -214,19 +233,19 @@ def at_events(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("reading at each step, and only at the end", "value.pure", kinds=("CoSimulation",))
-def read(stage: TrialFixture) -> Iterator[Observation]:
+def try_reading_without_effect(stage: TrialFixture) -> Iterator[Observation]:
     """Check that reading changes nothing."""
     steps = min(stage.steps, MOST_READ)
     with stage.instance() as instance:
         stage.initialize(instance)
         for k in range(steps):
-            cosimulate(stage, instance, (), steps=1, begin=stage.start + k * stage.step, first=False)
+            run_co_simulation(stage, instance, (), steps=1, begin=stage.start + k * stage.step, first=False)
             for _ in range(3):
                 instance.get(stage.variables)
         often = instance.get(stage.variables)
     with stage.instance() as instance:
         stage.initialize(instance)
-        cosimulate(stage, instance, (), steps=steps, first=False)
+        run_co_simulation(stage, instance, (), steps=steps, first=False)
         once = instance.get(stage.variables)
     for variable, a, b in zip(stage.variables, once, often, strict=True):
         if not _near(a, b):

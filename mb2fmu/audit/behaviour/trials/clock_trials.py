@@ -6,14 +6,14 @@ import ctypes as c
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another
-from mb2fmu.audit.behaviour.fixture.short_runs import advance
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.behaviour.trials.dependency_trials import changes
+from mb2fmu.audit.behaviour.trials.dependency_trials import choose_value_changes
 from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
 from mb2fmu.audit.findings import Observation
 
@@ -41,7 +41,7 @@ def _activate(instance: FmuInstance, clock: DescribedVariable, *, on: bool) -> b
 
 
 @probe("event mode without a tick", "clock.ticks")
-def unticked(stage: TrialFixture) -> Iterator[Observation]:
+def try_without_ticks(stage: TrialFixture) -> Iterator[Observation]:
     """Check that clocked variables stay unchanged while no clock is set, or clocks are set inactive."""
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
@@ -50,7 +50,7 @@ def unticked(stage: TrialFixture) -> Iterator[Observation]:
             instance.event()
             before = instance.get(clocked)
             for variable, a, b in zip(clocked, first or before, before, strict=True):
-                if not same(a, b):
+                if not have_same_bits(a, b):
                     text = f"goes from {a!r} to {b!r} at the first event, where no clock ticks"
                     yield Observation("clock.ticks", text, f'{stage.kind}, "{variable.name}"')
                     return
@@ -59,7 +59,7 @@ def unticked(stage: TrialFixture) -> Iterator[Observation]:
                     break
                 stage.settle(instance)
                 for variable, a, b in zip(clocked, before, instance.get(clocked), strict=True):
-                    if not same(a, b):
+                    if not have_same_bits(a, b):
                         text = f"goes from {a!r} to {b!r} in Event Mode, where {how}"
                         yield Observation("clock.ticks", text, f'{stage.kind}, "{variable.name}"')
                         return
@@ -80,7 +80,7 @@ def _begun(stage: TrialFixture, instance: FmuInstance, clocked: Sequence[Describ
 
 
 @probe("a tick, and back to the state before it", "state.roundtrip", "exchange.values_changed")
-def ticked(stage: TrialFixture) -> Iterator[Observation]:
+def try_restoring_before_tick(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a restored state takes a tick back; and that ticks that move continuous states are reported."""
     for clock in _clocks(stage):
         clocked = _clocked(stage, clock)
@@ -101,7 +101,7 @@ def ticked(stage: TrialFixture) -> Iterator[Observation]:
             found = instance.get(clocked)
             instance.free_state(kept)
         for variable, a, b in zip(clocked, before, found, strict=True):
-            if not same(a, b):
+            if not have_same_bits(a, b):
                 text = f"is {b!r} after a tick was taken back by setting a state; it was {a!r} when that was kept"
                 yield Observation("state.roundtrip", text, f'{stage.kind}, "{variable.name}"')
                 return
@@ -117,7 +117,7 @@ FAR = (1.0, -1.0, 3.0)
 
 
 @probe("what ticks sample", "dependencies.missing", "clock.ticks", kinds=("ModelExchange",))
-def sampled(stage: TrialFixture) -> Iterator[Observation]:
+def try_sampled_dependencies(stage: TrialFixture) -> Iterator[Observation]:
     """Check that clocked outputs and states list the states and inputs that change their values at a tick."""
     if len(stage.states) != stage.n_states:
         return
@@ -134,7 +134,7 @@ def sampled(stage: TrialFixture) -> Iterator[Observation]:
                 return
             for entry, a, b in zip(entries, (base or ())[:-1], (found or base or ())[:-1], strict=True):
                 key = id(entry), known.index
-                if key not in told and not same(a, b) and all(known is not each for each in entry.targets):
+                if key not in told and not have_same_bits(a, b) and all(known is not each for each in entry.targets):
                     told.add(key)
                     text = f'changes with "{known.name}" at a tick of "{clock.name}", which its dependencies leave out'
                     yield Observation("dependencies.missing", text, f"{stage.kind}, {entry.place}")
@@ -157,10 +157,14 @@ def _other_values(stage: TrialFixture) -> Iterator[tuple[DescribedVariable, Valu
         start = stage.start_value(state)
         if isinstance(start, float):
             size = max(abs(start), stage.scale(state))
-            for value in (*changes(stage, state, start), *(start + far * size for far in FAR)):
+            for value in (*choose_value_changes(stage, state, start), *(start + far * size for far in FAR)):
                 yield state, stage.inside(state, value)
     for known in stage.variables:
-        other = another(stage, known, "tick", 0.3) if known.causality == "input" and known.type != "Clock" else None
+        other = (
+            choose_other_value(stage, known, "tick", 0.3)
+            if known.causality == "input" and known.type != "Clock"
+            else None
+        )
         if other is not None:
             yield known, other
 
@@ -195,7 +199,7 @@ def _active(instance: FmuInstance, clock: DescribedVariable) -> bool:
 
 
 @probe("two ticks at one instant", "dependencies.missing", kinds=("ModelExchange",))
-def twice(stage: TrialFixture) -> Iterator[Observation]:
+def try_two_ticks(stage: TrialFixture) -> Iterator[Observation]:
     """Check clocked states by two ticks: the second changes one only if the first has changed something that it lists.
 
     Its knowns are its own and others' previous values, which importers cannot set: here time, inputs and continuous
@@ -218,11 +222,13 @@ def twice(stage: TrialFixture) -> Iterator[Observation]:
                 rows.append((instance.get(known), instance.get(outputs)))
             if len(rows) < 3:
                 continue
-            other = {each.index for each, a, b in zip(known, rows[0][0], rows[1][0], strict=True) if not same(a, b)}
+            other = {
+                each.index for each, a, b in zip(known, rows[0][0], rows[1][0], strict=True) if not have_same_bits(a, b)
+            }
             other |= _previous(stage, other)
             for entry, a, b in zip(entries, rows[1][1], rows[2][1], strict=True):
                 listed = {each.index for each in entry.targets if each}
-                if not same(a, b) and not listed & other:
+                if not have_same_bits(a, b) and not listed & other:
                     text = f'goes from {a!r} to {b!r} with a second tick of "{clock.name}" at one instant, where '
                     text += "nothing that its dependencies list had changed: they leave out what it does depend on"
                     yield Observation("dependencies.missing", text, f"{stage.kind}, {entry.place}")
@@ -236,7 +242,7 @@ def _previous(stage: TrialFixture, indices: set[int]) -> set[int]:
 
 
 @probe("event mode between steps, where nothing is due", "exchange.unannounced", kinds=("CoSimulation",))
-def between(stage: TrialFixture) -> Iterator[Observation]:
+def try_event_mode_without_tick(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3: entering and leaving Event Mode changes nothing if the step announced no event."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
@@ -244,7 +250,7 @@ def between(stage: TrialFixture) -> Iterator[Observation]:
     with stage.instance(event_mode=True) as instance, suppress(RefusedCallError, SkippedTrialError):
         stage.initialize(instance)
         for k in range(2):
-            done = advance(stage, instance, stage.start + k * stage.step, stage.step)
+            done = do_communication_step(stage, instance, stage.start + k * stage.step, stage.step)
             if done.events:
                 continue
             before = instance.get(variables)
@@ -252,7 +258,7 @@ def between(stage: TrialFixture) -> Iterator[Observation]:
             stage.settle(instance)
             instance.go_on()
             for variable, a, b in zip(variables, before, instance.get(variables), strict=True):
-                if not same(a, b):
+                if not have_same_bits(a, b):
                     text = f"goes from {a!r} to {b!r} by way of Event Mode, though the step said that no event is due"
                     yield Observation("exchange.unannounced", text, f'{stage.kind}, "{variable.name}"')
                     return
@@ -263,7 +269,7 @@ FEW = 3
 
 
 @probe("ticks of another clock", "clock.ticks")
-def others(stage: TrialFixture) -> Iterator[Observation]:
+def try_variables_of_other_clocks(stage: TrialFixture) -> Iterator[Observation]:
     """Check that variables of other clocks change only where one of these ticks, too."""
     known = {each.reference: each for each in stage.description.variables if each.type == "Clock"}
     for clock in _clocks(stage):
@@ -283,7 +289,7 @@ def others(stage: TrialFixture) -> Iterator[Observation]:
                 ticked = {each for owners in strange.values() for each in owners if _active(instance, known[each])}
                 stage.settle(instance)
                 for (variable, owners), a, b in zip(strange.items(), before, instance.get([*strange]), strict=True):
-                    if not same(a, b) and not owners & ticked:
+                    if not have_same_bits(a, b) and not owners & ticked:
                         text = f'goes from {a!r} to {b!r} with a tick of "{clock.name}", which is none of its clocks'
                         yield Observation("clock.ticks", text, f'{stage.kind}, "{variable.name}"')
                         return
@@ -301,7 +307,7 @@ def _asked(clock: DescribedVariable | None) -> bool:
 
 
 @probe("a reset after ticks", "life.reset")
-def forgotten(stage: TrialFixture) -> Iterator[Observation]:
+def try_reset_after_ticks(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a reset forgets what ticks have changed: every value is that of a new instance."""
     clocks = _clocks(stage)
     if not clocks:
@@ -317,7 +323,7 @@ def forgotten(stage: TrialFixture) -> Iterator[Observation]:
         instance.reset()
         stage.initialize(instance)
         for variable, a, b in zip(seen, usual, instance.get(seen), strict=True):
-            if not same(a, b):
+            if not have_same_bits(a, b):
                 text = f"after ticks and a reset it is {b!r}, in a new instance {a!r}"
                 yield Observation("life.reset", text, f'{stage.kind}, "{variable.name}"')
                 return

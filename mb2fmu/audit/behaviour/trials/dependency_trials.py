@@ -9,8 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.initial_solutions import SLIGHT, VISIBLE, in_the_same_modes, on_one_branch
-from mb2fmu.audit.behaviour.fixture.short_runs import advance
+from mb2fmu.audit.behaviour.fixture.initial_solutions import (
+    SLIGHT,
+    VISIBLE,
+    drop_jumps_to_other_solutions,
+    drop_mode_changes,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
@@ -18,10 +23,10 @@ from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
-    passed,
-    place,
-    somewhere,
-    through_events,
+    choose_random_point,
+    iterate_points_between_events,
+    list_points_of_motion,
+    move_to_point,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
 from mb2fmu.audit.findings import Observation
@@ -90,7 +95,7 @@ class ChangeEffects:
             self.quotients[key].append((group, (after - before) / change, noise))
 
 
-def judge(
+def compare_effects_with_dependencies(
     stage: TrialFixture,
     entries: Sequence[StructureUnknown],
     effects: ChangeEffects,
@@ -162,7 +167,7 @@ def _moved_factor(kind: str, quotients: Sequence[tuple[Group, float, float]]) ->
     return None
 
 
-def changes(stage: TrialFixture, variable: DescribedVariable, value: float) -> list[float]:
+def choose_value_changes(stage: TrialFixture, variable: DescribedVariable, value: float) -> list[float]:
     """Return a large and a small change of a value, within the bounds."""
     size = max(abs(value), stage.scale(variable))
     found = []
@@ -176,7 +181,7 @@ def changes(stage: TrialFixture, variable: DescribedVariable, value: float) -> l
 
 
 @probe("changing states, inputs and time", *RULES, kinds=("ModelExchange",))
-def continuous(stage: TrialFixture) -> Iterator[Observation]:
+def try_continuous_dependencies(stage: TrialFixture) -> Iterator[Observation]:
     """Check outputs and derivatives in Continuous-Time Mode."""
     entries = [
         each
@@ -203,17 +208,17 @@ def continuous(stage: TrialFixture) -> Iterator[Observation]:
                 continue
     with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         stage.initialize(instance)
-        for point in passed(stage):
+        for point in list_points_of_motion(stage):
             _round(stage, instance, point, unknowns, effects, (0, 0), patient)
     with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        for point, due in through_events(stage, instance):
+        for point, due in iterate_points_between_events(stage, instance):
             _round(stage, instance, point, unknowns, effects, (0, 0), patient, due)
     if done < 2:
         stage.skipped.append(
             f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
         )
         return
-    yield from judge(stage, entries, effects, knowns, 4)
+    yield from compare_effects_with_dependencies(stage, entries, effects, knowns, 4)
     if stage.description.version == 3:
         yield from _parameters(stage, entries, unknowns)
 
@@ -248,7 +253,7 @@ def _phase(
             stage.settle(instance)
             instance.go_on()
         for _ in range(2):
-            _round(stage, instance, somewhere(stage, instance), unknowns, effects, (phase, part), patient)
+            _round(stage, instance, choose_random_point(stage, instance), unknowns, effects, (phase, part), patient)
             done += 1
     return done
 
@@ -258,11 +263,11 @@ def _moves(
 ) -> Iterator[tuple[DescribedVariable, EvaluationPoint, float]]:
     """Yield points with one known changed: the known, the point, and the change."""
     for k, state in enumerate(stage.states):
-        for value in changes(stage, state, point.states[k]):
+        for value in choose_value_changes(stage, state, point.states[k]):
             others = (*point.states[:k], value, *point.states[k + 1 :])
             yield state, EvaluationPoint(point.time, others, point.inputs), value - point.states[k]
     for k, each in enumerate(stage.inputs):
-        for value in changes(stage, each, point.inputs[k]):
+        for value in choose_value_changes(stage, each, point.inputs[k]):
             others = (*point.inputs[:k], value, *point.inputs[k + 1 :])
             yield each, EvaluationPoint(point.time, point.states, others), value - point.inputs[k]
     independent = stage.description.independent
@@ -277,19 +282,19 @@ def _round(
     patient: Callable[[], bool], due: float = math.inf,
 ) -> None:  # fmt: skip
     """Change every known at one point; time by less than the distance to the next time event."""
-    place(stage, instance, point)
+    move_to_point(stage, instance, point)
     base = instance.get(unknowns)
     for known, moved, change in _moves(stage, point, due):
         if not patient():
             return
         try:
-            place(stage, instance, moved)
+            move_to_point(stage, instance, moved)
             other = instance.get(unknowns)
         except RefusedCallError:
-            place(stage, instance, point)
+            move_to_point(stage, instance, point)
             continue
         effects.enter(unknowns, known, base, other, change, group)
-        place(stage, instance, point)
+        move_to_point(stage, instance, point)
 
 
 def _parameters(
@@ -304,11 +309,11 @@ def _parameters(
                 stage.initialize(
                     instance, within={each: stage.near(each, 0.2) for each in stage.role("parameter")} if round_ else {}
                 )
-                point = somewhere(stage, instance)
+                point = choose_random_point(stage, instance)
                 _tuned(stage, instance, point, tunable, unknowns, effects, round_)
             except (RefusedCallError, SkippedTrialError):
                 continue
-    yield from judge(stage, entries, effects, tunable, 2)
+    yield from compare_effects_with_dependencies(stage, entries, effects, tunable, 2)
 
 
 def _tuned(
@@ -321,27 +326,27 @@ def _tuned(
     round_: int,
 ) -> None:
     """Enter what changing each tunable parameter does to the unknowns; its old value is restored."""
-    place(stage, instance, point)
+    move_to_point(stage, instance, point)
     for parameter in tunable:
         now = instance.get([parameter])[0]
         if not isinstance(now, float):
             continue
         # Event Mode at a point that was jumped to may switch a mode by itself: that is no effect of the parameter.
         _tune(stage, instance, parameter, now)
-        place(stage, instance, point)
+        move_to_point(stage, instance, point)
         base = instance.get(unknowns)
-        for value in changes(stage, parameter, now):
+        for value in choose_value_changes(stage, parameter, now):
             try:
                 seen = partial(_tuned_values, stage, instance, point, unknowns, parameter)
                 other = seen(value)
                 if stage.description.listed("EventIndicators"):
                     back, nearby = seen(now), seen(now + SLIGHT * (value - now))
-                    other = in_the_same_modes(base, nearby, other, (back, seen(now)))
+                    other = drop_mode_changes(base, nearby, other, (back, seen(now)))
             except RefusedCallError:
                 continue
             effects.enter(unknowns, parameter, base, other, value - now, (round_, len(effects.tried)))
         _tune(stage, instance, parameter, now)
-        place(stage, instance, point)
+        move_to_point(stage, instance, point)
 
 
 def _tuned_values(
@@ -354,7 +359,7 @@ def _tuned_values(
 ) -> Sequence[Value]:
     """Return the unknowns at a point with a tunable parameter at a value."""
     _tune(stage, instance, parameter, value)
-    place(stage, instance, point)
+    move_to_point(stage, instance, point)
     return instance.get(unknowns)
 
 
@@ -367,7 +372,7 @@ def _tune(stage: TrialFixture, instance: FmuInstance, parameter: DescribedVariab
 
 
 @probe("changing what is known at initialization", *RULES)
-def initial(stage: TrialFixture) -> Iterator[Observation]:
+def try_initial_dependencies(stage: TrialFixture) -> Iterator[Observation]:
     """Check initial unknowns in Initialization Mode."""
     entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     if not entries:
@@ -392,7 +397,7 @@ def initial(stage: TrialFixture) -> Iterator[Observation]:
             f"{stage.kind}: dependencies of the initial unknowns: it could not be evaluated at enough points"
         )
         return
-    yield from judge(stage, entries, effects, knowns, 4)
+    yield from compare_effects_with_dependencies(stage, entries, effects, knowns, 4)
 
 
 def _initial_phase(
@@ -421,7 +426,7 @@ def _initial_phase(
         with suppress(RefusedCallError):
             instance.set({known: now})
             base = instance.get(unknowns)
-        for value in changes(stage, known, now):
+        for value in choose_value_changes(stage, known, now):
             try:
                 instance.set({known: value})
                 other = instance.get(unknowns)
@@ -431,7 +436,7 @@ def _initial_phase(
                 continue
             finally:
                 instance.set({known: now})
-            kept = on_one_branch(stage, entries, known, (base, nearby, other))
+            kept = drop_jumps_to_other_solutions(stage, entries, known, (base, nearby, other))
             effects.enter(unknowns, known, base, kept, value - now, (phase, known.index))
 
 
@@ -440,7 +445,7 @@ TINY = 1e-5
 
 
 @probe("changing inputs between tiny steps", "dependencies.missing", kinds=("CoSimulation",))
-def stepping(stage: TrialFixture) -> Iterator[Observation]:
+def try_dependencies_within_steps(stage: TrialFixture) -> Iterator[Observation]:
     """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
         each
@@ -475,12 +480,12 @@ def _after(
     """Return each output's size after two ``tiny`` steps, and its change by an input changed between them."""
     rows = []
     value = stage.near(known, 0.0)
-    for other in (value, *changes(stage, known, value)):
+    for other in (value, *choose_value_changes(stage, known, value)):
         with stage.instance() as instance:
             stage.initialize(instance, within={known: value})
-            advance(stage, instance, stage.start, tiny)
+            do_communication_step(stage, instance, stage.start, tiny)
             instance.set({known: other})
-            advance(stage, instance, stage.start + tiny, tiny)
+            do_communication_step(stage, instance, stage.start + tiny, tiny)
             rows.append(instance.get([each.variable for each in outputs if each.variable]))
     return [
         (abs(base) if isinstance(base, float) else 0.0,

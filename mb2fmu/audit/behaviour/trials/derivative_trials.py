@@ -7,14 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import parameters
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.fixture.typical_magnitudes import part, shared
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.fixture.typical_magnitudes import relative_part, share_largest_of_unit
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, place, somewhere, through_events
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
+    EvaluationPoint,
+    choose_random_point,
+    iterate_points_between_events,
+    move_to_point,
+)
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -49,7 +54,10 @@ def _column(
     rows = [[values(sign * size) for sign in (1.0, -1.0)] for size in (change, 0.3 * change)]
     ends = list(zip(rows[0][0], rows[0][1], rows[1][0], rows[1][1], strict=True))
     # The unknowns of one linear solve share their round-off.
-    noises = [1e-13 * each / change for each in shared([max(_finite(end), default=0.0) for end in ends], natural)]
+    noises = [
+        1e-13 * each / change
+        for each in share_largest_of_unit([max(_finite(end), default=0.0) for end in ends], natural)
+    ]
     turning = any(_turns(end, change, noise) for end, noise in zip(ends, noises, strict=True))
     middle = values(0.0) if turning else [0.0] * len(ends)
     for (a, b, c, d), here, noise in zip(ends, middle, noises, strict=True):
@@ -97,7 +105,7 @@ def _compare(
             above, below = ([each], knowns) if back else (unknowns, [each])
             status, values = instance.directional(above, below, [1.0], adjoint=back)
             if status not in {OK, WARNING}:
-                text = f'asked for "{each.name}" in {mode} it answers {in_words(status)}'
+                text = f'asked for "{each.name}" in {mode} it answers {status_name(status)}'
                 text += f': "{instance.messages[-1][2]}"' if instance.messages else ""
                 yield Observation(name, text, stage.kind)
                 break
@@ -108,11 +116,11 @@ def _compare(
     natural, scales = [*map(stage.magnitudes.natural, unknowns)], [*map(stage.scale, knowns)]
     # Derivatives by knowns of small magnitudes are large.
     columns = [[abs(each[0]) if each else 0.0 for each in column] for column in zip(*matrix, strict=True)]
-    wholes = [shared(column, [1.0 / each for each in scales]) for column in columns]
+    wholes = [share_largest_of_unit(column, [1.0 / each for each in scales]) for column in columns]
     for name, rows in said:
         for j, known in enumerate(knowns):
             for i, unknown in enumerate(unknowns):
-                least = max(1e-2 * wholes[i][j], 1e-7 * part(natural[i], scales[j]))
+                least = max(1e-2 * wholes[i][j], 1e-7 * relative_part(natural[i], scales[j]))
                 entry = matrix[j][i]
                 if entry is None:
                     continue
@@ -144,7 +152,7 @@ def _combined(
         seed = whole if first is None else [0.0 if k % 2 == first else each for k, each in enumerate(whole)]
         status, found = instance.directional(unknowns, knowns, seed, adjoint=back)
         if status not in {OK, WARNING}:
-            text = f"asked for all directions at once in {mode} it answers {in_words(status)}"
+            text = f"asked for all directions at once in {mode} it answers {status_name(status)}"
             yield Observation(name, text, stage.kind)
             return
         wrong = next(_departing((knowns if back else unknowns), found, (seed, whole), rows, answers), None)
@@ -169,7 +177,10 @@ def _departing(
     )
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
     totals = [sum(map(abs, parts)) for parts in columns]
-    noises = [1e-11 * each for each in shared([size if math.isfinite(size) else 0.0 for size in totals], answers)]
+    noises = [
+        1e-11 * each
+        for each in share_largest_of_unit([size if math.isfinite(size) else 0.0 for size in totals], answers)
+    ]
     for each, value, parts, total, noise in zip(sought, found, sown, totals, noises, strict=True):
         if math.isfinite(sum(parts)) and not abs(value - sum(parts)) <= 0.1 * AGREEMENT * total + noise:
             yield each, value, sum(parts)
@@ -184,7 +195,7 @@ def _wanted(stage: TrialFixture) -> bool:
 
 
 @probe("derivatives in Continuous-Time Mode", *RULES, kinds=("ModelExchange",))
-def continuous(stage: TrialFixture) -> Iterator[Observation]:
+def try_continuous_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check outputs and derivatives by states and inputs."""
     listed = [each.variable for name in ("Outputs", "Derivatives") for each in stage.description.listed(name)]
     unknowns = [
@@ -208,16 +219,16 @@ def continuous(stage: TrialFixture) -> Iterator[Observation]:
         for number in range(POINTS):
             if not patient():
                 break
-            point = somewhere(stage, instance, number / POINTS if number % 2 else None)
+            point = choose_random_point(stage, instance, number / POINTS if number % 2 else None)
             yield from _at(stage, instance, point, unknowns, knowns)
     for number in range(1, SETS + 1):
-        within = parameters(stage, number)
+        within = choose_parameters_and_starts(stage, number)
         with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             if within and patient():
                 stage.initialize(instance, within=within)
-                yield from _at(stage, instance, somewhere(stage, instance), unknowns, knowns)
+                yield from _at(stage, instance, choose_random_point(stage, instance), unknowns, knowns)
     with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        for point, _ in through_events(stage, instance):
+        for point, _ in iterate_points_between_events(stage, instance):
             if patient():
                 yield from _at(stage, instance, point, unknowns, knowns)
 
@@ -235,7 +246,7 @@ def _at(
     for k, known in enumerate(knowns):
         size = STEP * max(abs((*point.states, *point.inputs)[k]), stage.scale(known))
         matrix.append(_column(partial(_moved, stage, instance, point, k, unknowns), size, natural))
-    place(stage, instance, point)
+    move_to_point(stage, instance, point)
     yield from _compare(stage, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
 
 
@@ -251,12 +262,12 @@ def _moved(
     values = [*point.states, *point.inputs]
     values[k] += change
     count = len(point.states)
-    place(stage, instance, EvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:])))
+    move_to_point(stage, instance, EvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:])))
     return [float(each) for each in instance.get(unknowns) if isinstance(each, float)]
 
 
 @probe("derivatives in Initialization Mode", *RULES)
-def initial(stage: TrialFixture) -> Iterator[Observation]:
+def try_initial_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check initial unknowns by knowns of that mode, where dependencies are declared."""
     entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
     unknowns = [each.variable for each in entries if each.variable and each.variable.variability != "discrete"]

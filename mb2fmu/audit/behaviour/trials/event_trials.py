@@ -6,14 +6,18 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import drive, moving, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeEvent, ModelExchangeIntegration, begin
-from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_moving_inputs,
+    choose_parameters_and_starts,
+    run_with_excitation,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeEvent, ModelExchangeIntegration, begin_run
+from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.step_trials import watched
+from mb2fmu.audit.behaviour.trials.step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -40,7 +44,7 @@ def _seen(stage: TrialFixture) -> list[ModelExchangeEvent]:
     if "jumps" not in stage.notes:
         found: list[ModelExchangeEvent] = []
         with stage.instance() as instance:
-            integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin(stage, instance))
+            integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin_run(stage, instance))
             try:
                 integration.advance(stage.start + stage.steps * stage.step)
             except TimeBudgetError:
@@ -53,7 +57,7 @@ def _seen(stage: TrialFixture) -> list[ModelExchangeEvent]:
                 break
             with stage.instance() as instance:
                 try:
-                    found += drive(stage, instance, (), number=number).jumps
+                    found += run_with_excitation(stage, instance, (), number=number).jumps
                 except TimeBudgetError:
                     raise
                 except (RefusedCallError, SkippedTrialError):
@@ -68,7 +72,7 @@ RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_flag", "
 
 
 @probe("events of whole runs", *RULES, kinds=ME)
-def jumps(stage: TrialFixture) -> Iterator[Observation]:
+def try_event_jumps(stage: TrialFixture) -> Iterator[Observation]:
     """Compare states, nominal values and indicators before and after each event with the flags."""
     found = _seen(stage)
     if not found:
@@ -139,11 +143,11 @@ def _look(stage: TrialFixture, instance: FmuInstance) -> list[Value]:
 def _difference(stage: TrialFixture, a: list[Value], b: list[Value]) -> str:
     """Return the name of the first difference; empty if there is none."""
     names = [*(f'"{each.name}"' for each in _discrete(stage)), *(f"state {k + 1}" for k in range(stage.n_states))]
-    return next((name for name, x, y in zip(names, a, b, strict=True) if not same(x, y)), "")
+    return next((name for name, x, y in zip(names, a, b, strict=True) if not have_same_bits(x, y)), "")
 
 
 @probe("updating once more", "exchange.iteration", kinds=ME)
-def iteration(stage: TrialFixture) -> Iterator[Observation]:
+def try_further_event_iteration(stage: TrialFixture) -> Iterator[Observation]:
     """Check that after the last iteration a further one changes nothing."""
     seen: list[str] = []
     events = 0
@@ -182,9 +186,9 @@ def iteration(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("values in Event Mode and behind it", "exchange.pure", kinds=ME)
-def across(stage: TrialFixture) -> Iterator[Observation]:
+def try_values_across_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values in Event Mode, when it is settled, are those of Continuous-Time Mode at that point."""
-    seen, found = watched(stage), list[Observation]()
+    seen, found = list_continuous_variables(stage), list[Observation]()
     with stage.instance() as instance:
         inside: list[Value] = []
 
@@ -200,7 +204,7 @@ def across(stage: TrialFixture) -> Iterator[Observation]:
                     text += f"is needed, and {b:.9g} in Continuous-Time Mode at the same point"
                     found.append(Observation("exchange.pure", text, f'{stage.kind}, "{each.name}"'))
 
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin(stage, instance))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin_run(stage, instance))
         integration.watch, integration.left = note, compare
         try:
             integration.advance(stage.start + stage.steps * stage.step)
@@ -221,7 +225,7 @@ def _close(a: float, b: float, scale: float) -> bool:
 
 
 @probe("entering Event Mode where nothing happens", "exchange.unannounced", kinds=ME)
-def unannounced(stage: TrialFixture) -> Iterator[Observation]:
+def try_event_mode_between_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that Event Mode changes nothing between events: a change was due earlier, or must be announced."""
     if not _discrete(stage) and not stage.n_states:
         stage.nothing("exchange.unannounced", "it has neither states nor discrete variables")
@@ -230,7 +234,7 @@ def unannounced(stage: TrialFixture) -> Iterator[Observation]:
         with stage.instance() as instance:
             integration = ModelExchangeIntegration(
                 stage, instance, stage.start, 1e-6,
-                begin(stage, instance, {**parameters(stage, number), **moving(stage, 0, number)} if number else None),
+                begin_run(stage, instance, {**choose_parameters_and_starts(stage, number), **choose_moving_inputs(stage, 0, number)} if number else None),
             )  # fmt: skip
             every = max(1, stage.steps // MOST_CHECKED)
             for k in range(stage.steps):
@@ -270,7 +274,7 @@ def _disturbed(stage: TrialFixture, instance: FmuInstance, integration: ModelExc
 
 
 @probe("time events", "exchange.next_event", kinds=ME)
-def time_events(stage: TrialFixture) -> Iterator[Observation]:
+def try_time_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that announced time events happen: something changes, or another time is announced."""
     timed = [each for each in _seen(stage) if each.why == "time"]
     if not timed:
@@ -282,7 +286,7 @@ def time_events(stage: TrialFixture) -> Iterator[Observation]:
         return
     empty, full = [], 0
     with stage.instance() as instance:
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin(stage, instance))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin_run(stage, instance))
         rows: list[list[Value]] = []
 
         def note(moment: str) -> None:
@@ -306,7 +310,7 @@ def time_events(stage: TrialFixture) -> Iterator[Observation]:
             if len(rows) < 2:
                 continue
             after = [*instance.get(watched), *(instance.slopes(stage.n_states) if stage.n_states else [])]
-            if all(map(same, rows[-2], after)):
+            if all(map(have_same_bits, rows[-2], after)):
                 empty.append(each.time)
             else:
                 full += 1
@@ -316,7 +320,7 @@ def time_events(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("time events that come before they were announced for", "exchange.next_event", kinds=ME)
-def late_instants(stage: TrialFixture) -> Iterator[Observation]:
+def try_late_time_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
     An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts what it is
@@ -333,7 +337,7 @@ def late_instants(stage: TrialFixture) -> Iterator[Observation]:
     if not within:
         return
     with stage.instance() as instance:
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin(stage, instance, within))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin_run(stage, instance, within))
         try:
             integration.advance(min(early[-1].time + stage.step, stage.stop))
         except TimeBudgetError:

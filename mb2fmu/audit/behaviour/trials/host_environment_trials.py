@@ -11,18 +11,24 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, cosimulate, differing, integrate, run
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ShortRun,
+    find_first_difference,
+    run_co_simulation,
+    run_interface_type,
+    run_model_exchange,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.process_settings import (
     PROCESSORS,
     Settings,
-    broken_pipes,
-    mathematics,
-    ordinary_rounding,
-    settings,
-    spread,
+    allow_all_processors,
+    load_c_math_library,
+    read_process_settings,
+    restore_broken_pipe_signal,
+    set_rounding_to_nearest,
 )
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
@@ -42,21 +48,21 @@ def _machine() -> str:
 
 
 @probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps", where=NEAR)
-def traps(stage: TrialFixture) -> Iterator[Observation]:
+def try_floating_point_traps(stage: TrialFixture) -> Iterator[Observation]:
     """Check a host with floating-point traps: an invalid operation would kill its process."""
     bits = _INVALID_ZERO_OVERFLOW.get(_machine())
-    if bits is None or mathematics() is None or stage.flag("needsExecutionTool"):
+    if bits is None or load_c_math_library() is None or stage.flag("needsExecutionTool"):
         return
     trapping = replace(stage, library=replace(stage.library, traps=bits))
     lost = False
     with trapping.instance() as instance:
-        run(trapping, instance, stage.variables, steps=2)
+        run_interface_type(trapping, instance, stage.variables, steps=2)
         lost = instance.traps_lost
     for variable in stage.inputs[:1]:
         with trapping.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             trapping.initialize(instance, within={variable: math.inf})
             if stage.kind == "CoSimulation":
-                cosimulate(trapping, instance, (), steps=1, first=False)
+                run_co_simulation(trapping, instance, (), steps=1, first=False)
             elif stage.n_states:
                 instance.slopes(stage.n_states)
     if lost:
@@ -64,19 +70,19 @@ def traps(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("another rounding mode", "host.rounding", "host.restored", where=NEAR)
-def rounding(stage: TrialFixture) -> Iterator[Observation]:
+def try_upward_rounding(stage: TrialFixture) -> Iterator[Observation]:
     """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
     upward = _UPWARD.get(_machine())
-    library = mathematics()
+    library = load_c_math_library()
     if upward is None or library is None or stage.flag("needsExecutionTool"):
         return
     variables = stage.variables
     with stage.instance() as instance:
-        usual = run(stage, instance, variables, steps=SHORT)
+        usual = run_interface_type(stage, instance, variables, steps=SHORT)
     library.fesetround(upward)
     try:
         with stage.instance() as instance:
-            found = run(stage, instance, variables, steps=SHORT)
+            found = run_interface_type(stage, instance, variables, steps=SHORT)
         left = int(library.fegetround())
     finally:
         library.fesetround(0)
@@ -107,8 +113,8 @@ def _in_other_steps(stage: TrialFixture, variables: Sequence[DescribedVariable])
     """Return the values at the end of the short run in other integrator steps; in Co-Simulation they are the FMU's."""
     with stage.instance() as instance:
         if stage.kind == "CoSimulation":
-            return run(stage, instance, variables, steps=SHORT).rows[-1]
-        return integrate(stage, instance, variables, tolerance=3e-7, steps=SHORT).rows[-1]
+            return run_interface_type(stage, instance, variables, steps=SHORT).rows[-1]
+        return run_model_exchange(stage, instance, variables, tolerance=3e-7, steps=SHORT).rows[-1]
 
 
 def _near(first: float, second: float, relative: float, scale: float) -> bool:
@@ -143,23 +149,23 @@ def _comma(folder: Path) -> str | None:
 
 
 @probe("another locale", "host.locale", "host.restored", crash="host.locale", where=NEAR)
-def other_locale(stage: TrialFixture) -> Iterator[Observation]:
+def try_decimal_comma_locale(stage: TrialFixture) -> Iterator[Observation]:
     """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
     variables = stage.variables
     with stage.instance() as instance:
-        usual = run(stage, instance, variables, steps=SHORT)
+        usual = run_interface_type(stage, instance, variables, steps=SHORT)
     before = locale.setlocale(locale.LC_NUMERIC)
     try:
         if _comma(stage.folder.parent) is None:
             stage.skipped.append(f"{stage.kind}: another locale: none with a decimal comma can be had here")
             return
         with stage.instance() as instance:
-            found: ShortRun = run(stage, instance, variables, steps=SHORT)
+            found: ShortRun = run_interface_type(stage, instance, variables, steps=SHORT)
         left = locale.localeconv()["decimal_point"]
     finally:
         locale.setlocale(locale.LC_NUMERIC, before)
         os.environ.pop("LOCPATH", None)
-    different = differing(variables, usual, found)
+    different = find_first_difference(variables, usual, found)
     if different:
         yield Observation("host.locale", f'"{different[0].name}" differs in a locale with a decimal comma', stage.kind)
     if left != ",":
@@ -169,32 +175,32 @@ def other_locale(stage: TrialFixture) -> Iterator[Observation]:
 _before: list[Settings] = []
 
 
-def remember() -> None:
+def note_process_settings() -> None:
     """Note the settings before the library is loaded: loading may change them, too."""
-    spread()
-    broken_pipes()
-    _before[:] = [settings()]
+    allow_all_processors()
+    restore_broken_pipe_signal()
+    _before[:] = [read_process_settings()]
 
 
 @probe("an ordinary host", "host.restored", where=NEAR)
-def restored(stage: TrialFixture) -> Iterator[Observation]:
+def try_restored_settings(stage: TrialFixture) -> Iterator[Observation]:
     """Check that rounding mode, traps, locale, working folder, signal handlers and more stay as they are.
 
     They are looked at while the instance is there, too, since its host goes on beside it; and after a whole run, since
     what an event changes is seen only then.
     """
-    before = (_before or [settings()])[0]
-    ordinary_rounding()  # as a host has it; trials before this one may have left another mode
+    before = (_before or [read_process_settings()])[0]
+    set_rounding_to_nearest()  # as a host has it; trials before this one may have left another mode
     only = before.get(PROCESSORS)
     if isinstance(only, frozenset) and len(only) == 1:
         stage.skipped.append(f"{stage.kind}: whether it pins its host to one processor: this machine gives no second")
     seen: set[str] = set()
     for steps, how in ((2, ""), (None, " to the stop time")):
         with stage.instance() as instance:
-            run(stage, instance, stage.variables, steps=steps)
-            beside = settings()
+            run_interface_type(stage, instance, stage.variables, steps=steps)
+            beside = read_process_settings()
             instance.terminate()
-        for after, when in ((beside, f"while an instance runs{how}"), (settings(), f"after a run{how}")):
+        for after, when in ((beside, f"while an instance runs{how}"), (read_process_settings(), f"after a run{how}")):
             for what in before.keys() - seen:
                 if after.get(what, before[what]) != before[what]:
                     seen.add(what)
@@ -202,7 +208,7 @@ def restored(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("unloading the library", "life.unload", crash="life.unload", late=True, where=NEAR)
-def unload(stage: TrialFixture) -> Iterator[Observation]:
+def try_unloading(stage: TrialFixture) -> Iterator[Observation]:
     """Check that unloading the library does not crash."""
     try:
         from _ctypes import dlclose

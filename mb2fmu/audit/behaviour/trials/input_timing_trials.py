@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, advance, begin
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, begin_run, do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.step_trials import CS, as_exchange, watched
+from mb2fmu.audit.behaviour.trials.step_trials import CS, list_continuous_variables, run_as_model_exchange
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -25,9 +25,9 @@ MOST = 6
 
 
 @probe("how much of a step what is set acts", "steps.exchange", kinds=CS)
-def whole_step(stage: TrialFixture) -> Iterator[Observation]:
+def try_inputs_over_whole_step(stage: TrialFixture) -> Iterator[Observation]:
     """Check that inputs and tunable parameters set between two steps move states as in Model Exchange."""
-    exchange = as_exchange(stage)
+    exchange = run_as_model_exchange(stage)
     if exchange is None or not stage.states or len(stage.states) != stage.n_states:
         return
     tunable = stage.role("parameter", variability="tunable")
@@ -53,15 +53,15 @@ ALIKE = 0.25
 
 
 @probe("how much of a step what is set acts, by smaller steps", "steps.parts", kinds=CS)
-def part_of_step(stage: TrialFixture) -> Iterator[Observation]:
+def try_inputs_in_step_parts(stage: TrialFixture) -> Iterator[Observation]:
     """Check, without Model Exchange, that a value set between steps has the same effect in one step as in several.
 
     Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
     effect itself grows with the time. Whoever starts with Euler's step has the first without the second.
     """
-    if as_exchange(stage) is not None or not stage.flag("canHandleVariableCommunicationStepSize"):
+    if run_as_model_exchange(stage) is not None or not stage.flag("canHandleVariableCommunicationStepSize"):
         return
-    seen = watched(stage)
+    seen = list_continuous_variables(stage)
     tunable = stage.role("parameter", variability="tunable")
     for known in (*stage.inputs[:MOST], *tunable[:MOST]) if seen else ():
         try:
@@ -113,10 +113,10 @@ def _after(
     """Return what is watched at the end of steps that were made in parts; something is set behind the first of them."""
     with stage.instance() as instance:
         stage.initialize(instance)
-        advance(stage, instance, stage.start, stage.step)
+        do_communication_step(stage, instance, stage.start, stage.step)
         instance.set(given)
         for k in range(parts * spans):
-            advance(stage, instance, stage.start + stage.step * (1.0 + k / parts), stage.step / parts)
+            do_communication_step(stage, instance, stage.start + stage.step * (1.0 + k / parts), stage.step / parts)
         return _numbers(instance.get(seen))
 
 
@@ -128,20 +128,20 @@ FAR = 0.2
 
 
 @probe("the same way in tiny steps", "steps.parts", kinds=CS)
-def tiny_steps(stage: TrialFixture) -> Iterator[Observation]:
+def try_tiny_steps(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a tiny step moves little, and that many of them move as much as one step."""
-    seen = watched(stage)
+    seen = list_continuous_variables(stage)
     if not seen or not stage.flag("canHandleVariableCommunicationStepSize"):
         return
     rows = []
     for pieces in (1, PIECES):
         with stage.instance() as instance:
             stage.initialize(instance)
-            advance(stage, instance, stage.start, stage.step)
+            do_communication_step(stage, instance, stage.start, stage.step)
             before = _numbers(instance.get(seen))
             size = SPAN * stage.step / pieces
             for k in range(pieces):
-                advance(stage, instance, stage.start + stage.step + k * size, size)
+                do_communication_step(stage, instance, stage.start + stage.step + k * size, size)
             rows.append([b - a for a, b in zip(before, _numbers(instance.get(seen)), strict=True)])
     for k, (variable, once, often) in enumerate(zip(seen, *rows, strict=True)):
         size = max(abs(before[k]), abs(once), stage.scale(variable))
@@ -181,17 +181,17 @@ def _stepped(stage: TrialFixture, known: DescribedVariable, value: float | None)
     """Return states after two steps, with or without a known set between them."""
     with stage.instance() as instance:
         stage.initialize(instance)
-        advance(stage, instance, stage.start, stage.step)
+        do_communication_step(stage, instance, stage.start, stage.step)
         if value is not None:
             instance.set({known: value})
-        advance(stage, instance, stage.start + stage.step, stage.step)
+        do_communication_step(stage, instance, stage.start + stage.step, stage.step)
         return _numbers(instance.get(stage.states))
 
 
 def _led(exchange: TrialFixture, known: DescribedVariable, value: float | None) -> tuple[list[float], list[float]]:
     """Return the same in Model Exchange, set at an event; and the mean derivatives over the second step."""
     with exchange.instance() as instance:
-        integration = ModelExchangeIntegration(exchange, instance, exchange.start, 1e-9, begin(exchange, instance))
+        integration = ModelExchangeIntegration(exchange, instance, exchange.start, 1e-9, begin_run(exchange, instance))
         integration.advance(exchange.start + exchange.step)
         integration.interrupt({} if value is None else {known: value})
         slopes = instance.slopes(exchange.n_states)

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import TRIED, driving, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, differing
+from mb2fmu.audit.behaviour.fixture.excited_runs import TRIED, choose_parameters_and_starts, iterate_excited_run
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
@@ -27,7 +27,7 @@ MOST = TRIED
 def _alone(stage: TrialFixture, number: int, steps: int) -> ShortRun:
     """Return the run of one instance by itself, with the parameters of this number."""
     with stage.instance(name=b"alone%d" % number) as instance:
-        for run in driving(stage, instance, stage.variables, number=number, steps=steps):
+        for run in iterate_excited_run(stage, instance, stage.variables, number=number, steps=steps):
             found = run
     return found
 
@@ -36,7 +36,7 @@ def _expected(stage: TrialFixture, steps: int) -> dict[int, ShortRun]:
     """Return different parameter sets with which one instance runs, and its motion with each."""
     found = {0: _alone(stage, 0, steps)}
     for number in (1, 2):
-        if not parameters(stage, number):
+        if not choose_parameters_and_starts(stage, number):
             continue
         try:
             found[number] = _alone(stage, number, steps)
@@ -48,7 +48,7 @@ def _expected(stage: TrialFixture, steps: int) -> dict[int, ShortRun]:
 
 
 @probe("instances with other parameters, mixed", "life.several", weight=1.5)
-def mixed(stage: TrialFixture) -> Iterator[Observation]:
+def try_interleaved_instances(stage: TrialFixture) -> Iterator[Observation]:
     """Check interleaved steps of several instances: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         stage.nothing("life.several", "it can be instantiated only once")
@@ -60,7 +60,7 @@ def mixed(stage: TrialFixture) -> Iterator[Observation]:
     with ExitStack() as stack:
         made = [stack.enter_context(stage.instance(name=b"mixed%d" % number)) for number in numbers]
         drives = [
-            driving(stage, instance, stage.variables, number=number, steps=steps)
+            iterate_excited_run(stage, instance, stage.variables, number=number, steps=steps)
             for number, instance in zip(numbers, made, strict=True)
         ]
         try:
@@ -70,7 +70,7 @@ def mixed(stage: TrialFixture) -> Iterator[Observation]:
             yield Observation("life.several", f"{error}, which alone it does not", stage.kind)
             return
     for number, found in zip(numbers, runs, strict=True):
-        different = differing(stage.variables, expected[number], found)
+        different = find_first_difference(stage.variables, expected[number], found)
         if different:
             text = f'"{different[0].name}" differs at point {different[1]} when instances with other parameters run'
             yield Observation("life.several", f"{text} beside it (set {number})", stage.kind)
@@ -78,7 +78,7 @@ def mixed(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("instances with other parameters in threads", "life.threads", where=NEAR)
-def threaded(stage: TrialFixture) -> Iterator[Observation]:
+def try_instances_in_threads(stage: TrialFixture) -> Iterator[Observation]:
     """Check instances in threads of their own: each moves as it does alone."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         stage.nothing("life.threads", "it can be instantiated only once, or needs a tool")
@@ -92,7 +92,7 @@ def threaded(stage: TrialFixture) -> Iterator[Observation]:
             yield Observation("life.threads", f"{refused[0]}, which alone it does not", stage.kind)
             return
         for number, run in zip(numbers, runs, strict=True):
-            different = differing(stage.variables, expected[number], run) if run else None
+            different = find_first_difference(stage.variables, expected[number], run) if run else None
             if different:
                 text = f'"{different[0].name}" differs at point {different[1]} between threads'
                 yield Observation("life.threads", text, stage.kind)
@@ -100,21 +100,21 @@ def threaded(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("an instance that goes from thread to thread", "life.threads", where=NEAR)
-def handed_on(stage: TrialFixture) -> Iterator[Observation]:
+def try_instance_across_threads(stage: TrialFixture) -> Iterator[Observation]:
     """Check one instance used by changing threads, never two at once."""
     if stage.flag("needsExecutionTool"):
         return
     steps = min(stage.steps, FEW)
     expected = _alone(stage, 0, steps)
     with stage.instance(name=b"alone0") as instance:
-        drive = driving(stage, instance, stage.variables, number=0, steps=steps)
+        drive = iterate_excited_run(stage, instance, stage.variables, number=0, steps=steps)
         try:
             for _ in range(steps):
                 found = _in_a_thread(lambda: next(drive))
         except RefusedCallError as error:
             yield Observation("life.threads", f"{error}, which it does not where one thread calls it", stage.kind)
             return
-    different = differing(stage.variables, expected, found)
+    different = find_first_difference(stage.variables, expected, found)
     if different:
         text = f'"{different[0].name}" differs at point {different[1]} when steps are made in other threads'
         yield Observation("life.threads", text, stage.kind)

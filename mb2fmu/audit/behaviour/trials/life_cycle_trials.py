@@ -8,14 +8,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, differing, run
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import AGAIN, NEAR, probe
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.instance.logged_messages import unasked
+from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.description.binary_rules import required
+from mb2fmu.audit.description.binary_rules import list_required_exports
 from mb2fmu.audit.findings import Observation
 
 SHORT = 5
@@ -24,7 +24,7 @@ SHORT = 5
 
 @probe("instantiating it", "life.instantiate", "life.version", "life.load", "life.crash", "host.path", "host.output",
        "host.files", "host.network", "host.processes", "host.system")  # fmt: skip
-def instantiate(stage: TrialFixture) -> Iterator[Observation]:
+def try_instantiation(stage: TrialFixture) -> Iterator[Observation]:
     """Check instantiation with the right token, and the version that the binary reports."""
     function = stage.library.function("GetVersion")
     function.restype = c.c_char_p
@@ -44,7 +44,7 @@ def instantiate(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe(AGAIN, "life.instantiate")
-def again(stage: TrialFixture) -> Iterator[Observation]:
+def try_instantiation_after_free(stage: TrialFixture) -> Iterator[Observation]:
     """Find out whether an FMU that must be instantiated only once can be when the first one is freed.
 
     Most can, and are tried so; where not, which is their right, each probe has one instance in a process of its own.
@@ -68,11 +68,11 @@ def again(stage: TrialFixture) -> Iterator[Observation]:
 
 @probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
        "value.text")  # fmt: skip
-def ordinary(stage: TrialFixture) -> Iterator[Observation]:
+def try_ordinary_run(stage: TrialFixture) -> Iterator[Observation]:
     """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
     with stage.instance() as instance:
         try:
-            run(stage, instance, stage.variables)
+            run_interface_type(stage, instance, stage.variables)
             instance.terminate()
             instance.get(stage.variables)
         except RefusedCallError as error:
@@ -80,7 +80,7 @@ def ordinary(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("a run without a tolerance", "life.calls")
-def intolerant(stage: TrialFixture) -> Iterator[Observation]:
+def try_run_without_tolerance(stage: TrialFixture) -> Iterator[Observation]:
     """Check a run without tolerance and stop time: the arguments behind the flags mean nothing then."""
     with stage.instance() as instance:
         instance.enter(stage.start, None, None)
@@ -95,7 +95,7 @@ def intolerant(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("a wrong token", "life.token")
-def wrong_token(stage: TrialFixture) -> Iterator[Observation]:
+def try_wrong_token(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a wrong token is noticed."""
     made = stage.make(token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
     if made.alive:
@@ -104,7 +104,7 @@ def wrong_token(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("an invalid value reference", "value.reference")
-def invalid_reference(stage: TrialFixture) -> Iterator[Observation]:
+def try_invalid_reference(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an unknown value reference is answered with Error."""
     used = {each.reference for each in stage.description.variables}
     free = next(k for k in itertools.count(4_000_000) if k not in used)
@@ -122,7 +122,7 @@ def invalid_reference(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("freeing nothing", "life.free", crash="life.free")
-def free_nothing(stage: TrialFixture) -> Iterator[Observation]:
+def try_freeing_null_instance(stage: TrialFixture) -> Iterator[Observation]:
     """Check that FreeInstance of a null pointer does not crash."""
     function = stage.library.function("FreeInstance")
     function.restype = None
@@ -131,17 +131,17 @@ def free_nothing(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("running it twice", "life.repeat", "life.reset")
-def repeat(stage: TrialFixture) -> Iterator[Observation]:
+def try_repeated_run_and_reset(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a second instance, and a reset one, move like the first, bit for bit."""
     variables = stage.variables
     with stage.instance() as instance:
-        first = run(stage, instance, variables, steps=SHORT)
+        first = run_interface_type(stage, instance, variables, steps=SHORT)
         if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
             second: ShortRun | None = None
         else:
             with stage.instance() as other:
-                second = run(stage, other, variables, steps=SHORT)
-        different = second and differing(variables, first, second)
+                second = run_interface_type(stage, other, variables, steps=SHORT)
+        different = second and find_first_difference(variables, first, second)
         if different:
             yield Observation(
                 "life.repeat", f'"{different[0].name}" differs at point {different[1]} of a second run', stage.kind
@@ -151,11 +151,11 @@ def repeat(stage: TrialFixture) -> Iterator[Observation]:
             try:
                 _spoil(stage, instance, long=long)
                 instance.reset()
-                again = run(stage, instance, variables, steps=SHORT)
+                again = run_interface_type(stage, instance, variables, steps=SHORT)
             except RefusedCallError as error:
                 yield Observation("life.reset", str(error), stage.kind)
                 return
-            found = differing(variables, first, again)
+            found = find_first_difference(variables, first, again)
             if found:
                 text = f'"{found[0].name}" differs at point {found[1]} of a run after a reset'
                 yield Observation("life.reset", text, stage.kind)
@@ -170,9 +170,9 @@ def _whole(stage: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
     with suppress(RefusedCallError):
         _spoil(stage, instance, long=False)
     instance.reset()
-    found = run(stage, instance, stage.variables)
+    found = run_interface_type(stage, instance, stage.variables)
     with stage.instance() as other:
-        different = differing(stage.variables, run(stage, other, stage.variables), found)
+        different = find_first_difference(stage.variables, run_interface_type(stage, other, stage.variables), found)
     if different:
         text = f'"{different[0].name}" differs at point {different[1]} of a whole run after a reset'
         yield Observation("life.reset", text, stage.kind)
@@ -188,11 +188,11 @@ def _spoil(stage: TrialFixture, instance: FmuInstance, *, long: bool) -> None:
             instance.put(variable, other)
     if long:
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
-            run(stage, instance, ())
+            run_interface_type(stage, instance, ())
 
 
 @probe("several instances", "life.several")
-def several(stage: TrialFixture) -> Iterator[Observation]:
+def try_neighbouring_instance(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a neighbouring instance with other values changes nothing."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
@@ -206,14 +206,14 @@ def several(stage: TrialFixture) -> Iterator[Observation]:
         return
     variables = stage.variables
     with stage.instance() as alone:
-        expected = run(stage, alone, variables, steps=SHORT)
+        expected = run_interface_type(stage, alone, variables, steps=SHORT)
     with stage.instance() as instance, stage.instance(name=b"neighbour") as neighbour:
         settable = [*stage.role("parameter", variability="tunable"), *stage.inputs]
         within = {each: stage.near(each, 0.3) for each in settable}
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
-            run(stage, neighbour, [], within=within, steps=1)
-        found = run(stage, instance, variables, steps=SHORT)
-    different = differing(variables, expected, found)
+            run_interface_type(stage, neighbour, [], within=within, steps=1)
+        found = run_interface_type(stage, instance, variables, steps=SHORT)
+    different = find_first_difference(variables, expected, found)
     if different:
         yield Observation(
             "life.several", f'"{different[0].name}" differs when a second instance runs beside it', stage.kind
@@ -221,7 +221,7 @@ def several(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("instances in two threads", "life.threads", where=NEAR)
-def threads(stage: TrialFixture) -> Iterator[Observation]:
+def try_parallel_instances(stage: TrialFixture) -> Iterator[Observation]:
     """Check that different instances can run in parallel threads."""
     if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
         return
@@ -233,7 +233,7 @@ def threads(stage: TrialFixture) -> Iterator[Observation]:
         """Do one short run in a thread of its own; a refusal is kept for the main thread."""
         try:
             with stage.instance(name=b"thread%d" % place) as instance:
-                runs[place] = run(stage, instance, variables, steps=SHORT)
+                runs[place] = run_interface_type(stage, instance, variables, steps=SHORT)
         except SkippedTrialError:
             return
         except RefusedCallError as error:
@@ -246,20 +246,20 @@ def threads(stage: TrialFixture) -> Iterator[Observation]:
         worker.join()
     if refused:
         with stage.instance() as instance:
-            run(stage, instance, variables, steps=SHORT)  # refused here as well: it is not the threads
+            run_interface_type(stage, instance, variables, steps=SHORT)  # refused here as well: it is not the threads
         yield Observation("life.threads", refused[0], stage.kind)
     elif runs[0] and runs[1]:
-        different = differing(variables, runs[0], runs[1])
+        different = find_first_difference(variables, runs[0], runs[1])
         if different:
             yield Observation("life.threads", f'"{different[0].name}" differs between two threads', stage.kind)
 
 
 @probe("the functions that it must have", "binary.symbols")
-def functions(stage: TrialFixture) -> Iterator[Observation]:
+def try_loading_functions(stage: TrialFixture) -> Iterator[Observation]:
     """Check that the loader finds all functions."""
     lacking = [
         name
-        for name in sorted(required(stage.description.version, frozenset({stage.kind})))
+        for name in sorted(list_required_exports(stage.description.version, frozenset({stage.kind})))
         if not hasattr(stage.library.handle, name)
     ]
     if lacking:
@@ -267,13 +267,13 @@ def functions(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
-def messages(stage: TrialFixture) -> Iterator[Observation]:
+def try_messages_of_invalid_call(stage: TrialFixture) -> Iterator[Observation]:
     """Check messages of an invalid call: a declared category with logging on, none or errors only with it off."""
     for logging in (True, False):
         with stage.instance(logging=logging) as instance:
             instance.enter(stage.start, None, stage.tolerance)
             seen = len(instance.messages)
-            quiet = unasked(instance.messages[:seen], instance.version)
+            quiet = find_messages_without_logging(instance.messages[:seen], instance.version)
             status = instance.call("EnterInitializationMode", *_again(stage))
             said = instance.messages[seen:]
         if not logging and quiet:

@@ -9,15 +9,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another, drive, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, advance, differing, run
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_other_value,
+    choose_parameters_and_starts,
+    run_with_excitation,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ShortRun,
+    do_communication_step,
+    find_first_difference,
+    run_interface_type,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, c_function
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, find_c_function
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.process.process_settings import MOST_OPEN, open_descriptors, threads
+from mb2fmu.audit.behaviour.process.process_settings import MOST_OPEN, count_own_threads, list_open_descriptors
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.description.binary_rules import images
+from mb2fmu.audit.description.binary_rules import read_executable_images
 from mb2fmu.audit.findings import Observation
 
 INSTANTIATIONS = 1_000
@@ -45,7 +54,7 @@ class _Mallinfo(c.Structure):
 
 def _in_use() -> int | None:
     """Return the bytes that the C library has allocated; None where it cannot tell."""
-    ask = c_function("mallinfo2")
+    ask = find_c_function("mallinfo2")
     if ask is None:
         return None
     ask.restype = _Mallinfo
@@ -66,7 +75,7 @@ class _LeakCount:
         with stage.instance(logging=False) as instance:
             stage.initialize(instance)
             if stage.kind == "CoSimulation":
-                advance(stage, instance, stage.start, stage.step)
+                do_communication_step(stage, instance, stage.start, stage.step)
             elif stage.n_states:
                 instance.slopes(stage.n_states)
             if stage.keeps_states:
@@ -87,11 +96,11 @@ def _repeated(most: int, action: Callable[[], object]) -> int:
 
 def _held() -> dict[str, int]:
     """Return how many descriptors and threads the process has."""
-    return {"descriptors": open_descriptors() or 0, "threads": threads() or 0}
+    return {"descriptors": list_open_descriptors() or 0, "threads": count_own_threads() or 0}
 
 
 @probe("instantiating it a thousand times", "life.leak", "flags.memory", where=NEAR)
-def leak(stage: TrialFixture) -> Iterator[Observation]:
+def try_instance_leaks(stage: TrialFixture) -> Iterator[Observation]:
     """Check that instances leave nothing behind."""
     left = _LeakCount()
     _repeated(20, lambda: left.once(stage))
@@ -132,7 +141,7 @@ def _memory_flag(stage: TrialFixture, asked: int) -> Iterator[Observation]:
             stage.kind,
         )
     try:
-        found = images(stage.library.path.read_bytes())
+        found = read_executable_images(stage.library.path.read_bytes())
     except OSError:
         stage.nothing("flags.memory", "the library is not there any more")
         return
@@ -142,7 +151,7 @@ def _memory_flag(stage: TrialFixture, asked: int) -> Iterator[Observation]:
 
 
 @probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
-def null_memory(stage: TrialFixture) -> Iterator[Observation]:
+def try_null_memory_functions(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an FMU that declares not to use memory functions works without them."""
     if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
         made = stage.make(callbacks=False)
@@ -158,7 +167,7 @@ CALLS = 400
 
 
 @probe("calling functions many times", "life.leak", where=NEAR)
-def calls(stage: TrialFixture) -> Iterator[Observation]:
+def try_memory_growth_by_calls(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an instance's memory does not grow with the number of calls."""
     with stage.instance(logging=False) as instance:
         stage.initialize(instance)
@@ -181,7 +190,7 @@ def calls(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("refusals and resets many times", "life.leak", where=NEAR)
-def setbacks(stage: TrialFixture) -> Iterator[Observation]:
+def try_memory_after_refusals(stage: TrialFixture) -> Iterator[Observation]:
     """Check that refusals before freeing, and resets, leave no memory behind."""
     with stage.instance(logging=False) as instance:
         for what, action in (("a refusal", partial(_refused, stage)), ("a reset", partial(_reset, stage, instance))):
@@ -266,13 +275,13 @@ FEW = 5
 
 
 @probe("memory with other contents", "life.uninitialized", crash="life.uninitialized", where=NEAR)
-def uninitialized(stage: TrialFixture) -> Iterator[Observation]:
+def try_uninitialized_memory(stage: TrialFixture) -> Iterator[Observation]:
     """Check that no value depends on uninitialized memory, filled with one pattern and then another."""
-    fill = c_function("mallopt")
+    fill = find_c_function("mallopt")
     if fill is None:
         stage.nothing("life.uninitialized", "the C library of this machine cannot fill memory")
         return
-    number = 1 if parameters(stage, 1) else 0
+    number = 1 if choose_parameters_and_starts(stage, 1) else 0
     for runs in (partial(_plain, stage), partial(_driven, stage, number)):
         found: list[ShortRun | str] = []
         for pattern in PATTERNS:
@@ -294,13 +303,13 @@ def uninitialized(stage: TrialFixture) -> Iterator[Observation]:
 def _plain(stage: TrialFixture) -> ShortRun:
     """Return a short run with the start values."""
     with stage.instance() as instance:
-        return run(stage, instance, stage.variables, steps=min(stage.steps, FEW))
+        return run_interface_type(stage, instance, stage.variables, steps=min(stage.steps, FEW))
 
 
 def _driven(stage: TrialFixture, number: int) -> ShortRun:
     """Return a run with other parameters and moving inputs."""
     with stage.instance() as instance:
-        return drive(stage, instance, stage.variables, number=number, steps=min(stage.steps, 40))
+        return run_with_excitation(stage, instance, stage.variables, number=number, steps=min(stage.steps, 40))
 
 
 def _other_memory(stage: TrialFixture, first: ShortRun | str, other: ShortRun | str) -> str:
@@ -310,7 +319,7 @@ def _other_memory(stage: TrialFixture, first: ShortRun | str, other: ShortRun | 
             return ""
         refused = first if isinstance(first, str) else other
         return f"with other contents of new memory it does not run: {refused}"
-    different = differing(stage.variables, first, other)
+    different = find_first_difference(stage.variables, first, other)
     return (
         f'"{different[0].name}" differs at point {different[1]} with what new memory held before' if different else ""
     )
@@ -320,7 +329,7 @@ def _other_memory(stage: TrialFixture, first: ShortRun | str, other: ShortRun | 
 
 
 @probe("strings and binaries that the importer changes afterwards", "value.copied")
-def copied(stage: TrialFixture) -> Iterator[Observation]:
+def try_copied_values(stage: TrialFixture) -> Iterator[Observation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
     wanted = [
         each for each in stage.variables
@@ -332,7 +341,7 @@ def copied(stage: TrialFixture) -> Iterator[Observation]:
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         for variable in wanted:
-            value = another(stage, variable, "copied", 0.1)
+            value = choose_other_value(stage, variable, "copied", 0.1)
             if not isinstance(value, bytes) or instance.put(variable, value, spoil=True) not in {OK, WARNING}:
                 continue
             found = instance.get([variable])[0]

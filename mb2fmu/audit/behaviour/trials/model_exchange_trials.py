@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, advance, begin
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, begin_run, do_communication_step
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -44,7 +44,7 @@ class EvaluationPoint:
     inputs: tuple[float, ...]
 
 
-def place(stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint) -> None:
+def move_to_point(stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint) -> None:
     """Move to a point, in Continuous-Time Mode.
 
     Raises:
@@ -57,7 +57,7 @@ def place(stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint) ->
         instance.set({variable: value})
 
 
-def somewhere(stage: TrialFixture, instance: FmuInstance, part: float | None = None) -> EvaluationPoint:
+def choose_random_point(stage: TrialFixture, instance: FmuInstance, part: float | None = None) -> EvaluationPoint:
     """Return a random point near the start, or near the motion, at which the FMU can be evaluated and is finite.
 
     Args:
@@ -89,7 +89,7 @@ def somewhere(stage: TrialFixture, instance: FmuInstance, part: float | None = N
             time = max(time, stage.start + stage.random.uniform(0.3, 0.95) * (latest - stage.start))
         point = EvaluationPoint(time, tuple(states), inputs)
         try:
-            place(stage, instance, point)
+            move_to_point(stage, instance, point)
             slopes = instance.slopes(stage.n_states) if stage.n_states else []
             others = instance.get(stage.scalars)
         except RefusedCallError:
@@ -99,14 +99,16 @@ def somewhere(stage: TrialFixture, instance: FmuInstance, part: float | None = N
     raise SkippedTrialError("no point near the start was found at which it can be evaluated")
 
 
-def passed(stage: TrialFixture) -> list[EvaluationPoint]:
+def list_points_of_motion(stage: TrialFixture) -> list[EvaluationPoint]:
     """Return points of the motion, evenly spread over the experiment as far as it ran; with start inputs."""
     inputs = tuple(each if isinstance(each := stage.start_value(one), float) else 0.0 for one in stage.inputs)
     moment = stage.start + 0.5 * stage.step
     return [EvaluationPoint(moment, tuple(states), inputs) for states in _journey(stage)]
 
 
-def through_events(stage: TrialFixture, instance: FmuInstance) -> Iterator[tuple[EvaluationPoint, float]]:
+def iterate_points_between_events(
+    stage: TrialFixture, instance: FmuInstance
+) -> Iterator[tuple[EvaluationPoint, float]]:
     """Yield an instance at points between the events of a motion: other modes may hold there.
 
     Args:
@@ -121,13 +123,13 @@ def through_events(stage: TrialFixture, instance: FmuInstance) -> Iterator[tuple
         SkippedError: If it ends, or takes too long.
     """
     given = {each: stage.near(each, 0.1) for each in stage.inputs}
-    integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin(stage, instance, dict(given)))
+    integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin_run(stage, instance, dict(given)))
     length = stage.steps * stage.step
     for part in STOPS:
         integration.advance(stage.start + part * length)
         point = EvaluationPoint(integration.time, tuple(integration.states), tuple(given.values()))
         yield point, integration.following
-        place(stage, instance, point)
+        move_to_point(stage, instance, point)
 
 
 def _journey(stage: TrialFixture) -> list[list[float]]:
@@ -140,7 +142,7 @@ def _journey(stage: TrialFixture) -> list[list[float]]:
         # were passed so far are enough.
         with stage.library.pace.within(JOURNEY), stage.instance() as instance:
             try:
-                integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin(stage, instance))
+                integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin_run(stage, instance))
                 for k in range(REMEMBERED):
                     integration.advance(stage.start + (k + 1) * stage.steps / REMEMBERED * stage.step)
                     found.append(list(integration.states))
@@ -202,8 +204,8 @@ def states(stage: TrialFixture) -> Iterator[Observation]:
         wrong = [each for each in nominals if not (each > 0.0 and math.isfinite(each))]
         if wrong:
             yield Observation("exchange.nominals", f"a nominal value is {wrong[0]!r}", stage.kind)
-        point = somewhere(stage, instance)
-        place(stage, instance, point)
+        point = choose_random_point(stage, instance)
+        move_to_point(stage, instance, point)
         found = instance.states(size) if size else []
         if found != list(point.states):
             yield Observation("exchange.states", "the continuous states read are not those that were set", stage.kind)
@@ -248,15 +250,15 @@ def _places(stage: TrialFixture) -> Iterator[tuple[FmuInstance, EvaluationPoint]
     with stage.instance() as instance:
         stage.initialize(instance)
         for _ in range(3):
-            point = somewhere(stage, instance)
-            place(stage, instance, point)
+            point = choose_random_point(stage, instance)
+            move_to_point(stage, instance, point)
             yield instance, point
-        for point in passed(stage):
+        for point in list_points_of_motion(stage):
             with suppress(RefusedCallError):
-                place(stage, instance, point)
+                move_to_point(stage, instance, point)
                 yield instance, point
     with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        for point, _ in through_events(stage, instance):
+        for point, _ in iterate_points_between_events(stage, instance):
             yield instance, point
 
 
@@ -277,7 +279,7 @@ def indicators(stage: TrialFixture) -> Iterator[Observation]:
 
 def _equal(first: Value, second: float) -> bool:
     """Return whether a value read as a variable is the number of the vector, up to round-off."""
-    return isinstance(first, float) and (same(first, second) or math.isclose(first, second, rel_tol=NOISE))
+    return isinstance(first, float) and (have_same_bits(first, second) or math.isclose(first, second, rel_tol=NOISE))
 
 
 @probe("evaluating twice", "exchange.pure", kinds=ME)
@@ -285,10 +287,10 @@ def pure(stage: TrialFixture) -> Iterator[Observation]:
     """Check that evaluations between events do not depend on earlier evaluations."""
     with stage.instance() as instance:
         stage.initialize(instance)
-        first, second = somewhere(stage, instance), somewhere(stage, instance)
+        first, second = choose_random_point(stage, instance), choose_random_point(stage, instance)
         yield from _unlike(stage, instance, (first, second, first, first), ((0, 2), (0, 3)))
     with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        for point, due in through_events(stage, instance):
+        for point, due in iterate_points_between_events(stage, instance):
             moved = EvaluationPoint(point.time, tuple(1.1 * each + 0.01 for each in point.states), point.inputs)
             later = EvaluationPoint(point.time + 0.1 * min(stage.step, due - point.time), point.states, point.inputs)
             yield from _unlike(stage, instance, (point, moved, later, moved, point), ((1, 3), (0, 4)))
@@ -300,7 +302,7 @@ def _unlike(
     """Yield the first value that differs at the same point; points are given in order, with equal ones marked."""
     rows: list[list[Value]] = []
     for point in points:
-        place(stage, instance, point)
+        move_to_point(stage, instance, point)
         rows.append([*(instance.slopes(stage.n_states) if stage.n_states else []), *instance.get(stage.scalars)])
     for a, b in (both for one, other in pairs for both in zip(rows[one], rows[other], strict=True)):
         if isinstance(a, float) and isinstance(b, float) and abs(a - b) > 1e-9 * max(abs(a), abs(b), 1e-3):
@@ -318,7 +320,7 @@ def completed(stage: TrialFixture) -> Iterator[Observation]:
         return
     with stage.instance() as instance:
         stage.initialize(instance)
-        place(stage, instance, somewhere(stage, instance))
+        move_to_point(stage, instance, choose_random_point(stage, instance))
         before = instance.states(size)
         instance.completed()
         if instance.states(size) != before:
@@ -326,7 +328,7 @@ def completed(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("differentiating along a motion", "derivative.slope")
-def slopes(stage: TrialFixture) -> Iterator[Observation]:
+def try_declared_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check that every variable declared as a derivative is the slope of its variable."""
     pairs = [
         (each, target) for each in stage.scalars
@@ -405,10 +407,10 @@ def _motion(
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=within, tolerance=tolerance)
         for k in range(min(9, stage.steps)):
-            advance(stage, instance, stage.start + k * h, h)
+            do_communication_step(stage, instance, stage.start + k * h, h)
             rows.append(instance.get(variables))
     else:
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-10, begin(stage, instance, within))
+        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-10, begin_run(stage, instance, within))
         for k in range(9):
             integration.advance(stage.start + h * (k + 1))
             instance.slopes(stage.n_states)
@@ -419,7 +421,7 @@ def _motion(
 
 
 @probe("capabilities that it has by its own words", "flags.true")
-def capabilities(stage: TrialFixture) -> Iterator[Observation]:
+def try_capability_functions(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's functions behind capability flags: they answer OK."""
     if stage.description.version != 3:
         return
@@ -431,10 +433,10 @@ def capabilities(stage: TrialFixture) -> Iterator[Observation]:
             status = instance.call("GetNumberOfVariableDependencies", reference, c.byref(count))
             if status not in {OK, WARNING}:
                 text = "providesPerElementDependencies is true, but fmi3GetNumberOfVariableDependencies"
-                yield Observation("flags.true", f"{text} answers {in_words(status)}", stage.kind)
+                yield Observation("flags.true", f"{text} answers {status_name(status)}", stage.kind)
         if stage.flag("providesEvaluateDiscreteStates") and stage.kind == "ModelExchange":
             instance.event()
             status = instance.call("EvaluateDiscreteStates")
             if status not in {OK, WARNING}:
-                text = f"providesEvaluateDiscreteStates is true, but the function answers {in_words(status)}"
+                text = f"providesEvaluateDiscreteStates is true, but the function answers {status_name(status)}"
                 yield Observation("flags.true", text, stage.kind)

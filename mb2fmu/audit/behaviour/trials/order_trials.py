@@ -6,8 +6,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another, moving, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import differing, run
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_moving_inputs,
+    choose_other_value,
+    list_settable_variables,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, RefusedCallError, Value
@@ -89,11 +93,11 @@ def _exit(walk: RandomCallSequence) -> None:
 
 def _set(walk: RandomCallSequence) -> None:
     """Set one start value, parameter or input, or none, before the end of the initialization."""
-    known = [each for each in settable(walk.stage) if not each.get("min") and not each.get("max")]
+    known = [each for each in list_settable_variables(walk.stage) if not each.get("min") and not each.get("max")]
     known = [each for each in known if each.type not in {"String", "Binary"}]
     if known:
         variable = walk.draw.choice(known)
-        value = another(walk.stage, variable, "order", 0.02)
+        value = choose_other_value(walk.stage, variable, "order", 0.02)
         if value is not None:
             walk.given[variable] = value
             walk.instance.set({variable: value})
@@ -101,12 +105,12 @@ def _set(walk: RandomCallSequence) -> None:
 
 def _set_inputs(walk: RandomCallSequence) -> None:
     """Set all inputs to values of a random instant."""
-    walk.put(dict(moving(walk.stage, walk.draw.randrange(6))))
+    walk.put(dict(choose_moving_inputs(walk.stage, walk.draw.randrange(6))))
 
 
 def _set_continuous(walk: RandomCallSequence) -> None:
     """Set the continuous inputs to values of a random instant."""
-    values = moving(walk.stage, walk.draw.randrange(6))
+    values = choose_moving_inputs(walk.stage, walk.draw.randrange(6))
     walk.put({each: value for each, value in values.items() if each.variability == "continuous"})
 
 
@@ -116,7 +120,7 @@ def _set_tunable(walk: RandomCallSequence) -> None:
     known = [each for each in known if not each.get("min") and not each.get("max")]
     if known:
         variable = walk.draw.choice(known)
-        value = another(walk.stage, variable, "order", 0.02)
+        value = choose_other_value(walk.stage, variable, "order", 0.02)
         if value is not None:
             walk.put({variable: value})
 
@@ -297,10 +301,10 @@ def _repeat(walk: RandomCallSequence, instance: FmuInstance, each: dict[Describe
 
 
 @probe("calls in other orders", "life.order")
-def orders(stage: TrialFixture) -> Iterator[Observation]:
+def try_random_call_sequences(stage: TrialFixture) -> Iterator[Observation]:
     """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
     with stage.instance() as instance:
-        expected = run(stage, instance, stage.variables, steps=SHORT)
+        expected = run_interface_type(stage, instance, stage.variables, steps=SHORT)
     for number in range(WALKS):
         with stage.instance(name=b"walk%d" % number) as instance:
             walk = RandomCallSequence(stage, instance, random.Random(number), stage.start)  # noqa: S311
@@ -322,8 +326,8 @@ def orders(stage: TrialFixture) -> Iterator[Observation]:
                 if walk.kept:
                     instance.free_state(walk.kept[0])  # type: ignore[arg-type]
             instance.reset()
-            found = run(stage, instance, stage.variables, steps=SHORT)
-        different = differing(stage.variables, expected, found)
+            found = run_interface_type(stage, instance, stage.variables, steps=SHORT)
+        different = find_first_difference(stage.variables, expected, found)
         if different:
             text = f'"{different[0].name}" differs after a reset; {walk.past()}'
             yield Observation("life.order", text, stage.kind)

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another, inputs, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.resized_array_trials import sizes
+from mb2fmu.audit.behaviour.trials.resized_array_trials import list_size_parameters
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -21,7 +21,7 @@ SIDE = 0.3
 
 
 @probe("values at their bounds", "value.set")
-def bounded(stage: TrialFixture) -> Iterator[Observation]:
+def try_values_at_bounds(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values above and below the start, and at the bounds, are read back where they are taken."""
     wanted = stage.role("parameter", "input")
     with stage.instance() as instance:
@@ -54,9 +54,13 @@ def _sides(stage: TrialFixture, variable: DescribedVariable) -> list[float]:
 
 
 @probe("inputs over a whole run", "value.set")
-def kept(stage: TrialFixture) -> Iterator[Observation]:
+def try_inputs_kept(stage: TrialFixture) -> Iterator[Observation]:
     """Check that inputs that are set once stay so to the end: at events, too, they are the importer's."""
-    given = {each: value for each in inputs(stage) if (value := another(stage, each, "kept", SIDE)) is not None}
+    given = {
+        each: value
+        for each in list_inputs(stage)
+        if (value := choose_other_value(stage, each, "kept", SIDE)) is not None
+    }
     if not given:
         return
     found = ShortRun()
@@ -64,22 +68,24 @@ def kept(stage: TrialFixture) -> Iterator[Observation]:
         stage.instance() as instance,
         suppress(RefusedCallError, SkippedTrialError),
     ):  # other values may be impossible ones
-        found = run(stage, instance, list(given), within=given)
+        found = run_interface_type(stage, instance, list(given), within=given)
     for k, variable in enumerate(given):
         for time, row in zip(found.times, found.rows, strict=True):
-            if not same(found.rows[0][k], row[k]):
+            if not have_same_bits(found.rows[0][k], row[k]):
                 text = f"an input that was {found.rows[0][k]!r} is {row[k]!r} at t = {time:.6g}, and was not set again"
                 yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
                 break
 
 
 @probe("Configuration Mode without a change", "value.structural")
-def configured(stage: TrialFixture) -> Iterator[Observation]:
+def try_values_after_configuration(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set before Configuration Mode are there behind it, where no size was changed in it."""
-    if stage.description.version != 3 or not sizes(stage):
+    if stage.description.version != 3 or not list_size_parameters(stage):
         return
-    wanted = dict.fromkeys([*settable(stage), *inputs(stage)])
-    given = {each: value for each in wanted if (value := another(stage, each, "configured", SIDE)) is not None}
+    wanted = dict.fromkeys([*list_settable_variables(stage), *list_inputs(stage)])
+    given = {
+        each: value for each in wanted if (value := choose_other_value(stage, each, "configured", SIDE)) is not None
+    }
     try:
         usual, behind = (_begun(stage, given, configure=configure) for configure in (False, True))
     except TimeBudgetError:
@@ -88,7 +94,7 @@ def configured(stage: TrialFixture) -> Iterator[Observation]:
         stage.skipped.append(f"{stage.kind}: Configuration Mode without a change: {error}")
         return
     for variable, a, b in zip(given, usual, behind, strict=True):
-        if not same(a, b):
+        if not have_same_bits(a, b):
             text = f"set to {a!r} before Configuration Mode, in which nothing was changed, it is {b!r} behind it"
             yield Observation("value.structural", text, f'{stage.kind}, "{variable.name}"')
             return

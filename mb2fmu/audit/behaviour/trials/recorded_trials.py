@@ -7,8 +7,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, ShortRun, advance, begin
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, names
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ModelExchangeIntegration,
+    ShortRun,
+    begin_run,
+    do_communication_step,
+)
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, list_first_names
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
@@ -28,7 +33,7 @@ MOST = 5000
 
 
 @probe("repeating the recorded run", RULE, weight=2.0)
-def recorded_run(stage: TrialFixture) -> Iterator[Observation]:
+def try_recorded_run(stage: TrialFixture) -> Iterator[Observation]:
     """Check the columns of the reference, each within a band about it."""
     recorded = stage.recorded
     if recorded is None:
@@ -41,7 +46,7 @@ def recorded_run(stage: TrialFixture) -> Iterator[Observation]:
         yield Observation(RULE, f"the FMU has no variable {', '.join(missing[:5])}", stage.kind)
     wrong = [known[name] for name in moved if name in known and known[name].causality != "input"]
     if wrong:
-        yield Observation(RULE, f"values are given for what is no input: {names(wrong)}", stage.kind)
+        yield Observation(RULE, f"values are given for what is no input: {list_first_names(wrong)}", stage.kind)
     if missing or wrong:
         return
     watched = [known[name] for name in recorded.reference.names]
@@ -89,14 +94,14 @@ def _stepped(
     if stage.kind == "CoSimulation":
         stage.initialize(instance, within=at_start)
     else:
-        integration = ModelExchangeIntegration(stage, instance, start, 1e-6, begin(stage, instance, at_start))
+        integration = ModelExchangeIntegration(stage, instance, start, 1e-6, begin_run(stage, instance, at_start))
         integration.moves = lambda t: signal.at(t, discrete=False)
     run = ShortRun([start], [instance.get(watched)])
     for k in range(count):
         point, end = start + k * step, start + (k + 1) * step
         if integration is None:
             instance.set(signal.at(point))
-            advance(stage, instance, point, step)
+            do_communication_step(stage, instance, point, step)
         else:
             for jump in [*signal.jumps(point, end), None]:
                 integration.advance(end if jump is None else jump)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import Values, another, inputs, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import advance
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import Values, choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.description.description_records import DescribedVariable, number
+from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
 from mb2fmu.audit.findings import Observation
 
 MOST_ELEMENTS = 6
@@ -21,7 +21,7 @@ MOST_ELEMENTS = 6
 _SPREAD = 0.3
 
 
-def sizes(stage: TrialFixture) -> list[DescribedVariable]:
+def list_size_parameters(stage: TrialFixture) -> list[DescribedVariable]:
     """Return structural parameters that can be a number of elements."""
     return [
         each for each in stage.description.variables
@@ -29,7 +29,7 @@ def sizes(stage: TrialFixture) -> list[DescribedVariable]:
     ]  # fmt: skip
 
 
-def sized(stage: TrialFixture, by: DescribedVariable) -> list[DescribedVariable]:
+def list_sized_arrays(stage: TrialFixture, by: DescribedVariable) -> list[DescribedVariable]:
     """Return arrays that a structural parameter sizes."""
     return [each for each in stage.variables if _sizes_it(stage, each, by)]
 
@@ -39,9 +39,9 @@ def _sizes_it(stage: TrialFixture, array: DescribedVariable, by: DescribedVariab
     return any(stage.description.target(dimension.reference) is by for dimension in array.dimensions)
 
 
-def started(parameter: DescribedVariable) -> int:
+def declared_size(parameter: DescribedVariable) -> int:
     """Return the size that the description gives."""
-    return int(number(parameter.start[0] if parameter.start else None) or 1)
+    return int(parse_number(parameter.start[0] if parameter.start else None) or 1)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class _ResizedFmu:
             self.begin(instance, given)
             found = [self.answer(instance)]
             if self.stage.kind == "CoSimulation":
-                advance(self.stage, instance, self.stage.start, self.stage.step)
+                do_communication_step(self.stage, instance, self.stage.start, self.stage.step)
                 found.append(self.answer(instance))
             return found
 
@@ -99,8 +99,12 @@ def _form(stage: TrialFixture, parameter: DescribedVariable, size: int) -> _Resi
     library = replace(stage.library, description=replace(counted, variables=variables))
     other = replace(stage, library=library, notes={})
     given: Values = {}
-    for each in dict.fromkeys([*settable(other), *inputs(other)]):
-        value = another(other, each, "size", _SPREAD) if each.dimensions and _sizes_it(other, each, changed) else None
+    for each in dict.fromkeys([*list_settable_variables(other), *list_inputs(other)]):
+        value = (
+            choose_other_value(other, each, "size", _SPREAD)
+            if each.dimensions and _sizes_it(other, each, changed)
+            else None
+        )
         if value is not None:
             given[each] = value
     return _ResizedFmu(other, changed, size, given)
@@ -111,27 +115,27 @@ def _repeated(start: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(start[k % len(start)] for k in range(size))
 
 
-def larger(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
+def try_larger_array(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
-    start = started(parameter)
+    start = declared_size(parameter)
     return next((k for k in (start + 1, start + 2, 2 * start) if stage.inside(parameter, k) == k), None)
 
 
-def smaller(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
+def try_smaller_array(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
-    size = started(parameter) - 1
+    size = declared_size(parameter) - 1
     return size if size > 0 and stage.inside(parameter, size) == size else None
 
 
 @probe("arrays that were made larger, and smaller", "value.structural", "value.element")
-def resized_elements(stage: TrialFixture) -> Iterator[Observation]:
+def try_resized_elements(stage: TrialFixture) -> Iterator[Observation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     judged = 0
-    for parameter in sizes(stage) if stage.description.version == 3 else ():
-        for size in (larger(stage, parameter), smaller(stage, parameter)):
-            if size is None or not sized(stage, parameter):
+    for parameter in list_size_parameters(stage) if stage.description.version == 3 else ():
+        for size in (try_larger_array(stage, parameter), try_smaller_array(stage, parameter)):
+            if size is None or not list_sized_arrays(stage, parameter):
                 continue
-            before, after = _form(stage, parameter, started(parameter)), _form(stage, parameter, size)
+            before, after = _form(stage, parameter, declared_size(parameter)), _form(stage, parameter, size)
             judged += len(before.given)
             try:
                 found = [*_held(after), *_all_effects(before, after)]
@@ -161,7 +165,7 @@ def _held(form: _ResizedFmu) -> Iterator[Observation]:
     for array, value in form.given.items():
         assert isinstance(value, tuple)
         read = answers[array]
-        wrong = [k for k, (a, b) in enumerate(zip(value, read, strict=True)) if not same(a, b)]
+        wrong = [k for k, (a, b) in enumerate(zip(value, read, strict=True)) if not have_same_bits(a, b)]
         if wrong and array.causality in {"input", "parameter"}:
             text = (
                 f'with "{form.parameter.name}" = {form.size} the element {wrong[0] + 1} of {len(value)} that was set '
@@ -185,13 +189,15 @@ def _pattern(form: _ResizedFmu, array: DescribedVariable) -> _Pattern:
     value = form.given[array]
     assert isinstance(value, tuple)
     for k in _chosen(len(value)):
-        other = another(form.stage, array, f"element {k}", _SPREAD)
+        other = choose_other_value(form.stage, array, f"element {k}", _SPREAD)
         assert isinstance(other, tuple)
         moved = form.after({**form.given, array: (*value[:k], other[k], *value[k + 1 :])})
         for when, (a, b) in enumerate(zip(base, moved, strict=True)):
             for variable in a.keys() - form.given.keys():
                 pairs = enumerate(zip(a[variable], b[variable], strict=True))
-                found.setdefault((when, variable), {})[k] = frozenset(i for i, (x, y) in pairs if not same(x, y))
+                found.setdefault((when, variable), {})[k] = frozenset(
+                    i for i, (x, y) in pairs if not have_same_bits(x, y)
+                )
     return found
 
 
@@ -240,15 +246,15 @@ def _unlike(
 
 
 @probe("states of other sizes", "state.roundtrip", "state.serialize")
-def restored(stage: TrialFixture) -> Iterator[Observation]:
+def try_restored_size(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a state saved with one size restores that size in another instance."""
     if stage.description.version != 3 or not stage.keeps_states:
         return
-    for parameter in sizes(stage):
-        size = larger(stage, parameter)
-        if size is None or not sized(stage, parameter):
+    for parameter in list_size_parameters(stage):
+        size = try_larger_array(stage, parameter)
+        if size is None or not list_sized_arrays(stage, parameter):
             continue
-        forms = _form(stage, parameter, started(parameter)), _form(stage, parameter, size)
+        forms = _form(stage, parameter, declared_size(parameter)), _form(stage, parameter, size)
         for kept, other in (forms, forms[::-1]):
             try:
                 found = list(_kept(kept, other))
@@ -309,7 +315,7 @@ def _set_back(
         yield Observation(rule, f"{where}: {error}", kept.stage.kind)
         return
     for variable, values in expected.items():
-        if not all(map(same, values, found[variable])):
+        if not all(map(have_same_bits, values, found[variable])):
             yield Observation(rule, f'"{variable.name}" differs {where}', kept.stage.kind)
             return
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another, inputs, settable
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import TimeBudgetError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, place, somewhere
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, choose_random_point, move_to_point
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -26,8 +26,8 @@ def _near(a: Value, b: Value) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_near, a, b))
     if isinstance(a, float) and isinstance(b, float):
-        return same(a, b) or math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-12)
-    return same(a, b)
+        return have_same_bits(a, b) or math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-12)
+    return have_same_bits(a, b)
 
 
 def _read(stage: TrialFixture, instance: FmuInstance, order: int) -> list[Value]:
@@ -64,14 +64,14 @@ def _names(stage: TrialFixture) -> list[str]:
 
 
 @probe("changing one thing at a time", "exchange.pure", kinds=ME)
-def following(stage: TrialFixture) -> Iterator[Observation]:
+def try_values_follow_changes(stage: TrialFixture) -> Iterator[Observation]:
     """Check changes of time, states and single inputs, back and forth, against a new instance at the same point."""
     with stage.instance() as instance:
         stage.initialize(instance)
-        points = [somewhere(stage, instance) for _ in range(3)]
+        points = [choose_random_point(stage, instance) for _ in range(3)]
     with stage.instance() as instance:
         stage.initialize(instance)
-        place(stage, instance, points[0])
+        move_to_point(stage, instance, points[0])
         _read(stage, instance, 0)
         now = points[0]
         for move in range(MOVES):
@@ -108,14 +108,14 @@ def _fresh(stage: TrialFixture, point: EvaluationPoint) -> list[Value]:
     """Return what a new instance shows at a point."""
     with stage.instance() as instance:
         stage.initialize(instance)
-        place(stage, instance, point)
+        move_to_point(stage, instance, point)
         return _read(stage, instance, 0)
 
 
 @probe("reading after setting in Initialization Mode", "value.stale")
-def stale(stage: TrialFixture) -> Iterator[Observation]:
+def try_single_changes(stage: TrialFixture) -> Iterator[Observation]:
     """Check values after each single change against a new instance in which all was set before reading."""
-    knowns = [*settable(stage), *inputs(stage)]
+    knowns = [*list_settable_variables(stage), *list_inputs(stage)]
     unknowns = [
         each.variable for each in stage.description.listed("InitialUnknowns")
         if each.variable is not None and each.variable in stage.variables
@@ -129,7 +129,7 @@ def stale(stage: TrialFixture) -> Iterator[Observation]:
         try:
             instance.get(unknowns)
             for known in knowns:
-                value = another(stage, known, "stale", 0.05)
+                value = choose_other_value(stage, known, "stale", 0.05)
                 if value is not None:
                     instance.set({known: value})
                     given[known] = value

@@ -7,9 +7,18 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another, drive, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, ShortRun, cosimulate, differing
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_other_value,
+    choose_parameters_and_starts,
+    run_with_excitation,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ModelExchangeIntegration,
+    ShortRun,
+    find_first_difference,
+    run_co_simulation,
+)
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
@@ -40,7 +49,7 @@ def _onward(stage: TrialFixture, instance: FmuInstance, start: float) -> ShortRu
     """Return more of the motion from a state on, values at its start first."""
     variables = stage.variables
     if stage.kind == "CoSimulation":
-        return cosimulate(stage, instance, variables, steps=_points(stage), begin=start)
+        return run_co_simulation(stage, instance, variables, steps=_points(stage), begin=start)
     run = ShortRun([start], [instance.get(variables)])
     instance.set_time(start)
     instance.event()
@@ -56,7 +65,7 @@ def _onward(stage: TrialFixture, instance: FmuInstance, start: float) -> ShortRu
 
 def _to_middle(stage: TrialFixture, instance: FmuInstance) -> float:
     """Move to the middle of the run, with inputs that move."""
-    drive(stage, instance, (), steps=_middle(stage), tolerance=1e-4)
+    run_with_excitation(stage, instance, (), steps=_middle(stage), tolerance=1e-4)
     return stage.start + _middle(stage) * stage.step
 
 
@@ -70,7 +79,7 @@ def _disorder(stage: TrialFixture, instance: FmuInstance) -> None:
     if exchange:
         instance.event()
     for variable in wanted:
-        value = another(stage, variable, "disorder", 0.2)
+        value = choose_other_value(stage, variable, "disorder", 0.2)
         if value is not None:
             instance.put(variable, value)
     if exchange:
@@ -86,7 +95,7 @@ AT_ONCE = 1e-3
 def _told(stage: TrialFixture, rule: str, runs: tuple[ShortRun, ShortRun], when: str) -> Iterator[Observation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
-    found = differing(stage.variables, first, second)
+    found = find_first_difference(stage.variables, first, second)
     if not found:
         return
     allowed = max(1e3 * (stage.tolerance or 1e-4), 1e-5)
@@ -97,7 +106,7 @@ def _told(stage: TrialFixture, rule: str, runs: tuple[ShortRun, ShortRun], when:
         for point, (a, b) in enumerate(values):
             bound = (allowed if point else AT_ONCE * allowed) * size
             small = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= bound
-            if not same(a, b) and not small:
+            if not have_same_bits(a, b) and not small:
                 where = "at once" if point == 0 else f"{point} points"
                 yield Observation(rule, f'"{variable.name}" differs {where} after {when}', stage.kind)
                 return
@@ -106,7 +115,7 @@ def _told(stage: TrialFixture, rule: str, runs: tuple[ShortRun, ShortRun], when:
 
 
 @probe("going back to a state", "state.roundtrip", "state.free", "state.bits")
-def roundtrip(stage: TrialFixture) -> Iterator[Observation]:
+def try_saved_state(stage: TrialFixture) -> Iterator[Observation]:
     """Check save, continue, restore, continue; also with other inputs, parameters and modes in between."""
     if not _flags(stage)[0]:
         for rule in ("state.roundtrip", "state.free", "state.bits"):
@@ -141,7 +150,7 @@ def roundtrip(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("getting a state into the memory of an earlier one", "state.roundtrip")
-def refilled(stage: TrialFixture) -> Iterator[Observation]:
+def try_refilled_state(stage: TrialFixture) -> Iterator[Observation]:
     """Check that saving into an existing copy replaces it, as importers do at each step."""
     if not _flags(stage)[0]:
         return
@@ -155,7 +164,7 @@ def refilled(stage: TrialFixture) -> Iterator[Observation]:
         instance.set_state(state)
         found = instance.get(stage.variables)
         instance.free_state(state)
-    wrong = differing(stage.variables, ShortRun([0.0], [expected]), ShortRun([0.0], [found]))
+    wrong = find_first_difference(stage.variables, ShortRun([0.0], [expected]), ShortRun([0.0], [found]))
     if wrong:
         text = f'"{wrong[0].name}" differs after a state was set that had been got into the memory of an earlier one'
         yield Observation("state.roundtrip", text, stage.kind)
@@ -178,7 +187,7 @@ OTHERWISE = "a state was set where the instance had been initialized with other 
 
 def _elsewhere(stage: TrialFixture, instance: FmuInstance) -> bool:
     """Reset, and begin with other parameters; return whether that is possible."""
-    other = parameters(stage, 1)
+    other = choose_parameters_and_starts(stage, 1)
     if not other:
         return False
     instance.reset()
@@ -189,7 +198,7 @@ def _elsewhere(stage: TrialFixture, instance: FmuInstance) -> bool:
 
 
 @probe("a state as bytes", "state.serialize", "state.bits")
-def serialize(stage: TrialFixture) -> Iterator[Observation]:
+def try_serialized_state(stage: TrialFixture) -> Iterator[Observation]:
     """Check serialization: restore in a new instance that began otherwise, and continue there."""
     if not all(_flags(stage)) or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         stage.nothing("state.serialize", "it cannot serialize its state, or there can be only one instance")
@@ -215,7 +224,7 @@ def serialize(stage: TrialFixture) -> Iterator[Observation]:
 def _inherited(stage: TrialFixture, data: bytes, middle: float, first: ShortRun) -> Iterator[Observation]:
     """Check a new instance that gets the bytes of another one: it continues in the same way."""
     with stage.instance(name=b"heir") as heir:
-        stage.initialize(heir, within=parameters(stage, 1))
+        stage.initialize(heir, within=choose_parameters_and_starts(stage, 1))
         try:
             state = heir.deserialize(data)
             heir.set_state(state)
@@ -228,7 +237,7 @@ def _inherited(stage: TrialFixture, data: bytes, middle: float, first: ShortRun)
 
 
 @probe("freeing no state", "state.free", crash="state.free")
-def free_nothing(stage: TrialFixture) -> Iterator[Observation]:
+def try_freeing_null_state(stage: TrialFixture) -> Iterator[Observation]:
     """Check that freeing a null pointer is ignored."""
     if _flags(stage)[0]:
         with stage.instance() as instance:

@@ -6,9 +6,19 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import drive, moving, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import MOST_AT_ONCE, ShortRun, advance, cosimulate
-from mb2fmu.audit.behaviour.fixture.trial_fixture import SOME, NoInstanceError, SimulationEndedError, TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_moving_inputs,
+    choose_parameters_and_starts,
+    run_with_excitation,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import MOST_AT_ONCE, ShortRun, do_communication_step, run_co_simulation
+from mb2fmu.audit.behaviour.fixture.trial_fixture import (
+    SOME,
+    NoInstanceError,
+    SimulationEndedError,
+    TrialFixture,
+    have_same_bits,
+)
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
@@ -33,7 +43,7 @@ PERTURBATION = 1e-7
 """Relative change of a state by which is seen what a variable is made of."""
 
 
-def watched(stage: TrialFixture) -> list[DescribedVariable]:
+def list_continuous_variables(stage: TrialFixture) -> list[DescribedVariable]:
     """Return continuous outputs and local variables."""
     return [
         each for each in stage.scalars if each.causality in {"output", "local"} and each.variability == "continuous"
@@ -104,7 +114,7 @@ def _made_of(exchange: TrialFixture, instance: FmuInstance, variables: Sequence[
     return sizes
 
 
-def as_exchange(stage: TrialFixture) -> TrialFixture | None:
+def run_as_model_exchange(stage: TrialFixture) -> TrialFixture | None:
     """Return the stage of the same unit as Model Exchange; None if it is not that."""
     description = stage.description
     kinds = ("ModelExchange", "CoSimulation")
@@ -116,17 +126,17 @@ def as_exchange(stage: TrialFixture) -> TrialFixture | None:
     return found
 
 
-def excited(stage: TrialFixture) -> dict[DescribedVariable, Value]:
+def choose_excited_inputs(stage: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return every input away from its start value."""
     return {each: stage.near(each, 0.1) for each in stage.inputs}
 
 
 @probe("steps of other sizes", "steps.variable", "steps.parts", kinds=CS)
-def parts(stage: TrialFixture) -> Iterator[Observation]:
+def try_partial_steps(stage: TrialFixture) -> Iterator[Observation]:
     """Check one step against several, of equal and different sizes, over the same time."""
     if not stage.flag("canHandleVariableCommunicationStepSize"):
         return
-    variables, within = watched(stage), moving(stage, 0)
+    variables, within = list_continuous_variables(stage), choose_moving_inputs(stage, 0)
     cycles = MOST_CYCLES if stage.whole >= 4 * MOST_CYCLES else 1
     middle, runs = stage.start + 2 * cycles * stage.step, []
     ways = {"": [1.0] * 4, "half as many steps": [2.0] * 2, "steps of changing sizes": [0.5, 1.5, 0.25, 1.75]}
@@ -138,9 +148,9 @@ def parts(stage: TrialFixture) -> Iterator[Observation]:
             run, point = ShortRun([stage.start], [instance.get(variables)]), stage.start
             for size in sizes:
                 if abs(point - middle) < 0.1 * stage.step:  # what holds for a step must be taken up at its beginning
-                    instance.set(moving(stage, 1))
+                    instance.set(choose_moving_inputs(stage, 1))
                 try:
-                    cosimulate(stage, instance, (), steps=1, size=size * stage.step, begin=point, first=False)
+                    run_co_simulation(stage, instance, (), steps=1, size=size * stage.step, begin=point, first=False)
                 except RefusedCallError as error:
                     text = f"{error}; canHandleVariableCommunicationStepSize is true"
                     yield Observation("steps.variable", text, stage.kind)
@@ -150,9 +160,9 @@ def parts(stage: TrialFixture) -> Iterator[Observation]:
             runs.append(run)
     for other, how in zip(runs[1:], [*ways][1:], strict=True):
         worst = _worst(stage, runs[0], other, variables)
-        if worst and worst[0] > _allowed(stage) and (exchange := as_exchange(stage)):
+        if worst and worst[0] > _allowed(stage) and (exchange := run_as_model_exchange(stage)):
             with exchange.instance() as instance:
-                drive(exchange, instance, variables, steps=4)
+                run_with_excitation(exchange, instance, variables, steps=4)
                 worst = _worst(stage, runs[0], other, variables, _made_of(exchange, instance, variables))
         if worst and worst[0] > _allowed(stage):
             text = f"{how} over the same time move it by {worst[0]:.2g} of its size"
@@ -162,14 +172,16 @@ def parts(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("Co-Simulation against Model Exchange", "steps.exchange", kinds=CS, weight=2.0)
-def against_exchange(stage: TrialFixture) -> Iterator[Observation]:
+def try_against_model_exchange(stage: TrialFixture) -> Iterator[Observation]:
     """Check that the FMU moves as its Model Exchange does, over the whole experiment with moving inputs."""
-    exchange, variables = as_exchange(stage), watched(stage)
+    exchange, variables = run_as_model_exchange(stage), list_continuous_variables(stage)
     if exchange is None or not variables:
         stage.nothing("steps.exchange", "it is not both Co-Simulation and Model Exchange, or has nothing to compare")
         return
     # Numbers only: what is chosen from a list may be the method of the steps, of which Model Exchange has none.
-    physical = {each: value for each, value in parameters(stage, 1).items() if isinstance(value, float)}
+    physical = {
+        each: value for each, value in choose_parameters_and_starts(stage, 1).items() if isinstance(value, float)
+    }
     stage.notes["parameters"][PHYSICAL] = physical
     for number in (0, PHYSICAL):
         found = list(_compared(stage, exchange, variables, number))
@@ -186,14 +198,14 @@ def _compared(
     seen = [*variables, *counted]
     with stage.instance() as instance:
         try:
-            own = drive(stage, instance, seen, number=number)
+            own = run_with_excitation(stage, instance, seen, number=number)
         except (TimeBudgetError, SimulationEndedError):
             raise
         except (RefusedCallError, SkippedTrialError):
             return  # inputs and parameters that do not go together
     with exchange.instance() as instance:
         try:
-            other = drive(exchange, instance, seen, number=number, tolerance=1e-9)
+            other = run_with_excitation(exchange, instance, seen, number=number, tolerance=1e-9)
             made_of = _made_of(exchange, instance, variables)
             near = _disturbed(exchange, seen, number)
         except TimeBudgetError:
@@ -214,7 +226,7 @@ def _compared(
 def _disturbed(exchange: TrialFixture, seen: Sequence[DescribedVariable], number: int) -> ShortRun | None:
     """Return the run from start values of states that are a little different; None if they cannot be set."""
     within: dict[DescribedVariable, Value] = {}
-    chosen = parameters(exchange, number)
+    chosen = choose_parameters_and_starts(exchange, number)
     for state in exchange.states:
         start = chosen.get(state, exchange.start_value(state))
         if state.initial == "exact" and isinstance(start, float):
@@ -223,7 +235,7 @@ def _disturbed(exchange: TrialFixture, seen: Sequence[DescribedVariable], number
         return None
     with exchange.instance() as instance:
         try:
-            return drive(exchange, instance, seen, number=number, tolerance=1e-9, within=within)
+            return run_with_excitation(exchange, instance, seen, number=number, tolerance=1e-9, within=within)
         except TimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
@@ -275,18 +287,20 @@ def _miscounted(
     own, other, near = runs
     columns = [[row[first:] for row in run.rows] for run in (own, other)]
     for k in range(1, min(map(len, columns)) - 1):
-        if any(not all(map(same, column[k], column[beside])) for column in columns for beside in (k - 1, k + 1)):
+        if any(
+            not all(map(have_same_bits, column[k], column[beside])) for column in columns for beside in (k - 1, k + 1)
+        ):
             continue
-        if near and not all(map(same, near.rows[k][first:], other.rows[k][first:])):
+        if near and not all(map(have_same_bits, near.rows[k][first:], other.rows[k][first:])):
             return  # from here on it depends on round-off how often something has happened
         for variable, a, b in zip(counted, columns[0][k], columns[1][k], strict=True):
-            if not equal(stage, variable, a, b):
+            if not values_agree(stage, variable, a, b):
                 text = f"at t = {own.times[k]:.6g} it is {a!r}, of the same unit as Model Exchange {b!r}"
                 yield Observation("steps.exchange", text, f'{stage.kind}, "{variable.name}"')
                 return
 
 
-def equal(stage: TrialFixture, variable: DescribedVariable, a: Value, b: Value, times: float = 100.0) -> bool:
+def values_agree(stage: TrialFixture, variable: DescribedVariable, a: Value, b: Value, times: float = 100.0) -> bool:
     """Return whether values agree; sampled numbers carry the errors of the states that they were sampled from.
 
     Args:
@@ -298,16 +312,16 @@ def equal(stage: TrialFixture, variable: DescribedVariable, a: Value, b: Value, 
     """
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(
-            equal(stage, variable, one, other, times) for one, other in zip(a, b, strict=True)
+            values_agree(stage, variable, one, other, times) for one, other in zip(a, b, strict=True)
         )
     if isinstance(a, float) and isinstance(b, float):
         allowed = times * _allowed(stage)
-        return same(a, b) or math.isclose(a, b, rel_tol=allowed, abs_tol=allowed * stage.scale(variable))
-    return same(a, b)
+        return have_same_bits(a, b) or math.isclose(a, b, rel_tol=allowed, abs_tol=allowed * stage.scale(variable))
+    return have_same_bits(a, b)
 
 
 @probe("impossible steps", "steps.size", "steps.stop", "log.silent", kinds=CS, crash="steps.size", limit=5.0, late=True)
-def impossible(stage: TrialFixture) -> Iterator[Observation]:
+def try_impossible_steps(stage: TrialFixture) -> Iterator[Observation]:
     """Check that steps are refused that are negative, zero, NaN, or beyond the stop time; an error has its message."""
     for size in (-stage.step, 0.0, math.nan):
         with stage.instance() as instance:
@@ -323,7 +337,7 @@ def impossible(stage: TrialFixture) -> Iterator[Observation]:
                 break
     with stage.instance() as instance:
         _begin(stage, instance, stage.start + 2 * stage.step)
-        cosimulate(stage, instance, (), steps=2, first=False)
+        run_co_simulation(stage, instance, (), steps=2, first=False)
         if instance.step(stage.start + 2 * stage.step, stage.step).status in {OK, WARNING}:
             yield Observation(
                 "steps.stop", "a step beyond the stop time that it was told is answered with OK", stage.kind
@@ -335,7 +349,7 @@ MOST_TO_STOP = 200
 
 
 @probe("steps to the stop time that it was told", "steps.stop", "life.reset", kinds=CS)
-def to_stop(stage: TrialFixture) -> Iterator[Observation]:
+def try_steps_to_stop_time(stage: TrialFixture) -> Iterator[Observation]:
     """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
     count = min(stage.steps, MOST_TO_STOP)
     stop = stage.start + count * stage.step
@@ -353,7 +367,7 @@ def to_stop(stage: TrialFixture) -> Iterator[Observation]:
         try:
             _begin(stage, instance, None)
             for k in range(count + 1):
-                advance(stage, instance, stage.start + k * stage.step, stage.step)
+                do_communication_step(stage, instance, stage.start + k * stage.step, stage.step)
         except RefusedCallError as error:
             text = f"told no stop time after a reset, it does not go beyond the one that it was told before: {error}"
             yield Observation("life.reset", text, stage.kind)
@@ -369,14 +383,14 @@ def _begin(stage: TrialFixture, instance: FmuInstance, stop: float | None) -> No
 
 
 @probe("what steps say of themselves", "steps.last", "steps.early", kinds=CS)
-def returned(stage: TrialFixture) -> Iterator[Observation]:
+def try_early_return(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
     if stage.description.version != 3:
         return
     with stage.instance(early=False) as instance:
         stage.initialize(instance)
         for k in range(3):
-            done = advance(stage, instance, stage.start + k * stage.step, stage.step)
+            done = do_communication_step(stage, instance, stage.start + k * stage.step, stage.step)
             end = stage.start + (k + 1) * stage.step
             if done.early:
                 yield Observation("steps.early", "it returns early though the importer did not allow it", stage.kind)
@@ -389,11 +403,11 @@ def returned(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("steps from a wrong point", "steps.point", kinds=CS)
-def wrong_point(stage: TrialFixture) -> Iterator[Observation]:
+def try_wrong_communication_point(stage: TrialFixture) -> Iterator[Observation]:
     """Check that a communication point other than the FMU's own is refused."""
     with stage.instance() as instance:
         stage.initialize(instance)
-        advance(stage, instance, stage.start, stage.step)
+        do_communication_step(stage, instance, stage.start, stage.step)
         if instance.step(stage.start + 5 * stage.step, stage.step).status in {OK, WARNING}:
             yield Observation(
                 "steps.point", "a step that begins four steps ahead of where it stands is answered with OK", stage.kind
@@ -401,13 +415,13 @@ def wrong_point(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("changing inputs and tunable parameters between steps", "value.set", kinds=CS)
-def taken_up(stage: TrialFixture) -> Iterator[Observation]:
+def try_values_set_between_steps(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set in Step Mode are read after the next step."""
     known = [*stage.inputs, *stage.role("parameter", variability="tunable")]
     patient = stage.patient()
     with stage.instance() as instance:
         stage.initialize(instance)
-        advance(stage, instance, stage.start, stage.step)
+        do_communication_step(stage, instance, stage.start, stage.step)
         for k, variable in enumerate(known):
             if not patient() or k + 2 > max(stage.steps, 2):
                 return
@@ -417,7 +431,7 @@ def taken_up(stage: TrialFixture) -> Iterator[Observation]:
                     text = f"setting it to {value:.6g} is refused between steps"
                     yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
                 continue
-            advance(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
+            do_communication_step(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
             found = instance.get([variable])[0]
             if isinstance(found, float) and not math.isclose(value, found, rel_tol=1e-13, abs_tol=1e-300):
                 text = f"set to {value!r} between two steps, read as {found!r} after the second"
@@ -425,18 +439,18 @@ def taken_up(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("steps with event mode", "flags.true", kinds=CS)
-def event_mode(stage: TrialFixture) -> Iterator[Observation]:
+def try_co_simulation_event_mode(stage: TrialFixture) -> Iterator[Observation]:
     """Check hasEventMode (FMI 3): instances can be made with it, and Event Mode entered between steps."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
     try:
         with stage.instance(event_mode=True) as instance:
             stage.initialize(instance)
-            advance(stage, instance, stage.start, stage.step)
+            do_communication_step(stage, instance, stage.start, stage.step)
             instance.event()
             stage.settle(instance)
             instance.go_on()
-            advance(stage, instance, stage.start + stage.step, stage.step)
+            do_communication_step(stage, instance, stage.start + stage.step, stage.step)
     except NoInstanceError:
         yield Observation("flags.true", "hasEventMode is true, but no instance is made that uses it", stage.kind)
     except RefusedCallError as error:
@@ -444,7 +458,7 @@ def event_mode(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("steps with event mode that return early", "steps.early", kinds=CS)
-def returned_at_events(stage: TrialFixture) -> Iterator[Observation]:
+def try_early_return_at_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late."""
     if stage.description.version != 3 or not stage.flag("hasEventMode"):
         return
@@ -457,7 +471,7 @@ def returned_at_events(stage: TrialFixture) -> Iterator[Observation]:
         for k in range(stage.steps):
             end = stage.start + (k + 1) * stage.step
             for _ in range(MOST_AT_ONCE):
-                done = advance(stage, instance, point, end - point)
+                done = do_communication_step(stage, instance, point, end - point)
                 if not done.early and point <= done.last < end - 1e-9 * stage.step:
                     text = f"a step to {end:.9g} ends at {done.last:.9g}, and earlyReturn is false"
                     yield Observation("steps.early", text, stage.kind)

@@ -6,14 +6,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.short_runs import advance
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import STOPS
-from mb2fmu.audit.behaviour.trials.step_trials import CS, as_exchange, excited, watched
+from mb2fmu.audit.behaviour.trials.step_trials import (
+    CS,
+    choose_excited_inputs,
+    list_continuous_variables,
+    run_as_model_exchange,
+)
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -25,19 +30,19 @@ PART = 0.01
 
 
 @probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
-def output_derivatives(stage: TrialFixture) -> Iterator[Observation]:
+def try_output_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check promised output derivatives: they are the slopes at the end of the step."""
     order = int(stage.description.interfaces[stage.kind].get("maxOutputDerivativeOrder", "0") or 0)
     outputs = [each for each in stage.role("output") if each.variability == "continuous"]
     if order < 1 or not outputs or not stage.flag("canHandleVariableCommunicationStepSize"):
         return
     with stage.instance() as instance:
-        stage.initialize(instance, within=excited(stage))
+        stage.initialize(instance, within=choose_excited_inputs(stage))
         stops = sorted({1, *(int(part * stage.steps) for part in STOPS)} - {0})
         point = stage.start
         for stop in stops:
             while point < stage.start + (stop - 0.5) * stage.step:
-                advance(stage, instance, point, stage.step)
+                do_communication_step(stage, instance, point, stage.step)
                 point += stage.step
             wide = _slopes(stage, instance, outputs, order, point, PART * stage.step)
             point += 3 * PART * stage.step
@@ -82,16 +87,16 @@ def _slopes(
     stage: TrialFixture, instance: FmuInstance, outputs: Sequence[DescribedVariable], order: int, point: float, h: float
 ) -> dict[DescribedVariable, _OutputDerivative] | str:
     """Do three tiny steps from a point, and read slopes in their middle; return a text if they are refused."""
-    advance(stage, instance, point, h)
+    do_communication_step(stage, instance, point, h)
     before = instance.get(outputs)
-    advance(stage, instance, point + h, h)
+    do_communication_step(stage, instance, point + h, h)
     middle = instance.get(outputs)
     answers = [instance.derivatives_of(outputs, number) for number in range(1, order + 1)]
-    advance(stage, instance, point + 2 * h, h)
+    do_communication_step(stage, instance, point + 2 * h, h)
     after = instance.get(outputs)
     for number, (status, _) in enumerate(answers, 1):
         if status not in {OK, WARNING}:
-            return f"maxOutputDerivativeOrder is {order}, but asking for order {number} answers {in_words(status)}"
+            return f"maxOutputDerivativeOrder is {order}, but asking for order {number} answers {status_name(status)}"
     found = {}
     for variable, a, b, c, slope in zip(outputs, before, middle, after, answers[0][1], strict=True):
         assert isinstance(a, float)
@@ -105,7 +110,7 @@ def _slopes(
 
 
 @probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
-def input_derivatives(stage: TrialFixture) -> Iterator[Observation]:
+def try_input_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 2's input derivatives: a ramp in one step against many short steps with the input moved along.
 
     A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
@@ -116,7 +121,7 @@ def input_derivatives(stage: TrialFixture) -> Iterator[Observation]:
         return
     if not stage.flag("canHandleVariableCommunicationStepSize"):
         return
-    read = stage.states or [each for each in watched(stage) if each.written.get("derivative") is None]
+    read = stage.states or [each for each in list_continuous_variables(stage) if each.written.get("derivative") is None]
     for known in stage.inputs:
         base = stage.near(known, 0.0)
         slope = stage.scale(known) / stage.step
@@ -181,7 +186,7 @@ def _stepped(
         for end in shares:
             if slope:
                 instance.set({known: base + slope * stage.step * (begin + end) / 2})
-            advance(stage, instance, stage.start + begin * stage.step, (end - begin) * stage.step)
+            do_communication_step(stage, instance, stage.start + begin * stage.step, (end - begin) * stage.step)
             begin = end
         return _floats(instance.get(watched))
 
@@ -194,7 +199,7 @@ def _ramped(
         stage.initialize(instance, within={known: line[0]})
         if instance.ramp([known], [line[1]]) not in {OK, WARNING}:
             return None
-        advance(stage, instance, stage.start, stage.step)
+        do_communication_step(stage, instance, stage.start, stage.step)
         return _floats(instance.get(watched))
 
 
@@ -210,9 +215,9 @@ MOST_INPUTS = 6
 
 
 @probe("inputs that are set between steps", "steps.exchange", kinds=CS)
-def taken_up(stage: TrialFixture) -> Iterator[Observation]:
+def try_inputs_in_derivatives(stage: TrialFixture) -> Iterator[Observation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
-    exchange = as_exchange(stage)
+    exchange = run_as_model_exchange(stage)
     if exchange is None or not stage.states or not stage.inputs:
         return
     for known in stage.inputs[:MOST_INPUTS]:
@@ -234,12 +239,12 @@ def _first_effect(stage: TrialFixture, known: DescribedVariable) -> int | None:
     for moved in (False, True):
         with stage.instance() as instance:
             stage.initialize(instance)
-            advance(stage, instance, stage.start, stage.step)
+            do_communication_step(stage, instance, stage.start, stage.step)
             if moved:
                 instance.set({known: stage.near(known, 0.3)})
             rows = []
             for k in range(AFTER):
-                advance(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
+                do_communication_step(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
                 rows.append(instance.get(stage.states))
             runs.append(rows)
     return next((k for k, (a, b) in enumerate(zip(*runs, strict=True)) if a != b), None)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
@@ -24,19 +24,19 @@ VISIBLE = 1e-7
 Read = Callable[[], Sequence[Value]]
 
 
-def given(known: DescribedVariable) -> bool:
+def can_be_set_at_start(known: DescribedVariable) -> bool:
     """Return whether importers may give a value before the end of the initialization."""
     settable = known.causality in {"parameter", "input"} or known.initial == "exact"
     return settable and known.variability != "constant" and known.causality != "independent" and known.type != "Clock"
 
 
-def moved(before: Value, after: Value, size: float = 0.0) -> bool:
+def has_visibly_changed(before: Value, after: Value, size: float = 0.0) -> bool:
     """Return whether a value is visibly another one; ``size`` is the largest number that was read with it."""
     if isinstance(before, tuple) and isinstance(after, tuple):
         if len(before) != len(after):
             return True
         numbers = [abs(each) for each in before if isinstance(each, float) and math.isfinite(each)]
-        return any(moved(a, b, max(numbers, default=0.0)) for a, b in zip(before, after, strict=True))
+        return any(has_visibly_changed(a, b, max(numbers, default=0.0)) for a, b in zip(before, after, strict=True))
     if isinstance(before, float) and isinstance(after, float):
         if not (math.isfinite(before) and math.isfinite(after)):
             return False
@@ -44,7 +44,7 @@ def moved(before: Value, after: Value, size: float = 0.0) -> bool:
     return before != after
 
 
-def undeclared(
+def find_undeclared_dependencies(
     stage: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
     put: Callable[[Mapping[DescribedVariable, Value]], None], read: Read,
 ) -> Iterator[Observation]:  # fmt: skip
@@ -62,7 +62,7 @@ def undeclared(
     patient = stage.patient()
     for known in knowns:
         for spread in SPREADS if not (numbers and known in stage.scalar_set) and patient() else ():
-            other = another(stage, known, "dependencies", spread)
+            other = choose_other_value(stage, known, "dependencies", spread)
             now = stage.start_value(known)
             if other is None or now is None:
                 break
@@ -81,7 +81,7 @@ def undeclared(
                 key = entry.variable.index, known.index
                 if key in told or any(known is each for each in entry.targets):
                     continue
-                if not same(before, back) or not moved(before, after):
+                if not have_same_bits(before, back) or not has_visibly_changed(before, after):
                     continue
                 told.add(key)
                 text = f'changes with "{known.name}", which its dependencies leave out'
@@ -96,19 +96,19 @@ def _entries(stage: TrialFixture, *names: str) -> list[StructureUnknown]:
 
 
 @probe("changing what is no single number at initialization", "dependencies.missing")
-def initial(stage: TrialFixture) -> Iterator[Observation]:
+def try_initial_typed_dependencies(stage: TrialFixture) -> Iterator[Observation]:
     """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _entries(stage, "InitialUnknowns")
-    knowns = [each for each in stage.variables if given(each)]
+    knowns = [each for each in stage.variables if can_be_set_at_start(each)]
     if not entries or not knowns:
         return
     with stage.instance() as instance, suppress(SkippedTrialError):
         instance.enter(stage.start, None, stage.tolerance)
-        yield from undeclared(stage, entries, knowns, instance.set, _reader(instance, entries))
+        yield from find_undeclared_dependencies(stage, entries, knowns, instance.set, _reader(instance, entries))
 
 
 @probe("changing what is no single number in Event Mode", "dependencies.missing", kinds=("ModelExchange",))
-def at_event(stage: TrialFixture) -> Iterator[Observation]:
+def try_typed_dependencies_at_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
 
     Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a
@@ -126,7 +126,7 @@ def at_event(stage: TrialFixture) -> Iterator[Observation]:
         stage.initialize(instance)
         instance.event()
         stage.settle(instance)
-        yield from undeclared(stage, entries, knowns, instance.set, _reader(instance, entries))
+        yield from find_undeclared_dependencies(stage, entries, knowns, instance.set, _reader(instance, entries))
 
 
 def _reader(instance: FmuInstance, entries: Sequence[StructureUnknown]) -> Read:

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import driving
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, differing, run
+from mb2fmu.audit.behaviour.fixture.excited_runs import iterate_excited_run
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.instance.logged_messages import unasked
+from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
-from mb2fmu.audit.behaviour.trials.naming_trials import unused
-from mb2fmu.audit.behaviour.trials.step_trials import CS, as_exchange
+from mb2fmu.audit.behaviour.trials.naming_trials import find_unused_reference
+from mb2fmu.audit.behaviour.trials.step_trials import CS, run_as_model_exchange
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -28,7 +28,7 @@ BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80", b"\x07", bytes(range(256)), b"\x08\
 
 
 @probe("texts and bytes with unusual contents", "value.set", crash="value.set")
-def contents(stage: TrialFixture) -> Iterator[Observation]:
+def try_unusual_contents(stage: TrialFixture) -> Iterator[Observation]:
     """Check texts and bytes of unusual contents: empty, short after long, of other letters; refusals are allowed."""
     wanted = [
         each for each in stage.variables
@@ -80,7 +80,7 @@ def _ends(stage: TrialFixture, variable: DescribedVariable) -> Iterator[float | 
 
 
 @probe("numbers at the ends of their types", "value.set", crash="value.extreme")
-def ends(stage: TrialFixture) -> Iterator[Observation]:
+def try_extreme_integers(stage: TrialFixture) -> Iterator[Observation]:
     """Check that all bits of whole numbers, and small fractions, are taken up; refusals are allowed."""
     wanted = [each for each in stage.variables if each.causality in {"parameter", "input"} and not each.dimensions]
     with stage.instance() as instance:
@@ -101,19 +101,19 @@ def ends(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("a refusal where there is no logger", "life.crash", crash="life.crash")
-def unheard(stage: TrialFixture) -> Iterator[Observation]:
+def try_without_logger(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3 instances without a logger."""
     if stage.description.version == 2:
         return
     with stage.instance(logging=None) as instance:
         instance.enter(stage.start, None, stage.tolerance)
         room = (c.c_double * 1)()
-        instance.call("GetFloat64", (c.c_uint * 1)(unused(stage)), c.c_size_t(1), room, c.c_size_t(1))
+        instance.call("GetFloat64", (c.c_uint * 1)(find_unused_reference(stage)), c.c_size_t(1), room, c.c_size_t(1))
     yield from ()
 
 
 @probe("messages of categories that are off", "log.setting")
-def categories(stage: TrialFixture) -> Iterator[Observation]:
+def try_single_log_category(stage: TrialFixture) -> Iterator[Observation]:
     """Check that with one log category on, messages of others are errors only.
 
     FMI 2 has a name for all of them (2.2.4): with ``logAll`` on, any may come.
@@ -129,10 +129,12 @@ def categories(stage: TrialFixture) -> Iterator[Observation]:
                 continue
             seen = len(instance.messages)
             try:
-                run(stage, instance, stage.variables, steps=SHORT)
+                run_interface_type(stage, instance, stage.variables, steps=SHORT)
             except (RefusedCallError, SkippedTrialError):
                 continue
-            others = {each[1] for each in unasked(instance.messages[seen:], instance.version)} & set(listed) - {one}
+            others = {
+                each[1] for each in find_messages_without_logging(instance.messages[seen:], instance.version)
+            } & set(listed) - {one}
         if others:
             text = f'only "{one}" is switched on, and messages of "{min(others)}" are written'
             yield Observation("log.setting", text, stage.kind)
@@ -140,16 +142,16 @@ def categories(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("an instance of the other interface beside it", "life.several", kinds=CS)
-def beside(stage: TrialFixture) -> Iterator[Observation]:
+def try_both_interface_types(stage: TrialFixture) -> Iterator[Observation]:
     """Check that Model Exchange and Co-Simulation of one FMU do not disturb each other in one process."""
-    exchange = as_exchange(stage)
+    exchange = run_as_model_exchange(stage)
     if exchange is None or stage.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
     alone = _run(stage, None)
     with exchange.instance(name=b"other") as other:
         exchange.initialize(other)
     found = _run(stage, exchange)
-    different = differing(stage.variables, alone, found) if alone and found else None
+    different = find_first_difference(stage.variables, alone, found) if alone and found else None
     if different:
         text = f'"{different[0].name}" differs at point {different[1]} where an instance for Model Exchange is made'
         yield Observation("life.several", f"{text} beside it", stage.kind)
@@ -165,7 +167,7 @@ def _run(stage: TrialFixture, exchange: TrialFixture | None) -> ShortRun | None:
         if exchange:
             other = FmuInstance(exchange.library, exchange.kind, name=b"other")
         try:
-            for found in driving(stage, instance, stage.variables, steps=SHORT):
+            for found in iterate_excited_run(stage, instance, stage.variables, steps=SHORT):
                 last = found
         except (RefusedCallError, SkippedTrialError):
             return None
@@ -176,14 +178,14 @@ def _run(stage: TrialFixture, exchange: TrialFixture | None) -> ShortRun | None:
 
 
 @probe("a run with messages switched off", "life.repeat")
-def unlogged(stage: TrialFixture) -> Iterator[Observation]:
+def try_motion_without_logging(stage: TrialFixture) -> Iterator[Observation]:
     """Check that switching messages off does not change the motion."""
     makes = (partial(stage.instance, logging=on) for on in (True, False))
     yield from _alike(stage, makes, "messages are switched off")
 
 
 @probe("steps with the other flag of states", "life.repeat", kinds=CS)
-def flagged(stage: TrialFixture) -> Iterator[Observation]:
+def try_no_set_state_flag(stage: TrialFixture) -> Iterator[Observation]:
     """Check that noSetFMUStatePriorToCurrentPoint does not change the motion."""
     if stage.keeps_states:
         makes = (partial(_with_flag, stage, flag) for flag in (1, 0))
@@ -206,10 +208,10 @@ def _alike(
     for make in makes:
         with make() as instance:
             try:
-                runs.append(run(stage, instance, stage.variables, steps=SHORT))
+                runs.append(run_interface_type(stage, instance, stage.variables, steps=SHORT))
             except (RefusedCallError, SkippedTrialError):
                 return
-    different = differing(stage.variables, *runs)
+    different = find_first_difference(stage.variables, *runs)
     if different:
         text = f'"{different[0].name}" differs at point {different[1]} where {where}'
         yield Observation("life.repeat", text, stage.kind)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another
-from mb2fmu.audit.behaviour.fixture.short_runs import advance, cosimulate
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step, run_co_simulation
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.step_trials import CS, equal
+from mb2fmu.audit.behaviour.trials.step_trials import CS, values_agree
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -66,7 +66,7 @@ class _IntermediateUpdateRecord:
 
 
 @probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
-def intermediate(stage: TrialFixture) -> Iterator[Observation]:
+def try_intermediate_updates(stage: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's callback: times never decrease; early return is granted where promised."""
     if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
         return
@@ -78,9 +78,9 @@ def intermediate(stage: TrialFixture) -> Iterator[Observation]:
         if heard.outside:
             text = "the callback is called before any step: it belongs to fmi3DoStep"
             yield Observation("steps.intermediate", text, stage.kind)
-        done = [advance(stage, instance, stage.start, stage.step)]
+        done = [do_communication_step(stage, instance, stage.start, stage.step)]
         if not done[0].early:
-            done.append(advance(stage, instance, stage.start + stage.step, stage.step))
+            done.append(do_communication_step(stage, instance, stage.start + stage.step, stage.step))
         if not heard.times:
             text = "providesIntermediateUpdate is true, but the callback is never called"
             yield Observation("steps.intermediate", text, stage.kind)
@@ -98,7 +98,7 @@ def intermediate(stage: TrialFixture) -> Iterator[Observation]:
 
 def _given(stage: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return continuous inputs that are not at their start: what becomes of them within a step shows."""
-    moved = ((each, another(stage, each, "update", 0.1)) for each in stage.inputs)
+    moved = ((each, choose_other_value(stage, each, "update", 0.1)) for each in stage.inputs)
     return {each: value for each, value in moved if value is not None}
 
 
@@ -120,7 +120,7 @@ def _said(stage: TrialFixture, heard: _IntermediateUpdateRecord, reached: float)
 def _asked(stage: TrialFixture, instance: FmuInstance, heard: _IntermediateUpdateRecord) -> Iterator[Observation]:
     """Check the third step, which is asked to return early."""
     point, seen = stage.start + 2 * stage.step, len(heard.possible)
-    last = advance(stage, instance, point, stage.step)
+    last = do_communication_step(stage, instance, point, stage.step)
     if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(heard.possible[seen:-1]) and not last.early:
         yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
     if last.early and not last.last < point + stage.step:
@@ -129,7 +129,7 @@ def _asked(stage: TrialFixture, instance: FmuInstance, heard: _IntermediateUpdat
     elif last.early:
         heard.wish = False
         try:
-            advance(stage, instance, last.last, point + stage.step - last.last)
+            do_communication_step(stage, instance, last.last, point + stage.step - last.last)
         except RefusedCallError as error:
             yield Observation(
                 "steps.early", f"after an early return the rest of the step is refused: {error}", stage.kind
@@ -142,9 +142,9 @@ def _after_early(stage: TrialFixture, found: list[Value]) -> Iterator[Observatio
     """Compare three steps, the last one returned early and completed, with three whole ones."""
     with stage.instance() as instance:
         stage.initialize(instance, within=_given(stage))
-        whole = cosimulate(stage, instance, stage.variables, steps=3).rows[-1]
+        whole = run_co_simulation(stage, instance, stage.variables, steps=3).rows[-1]
     for variable, a, b in zip(stage.variables, whole, found, strict=True):
-        if not equal(stage, variable, a, b, times=10.0):
+        if not values_agree(stage, variable, a, b, times=10.0):
             text = f"after an early return and the rest of the step it is {b!r}, after a whole step {a!r}"
             yield Observation("steps.early", text, f'{stage.kind}, "{variable.name}"')
             return
@@ -159,10 +159,10 @@ def _as_at(stage: TrialFixture, heard: _IntermediateUpdateRecord) -> Iterator[Ob
     time, values = within[0]
     with stage.instance() as instance:
         stage.initialize(instance, within=_given(stage))
-        advance(stage, instance, stage.start, time - stage.start)
+        do_communication_step(stage, instance, stage.start, time - stage.start)
         expected = instance.get(heard.required)
     for variable, a, b in zip(heard.required, expected, values, strict=True):
-        if not equal(stage, variable, a, b, times=1.0):
+        if not values_agree(stage, variable, a, b, times=1.0):
             text = f"in an intermediate update at t = {time:.6g} it is {b!r}; where a step ends there it is {a!r}"
             yield Observation("steps.intermediate", text, f'{stage.kind}, "{variable.name}"')
             return

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import drive, parameters
-from mb2fmu.audit.behaviour.fixture.short_runs import run
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts, run_with_excitation
+from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED, probe
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
-from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, seen
+from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, read_valgrind_errors
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.findings import Observation
 
@@ -27,7 +27,7 @@ MOST = 5
 
 
 @probe(WATCHED, MEMORY, crash=MEMORY, slow="life.crash", where=(VALGRIND,))
-def watched(stage: TrialFixture) -> Iterator[Observation]:
+def try_under_valgrind(stage: TrialFixture) -> Iterator[Observation]:
     """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
     end = time.monotonic() + PATIENCE * stage.effort
     stage.__dict__["steps"] = min(stage.steps, STEPS)
@@ -39,7 +39,7 @@ def watched(stage: TrialFixture) -> Iterator[Observation]:
             action()
     stage.library.handle.close()
     root, library = stage.folder.parent, stage.library.path
-    for text in seen(root, library)[:MOST]:
+    for text in read_valgrind_errors(root, library)[:MOST]:
         yield Observation(MEMORY, text, stage.kind)
 
 
@@ -50,14 +50,14 @@ def _actions(stage: TrialFixture) -> Iterator[Callable[[], object]]:
         yield partial(_kept, stage)
     yield partial(_run, stage, stage.steps)
     yield partial(_driven, stage, 0)
-    if parameters(stage, 1):
+    if choose_parameters_and_starts(stage, 1):
         yield partial(_driven, stage, 1)
 
 
 def _run(stage: TrialFixture, steps: int) -> None:
     """Run so many steps, terminate and reset."""
     with stage.instance() as instance:
-        run(stage, instance, stage.variables, steps=steps)
+        run_interface_type(stage, instance, stage.variables, steps=steps)
         instance.terminate()
         instance.reset()
 
@@ -65,7 +65,7 @@ def _run(stage: TrialFixture, steps: int) -> None:
 def _driven(stage: TrialFixture, number: int) -> None:
     """Run with the parameters of this number and moving inputs."""
     with stage.instance() as instance:
-        drive(stage, instance, stage.variables, number=number, steps=stage.steps)
+        run_with_excitation(stage, instance, stage.variables, number=number, steps=stage.steps)
 
 
 def _kept(stage: TrialFixture) -> None:

@@ -7,11 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import another, drive, inputs, parameters, settable
-from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, cosimulate, run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, finite, names, same
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_other_value,
+    choose_parameters_and_starts,
+    list_inputs,
+    list_settable_variables,
+    run_with_excitation,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, run_co_simulation, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_fixture import (
+    SimulationEndedError,
+    TrialFixture,
+    are_all_finite,
+    have_same_bits,
+    list_first_names,
+)
 from mb2fmu.audit.behaviour.fixture.trial_registry import probe
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, in_words
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -30,7 +42,7 @@ def _close(first: Value, second: Value, relative: float) -> bool:
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(_close(a, b, relative) for a, b in zip(first, second, strict=True))
     if isinstance(first, float) and isinstance(second, float):
-        return same(first, second) or math.isclose(first, second, rel_tol=relative, abs_tol=1e-300)
+        return have_same_bits(first, second) or math.isclose(first, second, rel_tol=relative, abs_tol=1e-300)
     if isinstance(first, bool) or isinstance(second, bool):
         return bool(first) == bool(second)
     return first == second
@@ -42,7 +54,7 @@ def _relative(variable: DescribedVariable) -> float:
 
 
 @probe("reading start values", "value.start")
-def start_values(stage: TrialFixture) -> Iterator[Observation]:
+def try_start_values(stage: TrialFixture) -> Iterator[Observation]:
     """Check values in Initialization Mode that are declared exact, of inputs and of constants."""
     wanted = [
         each for each in stage.readable
@@ -69,9 +81,9 @@ def start_values(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("setting start values", "value.set")
-def set_and_read(stage: TrialFixture) -> Iterator[Observation]:
+def try_setting_and_reading(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
-    wanted = [*settable(stage), *inputs(stage)]
+    wanted = [*list_settable_variables(stage), *list_inputs(stage)]
     if not wanted:
         stage.nothing("value.set", "it has nothing that can be set")
         return
@@ -79,7 +91,7 @@ def set_and_read(stage: TrialFixture) -> Iterator[Observation]:
     with stage.instance() as instance:
         instance.enter(stage.start, None, stage.tolerance)
         for variable in wanted:
-            value = another(stage, variable, "set", 0.1)
+            value = choose_other_value(stage, variable, "set", 0.1)
             if value is None:
                 continue
             status = instance.put(variable, value)
@@ -133,10 +145,12 @@ def _kept(
 
 
 @probe("setting before the initialization", "value.set")
-def set_before(stage: TrialFixture) -> Iterator[Observation]:
+def try_setting_before_initialization(stage: TrialFixture) -> Iterator[Observation]:
     """Check that values set before the initialization hold in it, as if set in it: variables of all types."""
-    moved = {each: value for each in inputs(stage) if (value := another(stage, each, "set", 0.1)) is not None}
-    given = {**parameters(stage, 1), **moved}
+    moved = {
+        each: value for each in list_inputs(stage) if (value := choose_other_value(stage, each, "set", 0.1)) is not None
+    }
+    given = {**choose_parameters_and_starts(stage, 1), **moved}
     if not given:
         return
     found = []
@@ -161,7 +175,7 @@ def _has_no_bounds(variable: DescribedVariable) -> bool:
 
 
 @probe("setting what cannot be set", "value.unsettable")
-def unsettable(stage: TrialFixture) -> Iterator[Observation]:
+def try_setting_unsettable_variables(stage: TrialFixture) -> Iterator[Observation]:
     """Check that constants, time and calculated values cannot be set."""
     closed = [
         each
@@ -175,25 +189,25 @@ def unsettable(stage: TrialFixture) -> Iterator[Observation]:
             if instance.put(variable, 0.123) in {OK, WARNING} and variable.initial != "approx":
                 accepted.append(variable)
     if accepted:
-        yield Observation("value.unsettable", f"{names(accepted)} can be set, and must not", stage.kind)
+        yield Observation("value.unsettable", f"{list_first_names(accepted)} can be set, and must not", stage.kind)
 
 
 @probe("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
        "value.items")  # fmt: skip
-def watched(stage: TrialFixture) -> Iterator[Observation]:
+def try_values_during_run(stage: TrialFixture) -> Iterator[Observation]:
     """Check a run: constants and parameters stay, values are finite and within bounds, time is the time."""
     for rule, some in _watched_kinds(stage).items():
         if not some:
             stage.nothing(rule, "it has no variables of that kind")
     variables = stage.variables
     with stage.instance() as instance:
-        found = run(stage, instance, variables)
+        found = run_interface_type(stage, instance, variables)
     standing = list(_moved(stage, variables, found))
     yield from standing
     yield from _seen(stage, variables, found)
     if len(variables) < len(stage.readable):
         with stage.instance() as instance:
-            few = run(stage, instance, stage.readable, steps=FEW)
+            few = run_interface_type(stage, instance, stage.readable, steps=FEW)
         yield from _moved(stage, stage.readable, few)
         yield from _seen(stage, stage.readable, few)
     if stage.kind == "ModelExchange":
@@ -207,7 +221,7 @@ def _seen(stage: TrialFixture, variables: Sequence[DescribedVariable], found: Sh
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
         where = f'{stage.kind}, "{variable.name}"'
-        if not all(map(finite, column)) and finite(column[0]):
+        if not all(map(are_all_finite, column)) and are_all_finite(column[0]):
             yield Observation(
                 "value.finite",
                 "is not a finite number during an ordinary run, and every call was answered with OK",
@@ -231,7 +245,7 @@ def _moved(stage: TrialFixture, variables: Sequence[DescribedVariable], found: S
     """Yield constants and parameters that a run has changed."""
     for place, variable in enumerate(variables):
         column = [row[place] for row in found.rows]
-        moved = next((value for value in column if not same(value, column[0])), None)
+        moved = next((value for value in column if not have_same_bits(value, column[0])), None)
         if variable.variability in {"constant", "fixed", "tunable"} and moved is not None:
             text = f"{variable.variability}, but it goes from {column[0]!r} to {moved!r} during a run"
             yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
@@ -243,10 +257,10 @@ def _driven(stage: TrialFixture) -> Iterator[Observation]:
     With other parameters an FMU may refuse a step, and be right.
     """
     wanted = [each for each in stage.variables if each.variability in {"constant", "fixed", "tunable"}]
-    if not wanted or not parameters(stage, 1):
+    if not wanted or not choose_parameters_and_starts(stage, 1):
         return
     with suppress(RefusedCallError, SimulationEndedError), stage.instance() as instance:
-        yield from _moved(stage, wanted, drive(stage, instance, wanted, number=1, steps=stage.steps))
+        yield from _moved(stage, wanted, run_with_excitation(stage, instance, wanted, number=1, steps=stage.steps))
 
 
 def _watched_kinds(stage: TrialFixture) -> dict[str, bool]:
@@ -292,7 +306,7 @@ def _discrete(stage: TrialFixture, found: ShortRun) -> Iterator[Observation]:
     for place, variable in enumerate(stage.variables):
         column = [row[place] for row in found.rows]
         quiet = [k for k in range(1, len(column)) if found.events[k] == found.events[k - 1]]
-        if variable.variability == "discrete" and any(not same(column[k - 1], column[k]) for k in quiet):
+        if variable.variability == "discrete" and any(not have_same_bits(column[k - 1], column[k]) for k in quiet):
             text = "discrete, but it changes though no event took place"
             yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
 
@@ -301,7 +315,7 @@ def _discrete(stage: TrialFixture, found: ShortRun) -> Iterator[Observation]:
     "inputs and parameters that are no numbers, or enormous", "value.nan", "value.extreme", slow="value.extreme",
     limit=LONGEST_REFUSAL,
 )  # fmt: skip
-def extremes(stage: TrialFixture) -> Iterator[Observation]:
+def try_extreme_values(stage: TrialFixture) -> Iterator[Observation]:
     """Check extreme values: either a call is refused, or everything stays finite."""
     watched_ = [each for each in stage.scalars if each.causality not in {"parameter", "input"}]
     yield from _states_that_are_none(stage)
@@ -316,7 +330,9 @@ def extremes(stage: TrialFixture) -> Iterator[Observation]:
             with stage.instance() as instance:
                 bad = _spoiled(stage, instance, variable, value, watched_)
             if bad:
-                text = f"{value} is taken with OK, and {names(bad, 3)} are no finite numbers then, with OK too"
+                text = (
+                    f"{value} is taken with OK, and {list_first_names(bad, 3)} are no finite numbers then, with OK too"
+                )
                 yield Observation(rule, text, f'{stage.kind}, "{variable.name}"')
                 break
 
@@ -338,7 +354,7 @@ def _states_that_are_none(stage: TrialFixture) -> Iterator[Observation]:
 
 
 @probe("another start time", "value.time", "life.start")
-def other_start(stage: TrialFixture) -> Iterator[Observation]:
+def try_later_start_time(stage: TrialFixture) -> Iterator[Observation]:
     """Check a run that begins later: the independent variable begins there, and steps continue from there."""
     start = stage.start + 3.7 * stage.step
     independent = stage.description.independent
@@ -356,7 +372,7 @@ def other_start(stage: TrialFixture) -> Iterator[Observation]:
         if stage.kind == "CoSimulation":
             status = instance.step(start, stage.step).status
             if status not in {OK, WARNING}:
-                text = f"initialized to start at {start:.9g}, it answers a step from there with {in_words(status)}"
+                text = f"initialized to start at {start:.9g}, it answers a step from there with {status_name(status)}"
                 yield Observation("value.time", text, stage.kind)
     if stage.kind == "ModelExchange":
         yield from _late_start(stage, stage.stop + 3.7 * stage.step)
@@ -384,10 +400,10 @@ def _spoiled(
     try:
         stage.initialize(instance, within={variable: value})
         if stage.kind == "CoSimulation":
-            cosimulate(stage, instance, (), steps=1, first=False)
+            run_co_simulation(stage, instance, (), steps=1, first=False)
         elif stage.n_states:
             instance.slopes(stage.n_states)
         found = instance.get(watched_)
     except (RefusedCallError, SkippedTrialError):
         return []
-    return [each for each, got in zip(watched_, found, strict=True) if not finite(got)]
+    return [each for each, got in zip(watched_, found, strict=True) if not are_all_finite(got)]

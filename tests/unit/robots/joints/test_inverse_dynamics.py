@@ -82,7 +82,7 @@ def test_efforts_are_held_against_a_second_reading(tmp_path: Path, content: str)
         (right.replace('mass value="1.5"', 'mass value="1.5015"').replace("<geom ", '<geom density="1001" '), "failed"),
     ):
         path.write_text(text)
-        found = independent_checks.prove_independently(unit, derivation.checked, derivation.mechanism).checks
+        found = independent_checks.run_independent_checks(unit, derivation.checked, derivation.mechanism).checks
         assert [(check.name, check.verdict) for check in found] == [
             ("an independent import of the robot's file", verdict)
         ]

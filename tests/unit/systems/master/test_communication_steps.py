@@ -10,7 +10,7 @@ from coupled_masses import K12, WIRING, K, exact, slaves
 
 from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveError, SlaveStepResult
-from mb2fmu.systems.master.simulation_run import run
+from mb2fmu.systems.master.simulation_run import run_coupled_system
 from mb2fmu.systems.master.stability_forecast import LinearComponent
 from mb2fmu.systems.resolved_system import (
     BondSide,
@@ -36,7 +36,9 @@ def marched(step: float, **options: object) -> tuple[float, float, float]:
 @cache
 def _marched(step: float, chosen: tuple[tuple[str, object], ...]) -> tuple[float, float, float]:
     rows, options = [], dict(chosen)
-    run(WIRING, slaves(), SteppingSettings(step=step, **options), 1.0, lambda t, y, d, _: rows.append((t, y[0], d[0])))
+    run_coupled_system(
+        WIRING, slaves(), SteppingSettings(step=step, **options), 1.0, lambda t, y, d, _: rows.append((t, y[0], d[0]))
+    )
     table = np.array(rows)
     return float(np.max(np.abs(table[:, 1] - exact(table[:, 0])))), table[-1, 1], float(np.max(np.abs(table[:, 2])))
 
@@ -104,7 +106,9 @@ def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
     for accuracy in (1e-2, 1e-3):
         errors: list[float] = []
         stepping = SteppingSettings(step=0.002, **ITERATED, accuracy=accuracy)
-        tally = run(WIRING, slaves(), stepping, 0.4, lambda t, y, *_, seen=errors: seen.append(abs(y[0] - exact(t))))
+        tally = run_coupled_system(
+            WIRING, slaves(), stepping, 0.4, lambda t, y, *_, seen=errors: seen.append(abs(y[0] - exact(t)))
+        )
         assert max(errors) < accuracy
         counts.append(tally.steps)
     assert counts[1] / counts[0] == pytest.approx(10 ** (1 / 3), rel=0.3)
@@ -143,7 +147,7 @@ def test_the_energy_account_is_that_of_the_mass() -> None:
     parts = slaves()
     rows = []
     stepping = SteppingSettings(step=0.00125, **ITERATED)
-    run(
+    run_coupled_system(
         WIRING,
         parts,
         stepping,
@@ -173,7 +177,7 @@ def test_the_defect_is_the_energy_that_the_system_has_really_gained(options: dic
         springs = K * (y[0] ** 2 + y[3] ** 2) + y[2] ** 2 / K12
         rows.append((0.5 * (y[1] ** 2 + parts[1].x[1] ** 2 + springs), defects[0]))
 
-    tally = run(WIRING, parts, SteppingSettings(step=0.0025, **options), 1.0, record)
+    tally = run_coupled_system(WIRING, parts, SteppingSettings(step=0.0025, **options), 1.0, record)
     energy, defect = np.array(rows).T
     assert np.max(np.abs(energy - energy[0] + defect)) < within * np.max(np.abs(energy - energy[0]))
     assert tally.rejected or "accuracy" not in options
@@ -219,7 +223,9 @@ def test_a_line_errs_with_the_second_order_of_its_delay(parts: int) -> None:
         wiring, sides = held_by_a_line(delay)
         rows: list[tuple[float, float, float]] = []
         stepping = SteppingSettings(step=delay / parts, method="jacobi", order=2)
-        tally = run(wiring, sides, stepping, 1.0, lambda t, y, d, _, seen=rows: seen.append((t, y[0], d[0])))
+        tally = run_coupled_system(
+            wiring, sides, stepping, 1.0, lambda t, y, d, _, seen=rows: seen.append((t, y[0], d[0]))
+        )
         assert "delays" in tally.notes[0]
         t, x, defect = np.array(rows).T
         errors.append(np.max(np.abs(x - exact(t))))
@@ -233,7 +239,7 @@ def test_a_line_carries_any_ratio_of_masses(mass: float) -> None:
     """No step is too long for it: what arrives is known. Forces that are extrapolated instead explode."""
     wiring, sides = held_by_a_line(1 / 256, mass)
     largest = []
-    run(
+    run_coupled_system(
         wiring,
         sides,
         SteppingSettings(step=1 / 256, method="jacobi", order=2),
@@ -276,7 +282,7 @@ class Failing:
 def test_a_failure_names_component_and_time_and_keeps_what_was_recorded() -> None:
     rows: list[float] = []
     parts = slaves()
-    tally = run(
+    tally = run_coupled_system(
         WIRING, [parts[0], Failing(parts[1], 0.0495)], SteppingSettings(step=0.01), 1.0, lambda t, *_: rows.append(t)
     )
     assert tally.failure == {"component": "right", "time": pytest.approx(0.05), "what": "fmi2DoStep returned discard"}
@@ -338,7 +344,7 @@ def test_all_components_meet_where_one_returns_early() -> None:
     early = Early(parts[1], 0.0333)
     times: list[float] = []
     errors: list[float] = []
-    tally = run(
+    tally = run_coupled_system(
         WIRING, [parts[0], early], SteppingSettings(step=0.01, **ITERATED), 0.1,
         lambda t, y, *_: (times.append(t), errors.append(abs(y[0] - exact(t)))),
     )  # fmt: skip
@@ -359,7 +365,7 @@ def test_an_event_that_is_not_seen_again_is_handled_all_the_same() -> None:
     """Else the FMU handles it unseen in the next step, and inputs go on along parabolas across it."""
     parts = slaves()
     blind = Blind(parts[1], 0.0333)
-    tally = run(WIRING, [parts[0], blind], SteppingSettings(step=0.01, **ITERATED), 0.1, lambda *_: None)
+    tally = run_coupled_system(WIRING, [parts[0], blind], SteppingSettings(step=0.01, **ITERATED), 0.1, lambda *_: None)
     assert (tally.early, tally.events, blind.settled) == (1, 1, 1)
 
 
@@ -382,7 +388,7 @@ def test_an_event_before_a_step_is_handled_where_it_is() -> None:
     parts = slaves()
     late = AtOnce(parts[1], 0.0399, 2)
     rows: list[tuple[float, float]] = []
-    run(
+    run_coupled_system(
         WIRING, [parts[0], late], SteppingSettings(step=0.01, **ITERATED), 0.1,
         lambda t, y, *_: rows.append((t, abs(y[0] - exact(t)))),
     )  # fmt: skip
@@ -395,7 +401,7 @@ def test_an_event_before_a_step_is_handled_where_it_is() -> None:
 @pytest.mark.parametrize(("event", "words"), [(True, "events follow one another"), (False, "stops without an event")])
 def test_who_never_goes_on_is_named(event: bool, words: str) -> None:
     parts = slaves()
-    tally = run(
+    tally = run_coupled_system(
         WIRING,
         [parts[0], AtOnce(parts[1], 0.0399, 10**6, event=event)],
         SteppingSettings(step=0.01),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from coupled_masses import WIRING
 
-from mb2fmu.systems.master.evaluation_order import levels, loop_text, sequence
+from mb2fmu.systems.master.evaluation_order import format_algebraic_loop, order_components, order_inputs_by_level
 from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SystemWiring
 
 # a.x → b.u (through) → b.y → c.u (through) → c.y → a.u
@@ -19,34 +19,34 @@ RING = SystemWiring(
 
 
 def test_values_are_passed_on_level_by_level() -> None:
-    found = levels(RING)
+    found = order_inputs_by_level(RING)
     assert found.groups == ((1,), (2,), (0,))
     assert not any(found.loops)
 
 
 def test_feedthrough_around_is_a_loop_with_a_name() -> None:
     closed = SystemWiring(RING.components, RING.inputs, RING.outputs, RING.links, RING.feedthrough | {(0, 0)})
-    found = levels(closed)
+    found = order_inputs_by_level(closed)
     assert found.groups == ((0, 1, 2),)
     assert found.loops == (True,)
-    assert loop_text(closed, found.groups[0]) == "a.u → a.x → b.u → b.y → c.u → c.y → a.u"
+    assert format_algebraic_loop(closed, found.groups[0]) == "a.u → a.x → b.u → b.y → c.u → c.y → a.u"
 
 
 def test_components_with_feedthrough_come_last_in_a_ring() -> None:
-    assert sequence(WIRING) == (0, 1)
+    assert order_components(WIRING) == (0, 1)
     turned = SystemWiring(("right", "left"), *(
         tuple(type(p)(1 - p.component, p.name, p.reference) for p in ports) for ports in (WIRING.inputs, WIRING.outputs)
     ), WIRING.links, WIRING.feedthrough)  # fmt: skip
-    assert sequence(turned) == (1, 0)
+    assert order_components(turned) == (1, 0)
 
 
 def test_a_chain_is_in_the_order_of_its_links() -> None:
     chain = SystemWiring(
         ("last", "first"), (ComponentPort(0, "u", 0),), (ComponentPort(1, "y", 0),), (PortLink(0, 0),), frozenset(),
     )  # fmt: skip
-    assert sequence(chain) == (1, 0)
+    assert order_components(chain) == (1, 0)
 
 
 def test_a_wrong_sequence_is_told() -> None:
     with pytest.raises(ValueError, match="each of left, right once"):
-        sequence(WIRING, ("left", "middle"))
+        order_components(WIRING, ("left", "middle"))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from coupled_masses import WIRING, slaves
 
-from mb2fmu.systems.master.simulation_run import run
-from mb2fmu.systems.master.stability_forecast import LinearModel, forecast
+from mb2fmu.systems.master.simulation_run import run_coupled_system
+from mb2fmu.systems.master.stability_forecast import LinearModel, forecast_stability
 from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SteppingSettings, SystemWiring
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
@@ -27,7 +27,7 @@ def rigid(ratio: float, lag: float = 1e-3) -> list[LinearModel]:
 @pytest.mark.parametrize(("ratio", "unstable"), [(0.8, False), (1.25, True)])
 def test_the_mass_ratio_decides_with_held_inputs(ratio: float, unstable: bool) -> None:
     """Above a ratio of one the force swings ever more widely if steps are long against the lag."""
-    found = forecast(RIGID, rigid(ratio), SteppingSettings(step=0.1, method="jacobi", order=0), 10.0)
+    found = forecast_stability(RIGID, rigid(ratio), SteppingSettings(step=0.1, method="jacobi", order=0), 10.0)
     assert found.unstable == unstable
     assert found.radius == pytest.approx(ratio, rel=1e-6)
     if unstable:
@@ -38,9 +38,9 @@ def test_the_mass_ratio_decides_with_held_inputs(ratio: float, unstable: bool) -
 def test_the_radius_is_the_growth_that_is_seen() -> None:
     models = [LinearModel(s.A, s.B, s.C, s.D) for s in slaves()]
     stepping = SteppingSettings(step=0.02, method="jacobi", order=0)
-    found = forecast(WIRING, models, stepping, 4.0)
+    found = forecast_stability(WIRING, models, stepping, 4.0)
     sizes: list[float] = []
-    run(WIRING, slaves(), stepping, 4.0, lambda _, y, *__: sizes.append(float(np.hypot(y[0], y[3]))))
+    run_coupled_system(WIRING, slaves(), stepping, 4.0, lambda _, y, *__: sizes.append(float(np.hypot(y[0], y[3]))))
     late, later = max(sizes[100:150]), max(sizes[150:200])
     assert np.log(later / late) / 50 == pytest.approx(np.log(found.radius), rel=0.05)
 
@@ -49,12 +49,12 @@ def test_what_would_explode_is_refused_before_the_first_step() -> None:
     rows: list[float] = []
     parts = [model.slave() for model in rigid(1.25)]
     stepping = SteppingSettings(step=0.1, method="jacobi", order=0)
-    tally = run(RIGID, parts, stepping, 10.0, lambda t, *_: rows.append(t), lambda: rigid(1.25))
+    tally = run_coupled_system(RIGID, parts, stepping, 10.0, lambda t, *_: rows.append(t), lambda: rigid(1.25))
     assert tally.failure is not None
     assert tally.failure["unstable"]
     assert rows == []
 
 
 def test_iterated_passes_make_it_stable() -> None:
-    found = forecast(RIGID, rigid(1.25), SteppingSettings(step=0.1, order=0, passes=20, jacobian=True), 10.0)
+    found = forecast_stability(RIGID, rigid(1.25), SteppingSettings(step=0.1, order=0, passes=20, jacobian=True), 10.0)
     assert not found.unstable

@@ -12,9 +12,9 @@ from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import joined_system
-from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, join, read_component
+from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_component, wire_system
 from mb2fmu.systems.fmu_component import TERMINALS
-from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, schema_faults, ssp_files
+from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, find_schema_faults, write_ssp_files
 
 Units = dict[str, dict[str, Path]]
 SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
@@ -32,7 +32,7 @@ def files(mass_units: Units) -> FileTree:
     system.connect("left.x", "right.s")
     system.connect("right.force", "left.F", transformation=(0.5, 2.0), delay=0.02)
     system.experiment(stop=2.0, step=0.004)
-    return ssp_files(join(system, [read_component(name, system.source_of(name)) for name in system.names]))
+    return write_ssp_files(wire_system(system, [read_component(name, system.source_of(name)) for name in system.names]))
 
 
 def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
@@ -49,7 +49,7 @@ def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
     assert (joined.system.run.stop, joined.system.run.stepping.step) == (2.0, 0.004)
     links = {joined.wiring.input_name(k.target): (k.factor, k.offset, k.delay) for k in joined.wiring.links}
     assert links == {"right.s": (1.0, 0.0, 0.0), "left.F": (0.5, 2.0, 0.02)}
-    assert ssp_files(joined) == files
+    assert write_ssp_files(joined) == files
 
 
 def test_parameters_of_the_system_are_a_mapping_that_other_readers_read(files: FileTree, tmp_path: Path) -> None:
@@ -145,37 +145,37 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     system.connect("left.spring", "right.spring")
     system.experiment(stop=2.0, step=0.004)
-    return join(system, [read_component(name, system.source_of(name)) for name in system.names])
+    return wire_system(system, [read_component(name, system.source_of(name)) for name in system.names])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_follows_its_schema_and_is_read_back(
     by_terminals: WiredSystem, tmp_path: Path, version: SspVersion
 ) -> None:
-    made = ssp_files(by_terminals, version)
+    made = write_ssp_files(by_terminals, version)
     for name in (STRUCTURE, "resources/parameters.ssv", "resources/parameters.ssm"):
         content = made[name]
-        assert list(schema_faults(name, content)) == []
+        assert list(find_schema_faults(name, content)) == []
         told = etree.fromstring(content).get("version")
         said = version.removesuffix("-draft") if name == STRUCTURE else min(version, "2.0")
         assert told == said
-        assert list(schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
+        assert list(find_schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
     joined = joined_system(written(made, tmp_path))
     assert (joined.wiring.links, joined.values) == (by_terminals.wiring.links, by_terminals.values)
-    assert ssp_files(joined, version)[STRUCTURE] == made[STRUCTURE]
+    assert write_ssp_files(joined, version)[STRUCTURE] == made[STRUCTURE]
     assert (b'kind="terminal"' in made[STRUCTURE]) == (version == "2.1-draft")
 
 
 def test_the_draft_connects_terminals_as_one(by_terminals: WiredSystem) -> None:
     """One connection for the pair; it says what each of its members says; what is not in 2.0 is no 2.0."""
-    content = ssp_files(by_terminals, "2.1-draft")[STRUCTURE]
+    content = write_ssp_files(by_terminals, "2.1-draft")[STRUCTURE]
     root = etree.fromstring(content)
     (connection,) = root.iterfind(".//{*}Connection")
     assert [connection.get(key) for key in ("startConnector", "endConnector")] == ["spring", "spring"]
     assert "right.force depends on right.s at the same moment" in connection.get("description")
     (kind,) = root.iterfind("{*}Terminals/{*}Terminal")
     assert {each.get("name") for each in kind.iterfind(".//{*}Connector")} == {"f", "s"}
-    assert list(schema_faults(STRUCTURE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
+    assert list(find_schema_faults(STRUCTURE, content.replace(b'version="2.1"', b'version="2.0"', 1)))
 
 
 def test_transformations_of_terminals_are_refused(by_terminals: WiredSystem) -> None:
@@ -183,7 +183,7 @@ def test_transformations_of_terminals_are_refused(by_terminals: WiredSystem) -> 
     given.components = by_terminals.system.components
     given.connect("left.spring", "right.spring", transformation=(2.0, 0.0))
     with pytest.raises(CouplingError, match="are terminals, whose members are converted as they are"):
-        join(given, by_terminals.components)
+        wire_system(given, by_terminals.components)
 
 
 def test_a_member_that_would_land_outside_is_refused(files: FileTree, tmp_path: Path) -> None:

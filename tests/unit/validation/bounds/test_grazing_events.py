@@ -9,9 +9,9 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Impact
-from mb2fmu.validation.bounds.grazing_events import grazing_doubts
+from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
-from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 GRAVITY = sm.Float(9.81)
@@ -29,7 +29,7 @@ def falling(stop: float = 1.2):
 @pytest.fixture(scope="module")
 def rested():
     reference = reference_of(falling())
-    return reference, bounds(reference, measure_sensitivity(reference))
+    return reference, compute_error_bounds(reference, measure_sensitivity(reference))
 
 
 def places(reference) -> dict[str, int]:
@@ -38,7 +38,7 @@ def places(reference) -> dict[str, int]:
 
 def test_only_what_events_set_stays_in_doubt_behind_them(rested):
     reference, limits = rested
-    doubts = grazing_doubts(reference, limits.events)
+    doubts = compute_grazing_uncertainty(reference, limits.events)
     grazing = [event for event in limits.events if event.grazing]
     sharp = [event for event in limits.events if not event.grazing]
     assert len(sharp) >= 5
@@ -63,8 +63,8 @@ def test_a_blow_that_does_not_graze_tells_the_impulse_again_and_not_the_count():
     model.once(1.1, {push: 0.0})
     model.experiment(stop=1.6, step=0.01)
     reference = reference_of(model)
-    limits = bounds(reference, measure_sensitivity(reference))
-    doubts, at = grazing_doubts(reference, limits.events), places(reference)
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    doubts, at = compute_grazing_uncertainty(reference, limits.events), places(reference)
     late = (event for event in limits.events if event.occasion.time > 1.2 and not event.grazing)
     again = next(event for event in late if event.occasion.first.jumped)
     row = int(np.searchsorted(reference.trajectory.time, again.occasion.time + again.widest)) + 1

@@ -8,9 +8,9 @@ from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
 
 from mb2fmu.model import check_model
-from mb2fmu.validation.bounds.period_count import traversals
-from mb2fmu.validation.comparison.motion_comparison import FACTOR, bounds, compare_variables
-from mb2fmu.validation.experiment.perturbed_experiment import excite
+from mb2fmu.validation.bounds.period_count import count_traversals
+from mb2fmu.validation.comparison.motion_comparison import FACTOR, compare_variables, compute_error_bounds
+from mb2fmu.validation.experiment.perturbed_experiment import form_perturbed_experiment
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -27,7 +27,7 @@ def spring(stiffness: float, start: float = 1e-3, about: float = 0.0):
 @pytest.fixture(scope="module")
 def judged():
     reference = reference_of(spring((2 * np.pi * FREQUENCY) ** 2))
-    return reference, bounds(reference, measure_sensitivity(reference))
+    return reference, compute_error_bounds(reference, measure_sensitivity(reference))
 
 
 def unit(reference, stiffness: float) -> FmuSimulationResult:
@@ -40,7 +40,7 @@ def unit(reference, stiffness: float) -> FmuSimulationResult:
 
 
 def test_periods_between_points_are_counted(judged):
-    often = traversals(judged[0])
+    often = count_traversals(judged[0])
     assert often[0] == 0.0
     assert often[-1] == pytest.approx(2 * PERIODS, rel=0.02)
     assert often[len(often) // 2] == pytest.approx(PERIODS, rel=0.02)
@@ -58,4 +58,4 @@ def test_a_right_unit_passes_and_another_spring_does_not(judged):
 
 def test_what_is_far_from_zero_and_hardly_moves_is_moved():
     model = spring(4.0, start=0.2, about=1e4)
-    assert excite(check_model(model), reference_of(model)).conditions is not None
+    assert form_perturbed_experiment(check_model(model), reference_of(model)).conditions is not None

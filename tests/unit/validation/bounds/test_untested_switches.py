@@ -6,7 +6,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import dropped, particle, reference_of
 
-from mb2fmu.validation.bounds.untested_switches import unreached
+from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 
 
 def controlled(top: float, start: float = 0.3):
@@ -20,7 +20,7 @@ def controlled(top: float, start: float = 0.3):
 
 
 def test_limits_that_nothing_reaches_are_told_with_what_they_are():
-    told = unreached([reference_of(controlled(50.0))])
+    told = find_untested_switches([reference_of(controlled(50.0))])
     assert len(told) == 2
     assert "Min(top, -5*v - 40*x): -5*v - 40*x all the time" in told
     assert "Max(-60, Min(top, -5*v - 40*x)): Min(top, -5*v - 40*x) all the time" in told
@@ -28,9 +28,9 @@ def test_limits_that_nothing_reaches_are_told_with_what_they_are():
 
 def test_limits_that_another_experiment_reaches_are_not():
     low = reference_of(controlled(1.0))
-    assert not any(each.startswith("Min(") for each in unreached([reference_of(controlled(50.0)), low]))
-    assert any(each.startswith("Max(") for each in unreached([low]))
+    assert not any(each.startswith("Min(") for each in find_untested_switches([reference_of(controlled(50.0)), low]))
+    assert any(each.startswith("Max(") for each in find_untested_switches([low]))
 
 
 def test_what_switches_and_what_contacts_do_is_not_told():
-    assert unreached([reference_of(dropped())]) == ()
+    assert find_untested_switches([reference_of(dropped())]) == ()

@@ -12,10 +12,16 @@ import sympy.physics.mechanics as me
 from event_models import ball, behind_a_clutch, belt, particle, reference_of
 
 from mb2fmu import Impact, Model, pre
-from mb2fmu.validation.bounds.event_time_bounds import event_limits
+from mb2fmu.validation.bounds.event_time_bounds import compute_event_time_bounds
 from mb2fmu.validation.comparison import event_comparison
-from mb2fmu.validation.comparison.event_comparison import event_sessions, judge_events, left_out, watched_names, watches
-from mb2fmu.validation.comparison.motion_comparison import bounds
+from mb2fmu.validation.comparison.event_comparison import (
+    compare_events,
+    describe_unwatched_events,
+    list_watched_events,
+    list_watched_variables,
+    plan_event_sessions,
+)
+from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 KINDS = ("CoSimulation", "ModelExchange")
@@ -26,8 +32,8 @@ DESCRIPTION = SimpleNamespace(rates=(("x", "der(x)"), ("v", "der(v)")))
 def judged(request):
     """A reference, its bounds, and its events."""
     reference = reference_of(request.param())
-    limits = bounds(reference, measure_sensitivity(reference))
-    return reference, limits, watches(reference, limits, DESCRIPTION)
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    return reference, limits, list_watched_events(reference, limits, DESCRIPTION)
 
 
 def seen(looked, late=0.0, change=lambda row: row):
@@ -49,7 +55,7 @@ def results(judged, kind, found, further=()):
         answers={"events 0": [found]},
         events=(sorted(noted, key=lambda each: each[0]),),
     )
-    return judge_events(reference, limits, looked, driven, 0, DESCRIPTION)
+    return compare_events(reference, limits, looked, driven, 0, DESCRIPTION)
 
 
 def verdicts(*arguments, **keywords) -> list[str]:
@@ -111,19 +117,19 @@ def test_an_event_that_the_reference_does_not_have_is_found(judged):
 
 def test_a_unit_that_cannot_be_looked_into_is_not_judged(judged):
     reference, _, looked = judged
-    names = watched_names(reference, DESCRIPTION)
+    names = list_watched_variables(reference, DESCRIPTION)
     offers = SimpleNamespace(states=False)
     variables = {name: SimpleNamespace(reference=k) for k, name in enumerate(names)}
     unit = SimpleNamespace(variables=variables, offers={"CoSimulation": offers}, any_step=True)
-    assert event_sessions([looked], "CoSimulation", unit, names) == {}
-    assert event_sessions([looked], "ModelExchange", unit, names) == {}
+    assert plan_event_sessions([looked], "CoSimulation", unit, names) == {}
+    assert plan_event_sessions([looked], "ModelExchange", unit, names) == {}
     assert set(verdicts(judged, "CoSimulation", ["not looked at"] * len(looked))) == {"unjudged"}
 
 
 def test_what_grazes_is_told_as_grazing(judged):
     reference, limits, looked = judged
     events = [dataclasses.replace(event, grazing=True) for event in limits.events]
-    grazing = watches(reference, dataclasses.replace(limits, events=tuple(events)), DESCRIPTION)
+    grazing = list_watched_events(reference, dataclasses.replace(limits, events=tuple(events)), DESCRIPTION)
     for each in results((reference, limits, grazing), "ModelExchange", seen(looked)):
         assert each.grazing
         assert each.verdict == "unjudged"
@@ -132,13 +138,13 @@ def test_what_grazes_is_told_as_grazing(judged):
 
 def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
     reference, limits, looked = judged
-    assert left_out(limits, looked) == ""
+    assert describe_unwatched_events(limits, looked) == ""
     monkeypatch.setattr(event_comparison, "MOST", 1)
-    first = watches(reference, limits, DESCRIPTION)
+    first = list_watched_events(reference, limits, DESCRIPTION)
     assert len(first) == 1
     last = first[0].limit.occasion.time
     later = [event for event in limits.events if event.occasion.time > last and not event.occasion.outside]
-    said = left_out(limits, first)
+    said = describe_unwatched_events(limits, first)
     assert said.startswith(f"{len(later)} events after t = ") if later else said == ""
 
 
@@ -158,8 +164,8 @@ def stopped() -> Model:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(kind):
     reference = reference_of(stopped())
-    limits = bounds(reference, measure_sensitivity(reference))
-    looked = watches(reference, limits, SimpleNamespace(rates=()))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    looked = list_watched_events(reference, limits, SimpleNamespace(rates=()))
     x, force = (reference.trajectory.column(name) for name in ("x", "force"))
     assert np.ptp(reference.trajectory.values[:, force]) == 0.0
     (number,) = (k for k, watch in enumerate(looked) if abs(watch.limit.occasion.time - 0.514) < 1e-9)
@@ -186,7 +192,7 @@ def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
     model, x, _ = particle(0.0, 0.0, lambda _, __: sm.Float(10.0))
     model.add(Impact("floor", x, rest_below=0.05, starts_resting=True))
     reference = reference_of(model)
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     mode = reference.trajectory.column("floor.resting")
     assert reference.trajectory.values[:, mode].tolist() == [0.25, *[0.0] * (len(reference.trajectory.time) - 1)]
     assert limits.judged[mode] == len(reference.trajectory.time)
@@ -206,8 +212,8 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
     model.when(me.dynamicsymbols._t >= just_behind, {v: -pre(v) / 2}, name="kick")
     model.experiment(stop=0.8, step=0.05, tolerance=1e-8, signals={F: sm.sin(40 * me.dynamicsymbols._t)})
     reference = reference_of(model)
-    limits = bounds(reference, measure_sensitivity(reference))
-    looked = watches(reference, limits, DESCRIPTION)
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
+    looked = list_watched_events(reference, limits, DESCRIPTION)
     (watch,) = looked
     push = [variable.name for variable in reference.variables].index("push")
     inputs = reference.conditions.inputs[:, 0]
@@ -225,13 +231,13 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
 def test_what_next_to_nothing_decides_may_be_either_way():
     """Behind an open clutch a freewheel holds, or not, against the clutch's drag of 1e-10 N.m: no importer can tell."""
     open_now = reference_of(behind_a_clutch(-0.5))
-    limits = bounds(open_now, measure_sensitivity(open_now))
+    limits = compute_error_bounds(open_now, measure_sensitivity(open_now))
     holds = open_now.trajectory.column("free.sticking")
     either = [k for k, sides in limits.sides.items() if np.ptp(sides.values[:, holds]) == 1.0]
     assert len(either) > 0.9 * len(open_now.trajectory.time)
     assert either[0] == 0  # at rest, where nothing drives anything
     pressed = reference_of(behind_a_clutch(0.2))
-    limits = bounds(pressed, measure_sensitivity(pressed))
+    limits = compute_error_bounds(pressed, measure_sensitivity(pressed))
     still = np.flatnonzero(pressed.trajectory.values[:, holds] == 1.0)
     assert len(still) > 0
     clear = [k for k in still if k not in limits.sides or np.ptp(limits.sides[k].values[:, holds]) == 0.0]
@@ -241,7 +247,7 @@ def test_what_next_to_nothing_decides_may_be_either_way():
 def test_round_off_of_efforts_is_that_of_the_limits_which_cancel():
     """A freewheel for 5 N.m transmits 1e-10 N.m; as any solution of the balance it is known to 1e-16 of 5 N.m only."""
     reference = reference_of(behind_a_clutch())
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     torque = reference.trajectory.column("free.torque")
     assert np.max(np.abs(reference.trajectory.values[:, torque])) < 1e-9
     assert np.min(limits.values[:, torque]) > 5 * 2.2e-16
@@ -258,10 +264,10 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
     )
     model.output("force", 1000 * sm.Max(x, 0) + sm.Min(sm.Max(v, -1000 * sm.Max(x, 0)), 1000 * sm.Max(x, 0)), "N")
     reference = reference_of(model)
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     for wider in (1.0, 1e3, 5e3, 1e4, 2e4):
-        allowed = dataclasses.replace(limits, events=event_limits(reference, wider * limits.values))
-        for watch in (each for each in watches(reference, allowed, DESCRIPTION) if not each.reason):
+        allowed = dataclasses.replace(limits, events=compute_event_time_bounds(reference, wider * limits.values))
+        for watch in (each for each in list_watched_events(reference, allowed, DESCRIPTION) if not each.reason):
             for kind in KINDS:
                 request = watch.request(kind)
                 for late in np.linspace(watch.low, watch.high, 21) - watch.limit.occasion.time:

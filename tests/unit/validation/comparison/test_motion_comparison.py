@@ -12,16 +12,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from mb2fmu.validation import FmuSimulationResult, ReferenceRun, conditions, make_reference, measure_sensitivity
+from mb2fmu.validation import (
+    FmuSimulationResult,
+    ReferenceRun,
+    form_experiment_numbers,
+    make_reference,
+    measure_sensitivity,
+)
 from mb2fmu.validation.comparison.motion_comparison import (
     FACTOR,
     ErrorBounds,
-    bounds,
     compare_invariants,
     compare_variables,
+    compute_error_bounds,
 )
-from mb2fmu.validation.reference.reference_run import held_slope, observe, start_state
-from mb2fmu.validation.reference.smooth_integration import explicit_euler
+from mb2fmu.validation.reference.reference_run import (
+    compute_slope_with_held_inputs,
+    compute_start_state,
+    observe_trajectory,
+)
+from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
 
 NAMES = ("pendulum", "oscillator", "double_pendulum")
 RELAXED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -36,7 +46,7 @@ class Prepared:
 
 def prepare(case) -> Prepared:
     reference = make_reference(case.definition, case.equations)
-    return Prepared(case, reference, bounds(reference, measure_sensitivity(reference)))
+    return Prepared(case, reference, compute_error_bounds(reference, measure_sensitivity(reference)))
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +65,8 @@ def simulation(reference: ReferenceRun, values) -> FmuSimulationResult:
 def integrated(reference: ReferenceRun, tolerance: float, *, run=None, start=None, offset: float = 0.0) -> np.ndarray:
     """What an FMU with RK45 at the tolerance shows, restarted at every communication point."""
     numeric, run = reference.numeric, run or reference.conditions
-    x = start_state(numeric, run) if start is None else start
-    slope = held_slope(numeric, run)
+    x = compute_start_state(numeric, run) if start is None else start
+    slope = compute_slope_with_held_inputs(numeric, run)
     states = [x]
     for k, (begin, end) in enumerate(pairwise(run.time.tolist())):
         f = slope(k)
@@ -65,7 +75,7 @@ def integrated(reference: ReferenceRun, tolerance: float, *, run=None, start=Non
         )
         x = answer.y[:, -1]
         states.append(x)
-    return observe(numeric, run, np.array(states), numeric.prepare(run.parameters))[0]
+    return observe_trajectory(numeric, run, np.array(states), numeric.prepare(run.parameters))[0]
 
 
 def verdicts(p: Prepared, values) -> dict[str, str]:
@@ -86,11 +96,11 @@ def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_unit_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
     reference = prepared[name].reference
-    slope = held_slope(reference.numeric, reference.conditions)
+    slope = compute_slope_with_held_inputs(reference.numeric, reference.conditions)
     start = np.append(reference.states[0], 0.0)
-    states = explicit_euler(slope, reference.trajectory.time, start, 1e-4)[:, :-1]
+    states = integrate_explicit_euler(slope, reference.trajectory.time, start, 1e-4)[:, :-1]
     numeric, run = reference.numeric, reference.conditions
-    values = observe(numeric, run, states, numeric.prepare(run.parameters))[0]
+    values = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))[0]
     failed = {name for name, verdict in verdicts(prepared[name], values).items() if verdict == "failed"}
     assert failed >= {name for name in reference.trajectory.names if name in {"q", "q1", "u", "u1"}}
 
@@ -121,7 +131,7 @@ def test_one_error_passes_below_its_bound_and_fails_above(prepared, name, column
 def test_a_wrong_parameter_is_caught(prepared, name, size, sign):
     p = prepared[name]
     record = p.case.definition.parameters[0]
-    run = conditions(p.case.definition, {record.name: record.value * (1 + sign * size)})
+    run = form_experiment_numbers(p.case.definition, {record.name: record.value * (1 + sign * size)})
     found = simulation(p.reference, integrated(p.reference, 1e-8, run=run))
     assert "failed" in {v.verdict for v in compare_variables(p.reference, p.limits, found)}
 
@@ -191,7 +201,7 @@ def test_chaos_is_respected(chaotic):
 def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic):
     p = chaotic
     row = int(np.max(p.limits.judged)) + 10
-    run = conditions(p.case.definition, {"g": 9.81 * 1.01})
+    run = form_experiment_numbers(p.case.definition, {"g": 9.81 * 1.01})
     run = replace(run, time=run.time[: len(run.time) - row], inputs=run.inputs[row:])
     values = p.reference.trajectory.values.copy()
     start = p.reference.states[row]
@@ -214,7 +224,7 @@ def test_a_reference_that_does_not_know_itself_judges_nothing(prepared):
     p = prepared["pendulum"]
     trajectory = replace(p.reference.trajectory, uncertainty=p.reference.trajectory.uncertainty + 1e-3)
     reference = replace(p.reference, trajectory=trajectory)
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     results = compare_variables(reference, limits, simulation(reference, trajectory.values))
     assert {r.verdict for r in results} == {"unjudged"}
     assert all("no longer knows" in r.reason for r in results)
@@ -233,7 +243,7 @@ def test_what_stands_still_is_judged_by_its_typical_magnitude(prepared, level, n
     trajectory = replace(p.reference.trajectory, values=values, uncertainty=uncertainty)
     typical = np.where(np.arange(values.shape[1]) == column, 0.3, p.reference.typical)
     reference = replace(p.reference, trajectory=trajectory, variables=variables, typical=typical)
-    limits = bounds(reference, np.zeros_like(values))
+    limits = compute_error_bounds(reference, np.zeros_like(values))
     size = FACTOR * reference.conditions.tolerance * reference.typical[column]
     for error, verdict in ((0.9 * size, "passed"), (1.1 * size, "failed")):
         found = values.copy()

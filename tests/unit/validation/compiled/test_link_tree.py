@@ -39,13 +39,13 @@ def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[
     found: list[ArticulatedTree] = []
 
     def kept(*args):
-        tree = link_tree.articulated(*args)
+        tree = link_tree.find_articulated_tree(*args)
         if tree is not None:
             found.append(spoilt(tree))
         return found[-1] if found else None
 
     monkeypatch.setattr(link_tree, "FEWEST", 1)
-    monkeypatch.setattr(body_tables, "articulated", kept)
+    monkeypatch.setattr(body_tables, "find_articulated_tree", kept)
     return found
 
 
@@ -119,10 +119,10 @@ def test_long_chains_alone_are_solved_so(monkeypatch) -> None:
     made = []
 
     def kept(*args):
-        made.append(link_tree.articulated(*args))
+        made.append(link_tree.find_articulated_tree(*args))
         return made[-1]
 
-    monkeypatch.setattr(body_tables, "articulated", kept)
+    monkeypatch.setattr(body_tables, "find_articulated_tree", kept)
     for n in (link_tree.FEWEST - 1, link_tree.FEWEST):
         assert difference(mechanism_of(chain(n))) < 1e-11
     assert [tree is None for tree in made] == [True, False]

@@ -27,9 +27,13 @@ from mb2fmu.model.model import Experiment
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
-from mb2fmu.validation import conditions, make_reference, make_yardstick
-from mb2fmu.validation.bounds.perturbation_sizes import LEAST, MOST, fraction, within
-from mb2fmu.validation.experiment.perturbed_experiment import as_set, excite, followers
+from mb2fmu.validation import form_experiment_numbers, make_reference, make_reference_data
+from mb2fmu.validation.bounds.perturbation_sizes import LEAST, MOST, keep_within_bounds, perturbation_fraction
+from mb2fmu.validation.experiment.perturbed_experiment import (
+    find_following_coordinates,
+    form_perturbed_experiment,
+    list_values_to_set,
+)
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -38,7 +42,7 @@ x, y, u, v, a, b, l1, l2, g, unused = sm.symbols("x y u v a b l1 l2 g unused")
 
 @given(st.integers(0, 400))
 def test_parts_are_generic(index):
-    parts = [fraction(k) for k in range(index, index + 40)]
+    parts = [perturbation_fraction(k) for k in range(index, index + 40)]
     assert all(LEAST <= abs(part) <= MOST for part in parts)
     assert np.min(np.diff(np.sort(parts))) > 1e-5
     assert {part > 0 for part in parts} == {True, False}
@@ -53,7 +57,7 @@ def test_parts_are_generic(index):
 )
 def test_moves_stay_within_bounds(value, target, low, high):
     value = max(value if low is None else low, min(value, 9.0 if high is None else high))
-    moved = within(Parameter(name="p", symbol=l1, value=value, minimum=low, maximum=high), value, target)
+    moved = keep_within_bounds(Parameter(name="p", symbol=l1, value=value, minimum=low, maximum=high), value, target)
     assert (low is None or moved >= low) and (high is None or moved <= high)  # noqa: PT018  one law
     if (low is None or low <= target) and (high is None or target <= high):
         assert moved == target
@@ -69,7 +73,7 @@ def test_everything_is_moved_and_told(cases):
         case.equations, p=(*case.equations.p, sm.Symbol("d")), dynamics=dynamics, energy=EnergyBalance()
     )
     reference = make_reference(definition, equations)
-    found = excite(definition, reference)
+    found = form_perturbed_experiment(definition, reference)
     assert found.part == 1.0
     assert [move.reason for move in found.moves] == [""] * len(found.moves)
     assert [(move.role, move.name) for move in found.moves] == [
@@ -87,9 +91,9 @@ def test_everything_is_moved_and_told(cases):
     assert run is not None
     assert len(np.unique(run.inputs)) == len(run.inputs)
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
-    told = as_set(run, conditions(definition), definition, {"w", "q", "z"})
+    told = list_values_to_set(run, form_experiment_numbers(definition), definition, {"w", "q", "z"})
     assert dict(told.overridden) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
-    kept = excite(definition, reference, settable={"w", "q", "z"})
+    kept = form_perturbed_experiment(definition, reference, settable={"w", "q", "z"})
     assert {move.name: move.reason for move in kept.moves if move.role != "input"} == {
         "w": "", "q": "", "z": "", "d": "the FMU does not let it be set", "u": "the FMU does not let it be set",
     }  # fmt: skip
@@ -148,7 +152,7 @@ def rings(second: sm.Expr = l2) -> tuple[ModelDefinition, EquationsOfMotion]:
 def test_what_cannot_be_moved_is_not_proven():
     """Moved lengths would open the loop, a mass that nothing depends on moves nothing: neither counts as passed."""
     definition, equations = rings(sm.Integer(1))
-    moved = make_yardstick(definition, equations).moved
+    moved = make_reference_data(definition, equations).moved
     assert moved is not None
     run = moved.excitation.conditions
     assert run is not None
@@ -164,7 +168,7 @@ def test_what_cannot_be_moved_is_not_proven():
 
 def test_lengths_that_must_be_equal_are_moved_together():
     """Each alone opens a loop; by one factor both are moved, and validated."""
-    moved = make_yardstick(*rings()).moved
+    moved = make_reference_data(*rings()).moved
     assert moved is not None
     run = moved.excitation.conditions
     assert run is not None
@@ -182,7 +186,7 @@ def test_no_length_locks_what_moves_by_default():
     read = mechanism_of(platform())
     source = reference_equations(close_loops(read), None)
     reference = make_reference(source.mechanism.declared, source.equations, mechanism=source.mechanism)
-    found = excite(source.mechanism.declared, reference)
+    found = form_perturbed_experiment(source.mechanism.declared, reference)
     moved = {move.name: move for move in found.moves}
     assert moved["l"].moved == moved["l3"].moved != 0.5
     assert moved["M"].moved != 4.0
@@ -200,13 +204,13 @@ def followed(off: np.ndarray) -> float:
 def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
     """By integrating again with one quantity at its default, which the first order is compared with."""
     case = cases[name]((0.6, 0.3), stop=2.0) if name == "double_pendulum" else cases[name](stop=2.0)
-    made = make_yardstick(case.definition, case.equations)
+    made = make_reference_data(case.definition, case.equations)
     moved = made.moved
     assert moved is not None
     assert moved.reference is not None
     assert moved.limits is not None
     run = moved.reference.conditions
-    default = conditions(case.definition).parameters
+    default = form_experiment_numbers(case.definition).parameters
     for k, record in enumerate(case.definition.parameters):
         parameters = list(run.parameters)
         parameters[k] = default[k]
@@ -233,16 +237,20 @@ def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
     source = reference_equations(read, None)
     reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
     settable = {"la", "lb", "lc", "ln", "m", "g", "q1", "u1"}
-    everywhere = excite(read.declared, reference, settable=settable, states={"q1", "q2", "q3", "u1", "u2", "u3"})
-    charted = excite(read.declared, reference, settable=settable, states={"q1", "u1"})
+    everywhere = form_perturbed_experiment(
+        read.declared, reference, settable=settable, states={"q1", "q2", "q3", "u1", "u2", "u3"}
+    )
+    charted = form_perturbed_experiment(read.declared, reference, settable=settable, states={"q1", "u1"})
     assert everywhere.part > charted.part > 0.0
     assert "leaves the positions that the FMU's states determine" in charted.text
     assert "states determine" not in everywhere.text
     assert not any(move.reason for move in charted.moves)
     assert all(move.moved != move.default for move in charted.moves)
-    foreign = excite(read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"})
+    foreign = form_perturbed_experiment(
+        read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"}
+    )
     assert foreign.part == everywhere.part  # nothing is known of such states
-    assert followers(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
+    assert find_following_coordinates(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
 
 
 def in_a_hole(*, rests: bool) -> Model:
@@ -273,7 +281,9 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
     """Each coordinate and the hole's radius are moved by themselves; the bead is put back, and modes are no numbers."""
     read = mechanism_of(in_a_hole(rests=rests))
     source = reference_equations(read, None)
-    found = excite(read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism))
+    found = form_perturbed_experiment(
+        read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
+    )
     assert found.conditions is not None
     moved = {move.name: move.moved for move in found.moves}
     assert all(moved[name] != 0.0 for name in ("X", "Y", "c"))
@@ -312,7 +322,9 @@ def test_bounds_of_a_drive_throw_nothing_away(light):
     model.experiment(stop=1.0, step=0.01, signals={F_1: 2 * sm.sin(3 * t), F_2: light * sm.sin(4 * t)})
     read = mechanism_of(model)
     source = reference_equations(read, None)
-    found = excite(read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism))
+    found = form_perturbed_experiment(
+        read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
+    )
     assert found.conditions is not None
     assert found.part == 1.0
     pushed = np.abs(found.conditions.inputs).max(axis=0)

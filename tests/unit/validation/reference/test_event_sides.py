@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from event_models import ball, belt, reference_of, trampoline
 
-from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
+from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -17,7 +17,7 @@ AT = 10  # the point on which the event falls
 def judged(request):
     """A model, what judges it, and its bounds."""
     reference = reference_of(request.param())
-    return request.param, reference, bounds(reference, measure_sensitivity(reference))
+    return request.param, reference, compute_error_bounds(reference, measure_sensitivity(reference))
 
 
 def moved(reference, rows=None) -> FmuSimulationResult:
@@ -83,7 +83,7 @@ def test_an_event_at_another_instant_is_caught(judged, late):
 
 def test_the_units_own_state_says_where_it_is_when_bounds_have_grown():
     reference = reference_of(trampoline())
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     other = reference_of(trampoline(1.03))  # a true motion that has its events milliseconds apart
     unit = moved(reference, dict(enumerate(other.trajectory.values)))
     assert limits.sides

@@ -27,19 +27,19 @@ def test_they_read_back_to_the_same_bits(tmp_path_factory, data, rows, columns):
         provenance={"model": "Größe", "tolerances": [1e-12]},
     )
     folder = tmp_path_factory.mktemp("stored")
-    reference_files.write(trajectory, folder)
-    again = reference_files.read(folder)
+    reference_files.write_reference_files(trajectory, folder)
+    again = reference_files.read_reference_files(folder)
     assert again.names == trajectory.names
     assert again.values.tobytes() == trajectory.values.tobytes()
     assert again.time.tobytes() == trajectory.time.tobytes()
     assert again.uncertainty.tobytes() == trajectory.uncertainty.tobytes()
-    assert reference_files.differences(again, trajectory) == ()
+    assert reference_files.find_outdated_parts(again, trajectory) == ()
 
 
 def test_an_excerpt_is_small_and_ends_where_knowledge_does(cases):
     case = cases["double_pendulum"]((2.5, 1.0), stop=15.0, step=0.02)
     reference = make_reference(case.definition, case.equations)
-    made = reference_files.excerpt(reference)
+    made = reference_files.take_reference_excerpt(reference)
     assert 20 <= len(made.time) <= reference_files.ROWS + 1
     assert made.time[-1] < reference.trajectory.time[-1]
     largest = np.max(np.abs(reference.trajectory.values), axis=0).reshape(2, 2).max(axis=1).repeat(2)  # angles, rates
@@ -49,30 +49,34 @@ def test_an_excerpt_is_small_and_ends_where_knowledge_does(cases):
 @pytest.fixture(scope="module")
 def made(cases):
     case = cases["pendulum"](stop=1.0)
-    return reference_files.excerpt(make_reference(case.definition, case.equations))
+    return reference_files.take_reference_excerpt(make_reference(case.definition, case.equations))
 
 
 def test_what_is_no_longer_true_is_named(made):
     other = replace(made, values=made.values + np.array([0, 1e-10, 0]))
-    (text,) = reference_files.differences(made, other)
+    (text,) = reference_files.find_outdated_parts(made, other)
     assert text.startswith("u differs by 1e-10")
-    assert "names" not in reference_files.differences(
+    assert "names" not in reference_files.find_outdated_parts(
         made, replace(made, provenance={**made.provenance, "versions": {}})
     )
-    assert reference_files.differences(made, replace(made, provenance={**made.provenance, "versions": {}})) == ()
-    (text,) = reference_files.differences(made, replace(made, provenance={**made.provenance, "formulation": "tmt"}))
+    assert (
+        reference_files.find_outdated_parts(made, replace(made, provenance={**made.provenance, "versions": {}})) == ()
+    )
+    (text,) = reference_files.find_outdated_parts(
+        made, replace(made, provenance={**made.provenance, "formulation": "tmt"})
+    )
     assert text == "formulation: 'kane' instead of 'tmt'"
-    assert reference_files.differences(made, replace(made, time=made.time * 1.01)) == ("other points in time",)
-    assert reference_files.differences(made, replace(made, names=("q", "v", "w")))[0].startswith(
+    assert reference_files.find_outdated_parts(made, replace(made, time=made.time * 1.01)) == ("other points in time",)
+    assert reference_files.find_outdated_parts(made, replace(made, names=("q", "v", "w")))[0].startswith(
         "variables q, u, acceleration"
     )
 
 
 @pytest.mark.parametrize("damage", ["", "time,q\n0.0\n", "time,q\n0.0,x\n", "time,other\n0.0,1.0\n"])
 def test_damage_is_told(tmp_path, made, damage):
-    reference_files.write(made, tmp_path)
+    reference_files.write_reference_files(made, tmp_path)
     (tmp_path / "trajectory.csv").write_text(damage, encoding="utf-8")
     with pytest.raises(ValidationError, match="make it afresh"):
-        reference_files.read(tmp_path)
+        reference_files.read_reference_files(tmp_path)
     with pytest.raises(ValidationError, match="make it afresh"):
-        reference_files.read(tmp_path / "nowhere")
+        reference_files.read_reference_files(tmp_path / "nowhere")

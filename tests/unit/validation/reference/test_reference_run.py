@@ -19,8 +19,8 @@ from mb2fmu import Model
 from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.validation import conditions, make_reference
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST, explicit_euler, integrate
+from mb2fmu.validation import form_experiment_numbers, make_reference
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST, integrate_explicit_euler, integrate_smooth
 
 
 def pendulum_angle(time: float, start: float, g: float) -> float:
@@ -92,7 +92,7 @@ def test_uncertainty_never_decreases(cases):
 
 def test_explicit_euler_takes_the_steps_it_says():
     time = np.array([0.0, 0.5, 1.0])
-    y = explicit_euler(lambda _: lambda _t, y: -y, time, np.array([1.0]), 0.1)
+    y = integrate_explicit_euler(lambda _: lambda _t, y: -y, time, np.array([1.0]), 0.1)
     assert y[:, 0] == pytest.approx([1.0, 0.9**5, 0.9**10], rel=1e-14)
 
 
@@ -115,19 +115,19 @@ def test_motion_that_ends_in_a_singularity_is_named(cases):
 def test_bad_signals_are_all_named(cases):
     case = cases["oscillator"](signal=sm.Symbol("nobody") + 1)
     with pytest.raises(ValidationError, match="nobody"):
-        conditions(case.definition)
+        form_experiment_numbers(case.definition)
     case = cases["oscillator"](signal=1 / dynamicsymbols._t)
     with pytest.raises(ValidationError, match="tau"):
-        conditions(case.definition)
+        form_experiment_numbers(case.definition)
 
 
 def test_parameters_are_overridden_by_name(cases):
     case = cases["pendulum"](stop=1.0)
-    run = conditions(case.definition, {"g": 5.0})
+    run = form_experiment_numbers(case.definition, {"g": 5.0})
     angle = make_reference(case.definition, case.equations, experiment=run).trajectory["q"][-1]
     assert angle == pytest.approx(pendulum_angle(1.0, 2.0, 5.0), abs=1e-12)
     with pytest.raises(ValidationError, match="gravity is no free parameter"):
-        conditions(case.definition, {"gravity": 5.0})
+        form_experiment_numbers(case.definition, {"gravity": 5.0})
 
 
 @settings(max_examples=50, deadline=None)
@@ -135,7 +135,7 @@ def test_parameters_are_overridden_by_name(cases):
 def test_the_last_step_is_not_lost_to_round_off(cases, steps, step):
     case = cases["pendulum"]()
     experiment = replace(case.definition.experiment, stop=step * steps, step=step)
-    assert len(conditions(replace(case.definition, experiment=experiment)).time) == steps + 1
+    assert len(form_experiment_numbers(replace(case.definition, experiment=experiment)).time) == steps + 1
 
 
 def test_round_off_of_slopes_does_not_make_steps_short():
@@ -151,8 +151,10 @@ def test_round_off_of_slopes_does_not_make_steps_short():
         spent += 1
         return 10.0 * np.cos(y[::-1]) + 1e-7 * np.sin(1e17 * y + 1e15 * t)
 
-    found = integrate(lambda _: slope, np.linspace(0.0, 1.0, 11), np.array([0.1, 1.0]), TIGHTEST, np.ones(2), 100_000)
-    smooth = integrate(
+    found = integrate_smooth(
+        lambda _: slope, np.linspace(0.0, 1.0, 11), np.array([0.1, 1.0]), TIGHTEST, np.ones(2), 100_000
+    )
+    smooth = integrate_smooth(
         lambda _: lambda _, y: 10.0 * np.cos(y[::-1]), np.linspace(0.0, 1.0, 11), np.array([0.1, 1.0]), TIGHTEST,
         np.ones(2), 100_000,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import OutputExpression
 from mb2fmu.validation import make_reference, measure_sensitivity
-from mb2fmu.validation.reference.start_sensitivity import DIRECTIONS, POINTS, directions
+from mb2fmu.validation.reference.start_sensitivity import DIRECTIONS, POINTS, choose_error_directions
 
 
 def test_sensitivity_is_the_running_maximum_of_the_transition_matrix(cases):
@@ -50,7 +50,7 @@ def test_chaos_is_seen(cases):
 
 @pytest.mark.parametrize("n", [1, DIRECTIONS, DIRECTIONS + 1, 20])
 def test_directions_touch_every_state_and_are_always_the_same(n):
-    rows = directions(n)
+    rows = choose_error_directions(n)
     assert rows.shape[0] == min(n, DIRECTIONS)
     assert np.all(np.any(rows != 0, axis=0))
-    assert np.array_equal(rows, directions(n))
+    assert np.array_equal(rows, choose_error_directions(n))

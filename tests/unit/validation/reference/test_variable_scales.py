@@ -17,10 +17,26 @@ from mb2fmu import Model, Parts
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.units import BASE_UNITS, parse_unit
-from mb2fmu.validation import FmuSimulationResult, ReferenceRun, conditions, make_reference, measure_sensitivity
-from mb2fmu.validation.comparison.motion_comparison import bounds, compare_invariants, compare_variables
-from mb2fmu.validation.reference.reference_run import constraint_scales, held_slope, observe, start_state
-from mb2fmu.validation.reference.variable_scales import moving, own_scales, own_sizes, row_scales
+from mb2fmu.validation import (
+    FmuSimulationResult,
+    ReferenceRun,
+    form_experiment_numbers,
+    make_reference,
+    measure_sensitivity,
+)
+from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
+from mb2fmu.validation.reference.reference_run import (
+    compute_constraint_scales,
+    compute_slope_with_held_inputs,
+    compute_start_state,
+    observe_trajectory,
+)
+from mb2fmu.validation.reference.variable_scales import (
+    compute_motion_scales,
+    compute_row_scales,
+    compute_variable_sizes_of_motion,
+    find_moving_variables,
+)
 
 POWERS = st.integers(-6, 6).map(lambda n: 10.0**n)
 
@@ -94,18 +110,18 @@ def reference_of(model: Model) -> ReferenceRun:
 
 def integrated(reference: ReferenceRun, parameters: dict[str, float], definition) -> np.ndarray:
     """What an FMU with other parameters shows, one that integrates well."""
-    numeric, run = reference.numeric, conditions(definition, parameters)
-    slope = held_slope(numeric, run)(0)
+    numeric, run = reference.numeric, form_experiment_numbers(definition, parameters)
+    slope = compute_slope_with_held_inputs(numeric, run)(0)
     answer = solve_ivp(
         lambda t, x: slope(t, np.append(x, 0.0))[:-1],
         (0.0, float(run.time[-1])),
-        start_state(numeric, run),
+        compute_start_state(numeric, run),
         t_eval=run.time,
         method="DOP853",
         rtol=1e-10,
         atol=1e-14,
     )
-    return observe(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
+    return observe_trajectory(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
 
 
 def simulation(reference: ReferenceRun, values: np.ndarray) -> FmuSimulationResult:
@@ -118,7 +134,7 @@ def test_a_fast_rotor_hides_no_wrong_spring(amplitude):
     model = rotor_beside_spring(5.0, amplitude)
     definition = mechanism_of(model).declared
     reference = reference_of(model)
-    limits = bounds(reference, measure_sensitivity(reference))
+    limits = compute_error_bounds(reference, measure_sensitivity(reference))
     assert np.all(limits.values[:, 1] <= 0.05 * 2 * amplitude)
     for stiffness, wrong in ((5.0, set()), (5.0005, {"s", "v"}), (4.0, {"s", "v"})):
         found = simulation(reference, integrated(reference, {"k": stiffness}, definition))
@@ -147,7 +163,7 @@ def test_an_angle_changes_a_row_by_no_more_than_it_turns():
     reference = reference_of(rotor_beside_loop())
     names, scales = reference.trajectory.names, reference.scales.copy()
     scales[names.index("theta")] *= 1e6
-    sizes, _ = constraint_scales(reference.numeric, reference.conditions, reference.trajectory.values, scales)
+    sizes, _ = compute_constraint_scales(reference.numeric, reference.conditions, reference.trajectory.values, scales)
     assert 0.1 < sizes[0] < 2.0  # of a pendulum of 0.5 m
 
     class Crank:
@@ -159,7 +175,7 @@ def test_an_angle_changes_a_row_by_no_more_than_it_turns():
 
     turned = np.linspace(0.0, 1e4, 50)[:, None]
     motion = (np.hstack([turned, -0.3 * np.sin(turned)]), np.zeros((50, 0)), np.zeros((50, 0)))
-    found, terms = row_scales(Crank(), 1, turned[:, 0], motion, np.array([1e4, 0.3]), ())
+    found, terms = compute_row_scales(Crank(), 1, turned[:, 0], motion, np.array([1e4, 0.3]), ())
     assert 0.5 < found[0] < 1.0
     assert terms[0] < 1e4
 
@@ -223,14 +239,16 @@ def test_scales_follow_their_own_variable_alone(factor, offset, noise):
     values = np.stack([np.sin(9 * t), offset + np.cos(5 * t), noise * np.sin(7 * t), np.full_like(t, 3.0)], axis=1)
     uncertainty = np.full_like(values, 1e-15) + 64 * 2.2e-16 * np.abs(values).max(axis=0)
     typical = np.array([0.5, 0.5, 0.5, 0.5])
-    moves = moving(values, uncertainty, typical)
+    moves = find_moving_variables(values, uncertainty, typical)
     assert moves.tolist() == [True, True, False, False]
-    scales = own_scales(values, moves, typical)
-    sizes = own_sizes(values, moves, typical, np.full(4, 1e3), np.array([7.0, 7.0, 7.0, 0.0]))
+    scales = compute_motion_scales(values, moves, typical)
+    sizes = compute_variable_sizes_of_motion(values, moves, typical, np.full(4, 1e3), np.array([7.0, 7.0, 7.0, 0.0]))
     assert scales[1] <= 10 * np.ptp(values[:, 1])
     assert sizes[:2] == pytest.approx(np.ptp(values[:, :2], axis=0))
     assert sizes[2:].tolist() == [7.0, 0.5]
     # One column measured in other units: its own scale follows, the others do not notice.
     other = np.array([factor, 1.0, 1.0, 1.0])
-    again = own_scales(values * other, moving(values * other, uncertainty * other, typical * other), typical * other)
+    again = compute_motion_scales(
+        values * other, find_moving_variables(values * other, uncertainty * other, typical * other), typical * other
+    )
     assert again == pytest.approx(scales * other, rel=1e-12)

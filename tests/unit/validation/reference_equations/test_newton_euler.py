@@ -22,7 +22,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate, rotation_conversions
-from mb2fmu.validation import make_reference, outgrows_symbols
+from mb2fmu.validation import exceeds_symbolic_size, make_reference
 from mb2fmu.validation.reference_equations import orientation_angles
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -52,7 +52,7 @@ def _chain(count: int, *, spatial: bool):
 
 @pytest.mark.parametrize(("count", "spatial", "expected"), [(7, True, False), (8, False, False), (8, True, True)])
 def test_only_many_bodies_in_space_outgrow_symbols(count, spatial, expected):
-    assert outgrows_symbols(_chain(count, spatial=spatial)) is expected
+    assert exceeds_symbolic_size(_chain(count, spatial=spatial)) is expected
 
 
 def _cart():

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, LookupTable
-from mb2fmu.validation.evaluation_plans.scalar_functions import scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 
@@ -212,7 +212,7 @@ FUNCTIONS = [
 @given(value=st.floats(0.01, 0.99))
 def test_supported_functions_have_sympys_values(value):
     assert SUPPORTED_FUNCTIONS
-    found = scalar_function([x], FUNCTIONS)(value)
+    found = compile_scalar_function([x], FUNCTIONS)(value)
     for function, number in zip(FUNCTIONS, found, strict=True):
         exact = float(function.subs(x, sm.Float(value, 30)).evalf(30))
         assert number == pytest.approx(exact, rel=1e-13, abs=1e-13), function
@@ -220,7 +220,7 @@ def test_supported_functions_have_sympys_values(value):
 
 def test_tables_and_their_slopes_have_their_values():
     table = LookupTable("curve", [0, 1, 3], [0, 1, 9], "linear", "linear")
-    function = scalar_function([x], [table(x**2), sm.diff(table(x), x)])
+    function = compile_scalar_function([x], [table(x**2), sm.diff(table(x), x)])
     assert function(0.5) == pytest.approx([0.25, 1.0])
     assert function(2.0) == pytest.approx([9.0 + 4.0, 4.0])
 
@@ -228,7 +228,7 @@ def test_tables_and_their_slopes_have_their_values():
 def test_tables_of_one_name_keep_their_own_data():
     one = LookupTable("curve", [0, 1], [0, 1])
     two = LookupTable("curve", [0, 1], [0, 5])
-    assert scalar_function([x], [one(x), two(x), one(x) + two(2 * x)])(0.5) == pytest.approx([0.5, 2.5, 5.5])
+    assert compile_scalar_function([x], [one(x), two(x), one(x) + two(2 * x)])(0.5) == pytest.approx([0.5, 2.5, 5.5])
 
 
 @pytest.mark.parametrize("name", ["lambda", "sin", "pi", "e", "load[1]", "_common0", "_value0", "Piecewise", "None"])

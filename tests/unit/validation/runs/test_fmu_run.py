@@ -11,10 +11,10 @@ import pytest
 
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.validation import ExperimentNumbers, check_conformance, simulate, validate
+from mb2fmu.validation import ExperimentNumbers, check_conformance, simulate_fmu, validate
 from mb2fmu.validation.result import PerturbedExperimentResult
-from mb2fmu.validation.runs.fmu_description import platform_folder, read_description
-from mb2fmu.validation.runs.fmu_run import drive
+from mb2fmu.validation.runs.fmu_description import find_platform_folder, read_description
+from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
 OUTPUTS = ("q", "u", "acceleration")
 
@@ -52,7 +52,7 @@ def changed(fmu: Path, folder: Path, **edits: tuple[str, str] | None) -> Path:
 def test_inputs_are_held_from_the_beginning_of_each_step(pendulum_fmu):
     run = experiment()
     torque = np.sin(np.arange(100) * 0.3)[:, None]
-    found = simulate(pendulum_fmu, replace(run, inputs=torque), OUTPUTS)
+    found = simulate_fmu(pendulum_fmu, replace(run, inputs=torque), OUTPUTS)
     # The output after a step shows the input of that step: acceleration + g sin(q) = tau.
     seen = found["acceleration"] + 9.81 * np.sin(found["q"])
     assert seen[1:] == pytest.approx(torque[:, 0], abs=1e-12)
@@ -62,7 +62,7 @@ def test_inputs_are_held_from_the_beginning_of_each_step(pendulum_fmu):
 
 
 def test_overridden_parameters_reach_the_unit(pendulum_fmu):
-    found = simulate(pendulum_fmu, experiment(10, g=1.62), OUTPUTS)
+    found = simulate_fmu(pendulum_fmu, experiment(10, g=1.62), OUTPUTS)
     assert found["acceleration"] == pytest.approx(-1.62 * np.sin(found["q"]), rel=1e-12)
 
 
@@ -92,28 +92,28 @@ def test_a_unit_with_another_gravity_fails_and_says_where(pendulum_fmu, cases):
 
 def test_a_crash_is_told_with_what_the_unit_said(pendulum_fmu):
     with pytest.raises(ToolError, match="SIGABRT") as caught:
-        simulate(pendulum_fmu, experiment(mood=1.0), OUTPUTS)
+        simulate_fmu(pendulum_fmu, experiment(mood=1.0), OUTPUTS)
     assert "about to abort" in str(caught.value)
     assert caught.value.exit_code == 3
 
 
 def test_a_crash_behind_the_end_is_told_as_such(pendulum_fmu):
     with pytest.raises(ToolError, match="ran to its end, and then its process was killed by SIGABRT as it ended"):
-        simulate(pendulum_fmu, experiment(mood=4.0), OUTPUTS)
+        simulate_fmu(pendulum_fmu, experiment(mood=4.0), OUTPUTS)
 
 
 def test_a_hang_ends_at_the_time_limit(pendulum_fmu):
     with pytest.raises(ToolError, match="not finish within 5 s"):
-        simulate(pendulum_fmu, experiment(mood=2.0), OUTPUTS, time_limit=5.0)
+        simulate_fmu(pendulum_fmu, experiment(mood=2.0), OUTPUTS, time_limit=5.0)
 
 
 def test_a_refused_step_is_told_with_its_time(pendulum_fmu):
     with pytest.raises(ToolError, match=r"fmi2DoStep returned \w+ in the step from t = 0.5 s"):
-        simulate(pendulum_fmu, experiment(mood=3.0), OUTPUTS)
+        simulate_fmu(pendulum_fmu, experiment(mood=3.0), OUTPUTS)
 
 
 def test_a_unit_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(pendulum_fmu):
-    done = drive(pendulum_fmu, [experiment(), experiment(mood=3.0)], OUTPUTS, sessions={"none": []})
+    done = run_fmu_process(pendulum_fmu, [experiment(), experiment(mood=3.0)], OUTPUTS, sessions={"none": []})
     assert "in the step from t = 0.5 s" in done.refusal
     right, refused = done.simulations
     assert np.isfinite(right.values).all()
@@ -127,24 +127,24 @@ def test_a_unit_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(
 def test_all_that_is_missing_is_named_at_once(pendulum_fmu):
     run = replace(experiment(), input_names=("force",), overridden={"mass": 1.0})
     with pytest.raises(ValidationError) as caught:
-        simulate(pendulum_fmu, run, ("q", "theta", "omega"))
+        simulate_fmu(pendulum_fmu, run, ("q", "theta", "omega"))
     assert [fault.where for fault in caught.value.faults] == ["theta", "omega", "force", "mass"]
     assert caught.value.exit_code == 2
 
 
 def test_an_output_is_no_input(pendulum_fmu):
     with pytest.raises(ValidationError, match="is output, not input"):
-        simulate(pendulum_fmu, replace(experiment(), input_names=("q",)), ("u",))
+        simulate_fmu(pendulum_fmu, replace(experiment(), input_names=("q",)), ("u",))
 
 
 def test_a_unit_for_another_platform_is_refused(pendulum_fmu, tmp_path):
-    here = platform_folder(2)[0]
+    here = find_platform_folder(2)[0]
     there = changed(pendulum_fmu, tmp_path, **{f"binaries/{here}": None})
     with pytest.raises(ValidationError, match=rf"no binary for this machine \({here}\): it has win"):
-        simulate(there, experiment(), OUTPUTS)
+        simulate_fmu(there, experiment(), OUTPUTS)
     nothing = changed(pendulum_fmu, tmp_path, binaries=None)
     with pytest.raises(ValidationError, match="it has none at all"):
-        simulate(nothing, experiment(), OUTPUTS)
+        simulate_fmu(nothing, experiment(), OUTPUTS)
 
 
 @pytest.mark.parametrize(
@@ -157,24 +157,24 @@ def test_a_unit_for_another_platform_is_refused(pendulum_fmu, tmp_path):
 )
 def test_what_cannot_be_run_is_refused(pendulum_fmu, tmp_path, edit, message):
     with pytest.raises(ValidationError, match=message):
-        simulate(changed(pendulum_fmu, tmp_path, one=edit), experiment(), OUTPUTS)
+        simulate_fmu(changed(pendulum_fmu, tmp_path, one=edit), experiment(), OUTPUTS)
 
 
 def test_a_variable_that_is_no_double_is_refused(pendulum_fmu, tmp_path):
     integer = changed(pendulum_fmu, tmp_path, one=("<Real", "<Integer"))
     with pytest.raises(ValidationError, match="no scalar of doubles"):
-        simulate(integer, experiment(), OUTPUTS)
+        simulate_fmu(integer, experiment(), OUTPUTS)
 
 
 def test_no_fmu_is_refused(tmp_path):
     path = tmp_path / "letter.fmu"
     path.write_bytes(b"Dear reader,")
     with pytest.raises((PackageError, ValidationError)):
-        simulate(path, experiment(), OUTPUTS)
+        simulate_fmu(path, experiment(), OUTPUTS)
 
 
 def test_an_fmi3_description_is_read():
-    folder, extension = platform_folder(3)
+    folder, extension = find_platform_folder(3)
     xml = b"""<fmiModelDescription fmiVersion="3.0" instantiationToken="{token}">
       <CoSimulation modelIdentifier="arm"/>
       <ModelVariables>

@@ -14,17 +14,17 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOu
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import read_model
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.validation.independent_checks import events_rung, values_rung
-from mb2fmu.validation.source_checks.event_import_check import margin
-from mb2fmu.validation.source_checks.source_accelerations import own_motions
+from mb2fmu.validation.independent_checks import check_event_import, check_value_import
+from mb2fmu.validation.source_checks.event_import_check import compute_condition_margin
+from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 MODELS = Path(__file__).resolve().parents[4] / "models"
 
 
 def said(checked, mechanism):
     """The independent checks of what was read."""
-    made = own_motions(checked, mechanism)
-    return [*events_rung(made, checked), values_rung(checked, mechanism)]
+    made = sample_source_accelerations(checked, mechanism)
+    return [*check_event_import(made, checked), check_value_import(checked, mechanism)]
 
 
 def first_of_each_kind(name):
@@ -51,7 +51,7 @@ def test_the_rate_of_a_quaternions_length_is_no_speed():
     """A dependent speed of SymPy's way to write quaternions is left out by the reading, rightly."""
     checked, mechanism = read_model(quaternion_with_a_dependent_rate(), None, Stopwatch(None))
     assert len(mechanism.declared.speeds) < len(checked.speeds)
-    assert values_rung(checked, mechanism).verdict == "passed"
+    assert check_value_import(checked, mechanism).verdict == "passed"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_another_limit_of_what_sticks_is_found():
 
 def test_conditions_have_margins():
     a, b = sm.symbols("a b")
-    inside = margin(sm.And(a > 1, sm.Not(b >= 2)))
+    inside = compute_condition_margin(sm.And(a > 1, sm.Not(b >= 2)))
     assert [inside.subs({a: 3, b: x}) for x in (0, 1, 3)] == [2, 1, -1]
-    assert margin(sm.Or(a < 0, b <= a)).subs({a: 4, b: 1}) == 3
-    assert margin(sm.true) == 1
-    assert margin(sm.Eq(a, b)).subs({a: 1, b: 1}) == 1
+    assert compute_condition_margin(sm.Or(a < 0, b <= a)).subs({a: 4, b: 1}) == 3
+    assert compute_condition_margin(sm.true) == 1
+    assert compute_condition_margin(sm.Eq(a, b)).subs({a: 1, b: 1}) == 1

@@ -10,7 +10,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, model
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.validation.independent_checks import potential_rung
+from mb2fmu.validation.independent_checks import check_potential_energy
 
 q1, q2, u1, u2, torque = me.dynamicsymbols("q1 q2 u1 u2 tau")
 m, l, g, k, d = sm.symbols("m l g k d")
@@ -57,7 +57,7 @@ def _rungs(made, factor=1.0):
     read = mechanism.read_mechanism(checked)
     equations = formulations.formulate_given_acceleration(read)
     wrong = dataclasses.replace(equations.energy, potential=factor * equations.energy.potential)
-    return potential_rung(checked, read, dataclasses.replace(equations, energy=wrong))
+    return check_potential_energy(checked, read, dataclasses.replace(equations, energy=wrong))
 
 
 def _follower(frames, points):
@@ -92,7 +92,7 @@ def test_a_wrong_closed_form_fails_and_the_right_one_passes(more):
 def test_nobody_is_asked_where_no_output_has_it():
     checked = model.check_model(_pendulum(asks=False))
     read = mechanism.read_mechanism(checked)
-    assert not potential_rung(checked, read, formulations.formulate_given_acceleration(read))
+    assert not check_potential_energy(checked, read, formulations.formulate_given_acceleration(read))
 
 
 def test_what_the_model_gives_is_told_but_does_not_fail():

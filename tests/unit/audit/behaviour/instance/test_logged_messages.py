@@ -9,8 +9,8 @@ from pathlib import Path
 import ball
 import pytest
 
-from mb2fmu.audit.behaviour.instance.logged_messages import unasked
-from mb2fmu.audit.behaviour.instance.printf_logger import logger
+from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
+from mb2fmu.audit.behaviour.instance.printf_logger import make_printf_logger
 
 SOURCE = """
 typedef void (*logger_t)(void *, const char *, int, const char *, const char *, ...);
@@ -29,7 +29,7 @@ def test_arguments_are_put_in_as_the_c_library_does(tmp_path: Path) -> None:
     path = tmp_path / "speaker.so"
     path.write_bytes(ball.compiled({"speaker.c": SOURCE}))
     taken: list[tuple[object, ...]] = []
-    pointer, held = logger(lambda *given: taken.append(given))
+    pointer, held = make_printf_logger(lambda *given: taken.append(given))
     c.CDLL(str(path)).speak(pointer)
     assert held is not None
     expected = b"1 two 3.250 4.0e+05 x% 1099511627776 7 8 9.50 ten 1.5 2.5 3.5 4.5 5.5 6.5 7.5"
@@ -39,5 +39,5 @@ def test_arguments_are_put_in_as_the_c_library_does(tmp_path: Path) -> None:
 
 def test_answers_that_say_that_they_are_told_are_told_where_logging_is_off() -> None:
     kept = [(status, "c", "text") for status in range(5)]
-    assert [each[0] for each in unasked(kept, 2)] == [0]
-    assert [each[0] for each in unasked(kept, 3)] == [0, 1, 2]
+    assert [each[0] for each in find_messages_without_logging(kept, 2)] == [0]
+    assert [each[0] for each in find_messages_without_logging(kept, 3)] == [0, 1, 2]

@@ -15,8 +15,8 @@ import mb2fmu
 from mb2fmu import Model
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import seen
-from mb2fmu.validation.reference_equations.observables import read_off
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kinematic_quantities
+from mb2fmu.validation.reference_equations.observables import form_observable_expressions
 
 METHODS = ("tmt", "recursive-composite")
 STEP = 1e-6
@@ -117,8 +117,8 @@ def test_the_reference_reads_the_same(unit: Evaluated) -> None:
     m, numeric = mechanism(), Numeric(mechanism())
     state = random_states(m, 1, seed=6)[0]
     u_dot = numeric.accelerations(state)
-    reading = read_off(m, unit.equations)
-    numbers = seen(reading.sights.all, numeric.numeric, u_dot)
+    reading = form_observable_expressions(m, unit.equations)
+    numbers = evaluate_kinematic_quantities(reading.sights.all, numeric.numeric, u_dot)
     known = dict(zip(reading.sights.symbols, numbers, strict=True))
     values = [*state.p, *numeric.numeric.parameters(list(state.p))[len(m.p) :]]
     known |= dict(zip([*m.p, *(a.symbol for a in m.calculated_parameters)], values, strict=True))
