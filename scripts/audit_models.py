@@ -12,7 +12,7 @@ from typing import Literal
 
 from mb2fmu import pipeline
 from mb2fmu.audit import audit
-from mb2fmu.report.pages.audit_page import headline
+from mb2fmu.report.pages.audit_page import format_audit_headline
 
 ROOT = Path(__file__).parents[1]
 VERSIONS: tuple[Literal["2", "3"], ...] = ("2", "3")
@@ -28,7 +28,7 @@ def main() -> int:
                 path = pipeline.export(model, folder / f"fmi{fmi}", fmi=fmi).path
                 result = audit(path)
                 failed += result.fails("error")
-                print(f"{model.stem}, FMI {fmi}: {headline(result)} in {result.seconds:.1f} s")
+                print(f"{model.stem}, FMI {fmi}: {format_audit_headline(result)} in {result.seconds:.1f} s")
                 for each in result.findings:
                     print(f"    {each}")
     return int(failed > 0)

@@ -25,8 +25,8 @@ from mb2fmu.mechanics import mechanism
 from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
-from mb2fmu.pipeline.display.video import film
-from mb2fmu.pipeline.run_and_report.notebook_displays import HEARS, telling
+from mb2fmu.pipeline.display.video import render_video
+from mb2fmu.pipeline.run_and_report.notebook_displays import HEARS, report_page_height
 from mb2fmu.validation.reference import reference_files
 
 if TYPE_CHECKING:
@@ -213,11 +213,13 @@ def _animated(path: Path) -> _Animated:
         return _Animated(missing="; ".join(fault.what for fault in error.faults))
     with tempfile.TemporaryDirectory() as folder:
         thumbnail = Path(folder) / "film.webp"
-        film(drawing, thumbnail, width=THUMBNAIL, most=FRAMES)
+        render_video(drawing, thumbnail, width=THUMBNAIL, most=FRAMES)
         moving = thumbnail.read_bytes()
     half = float(drawing.poses.time[0] + drawing.poses.time[-1]) / 2
     return _Animated(
-        telling(visualization.page(drawing, signals)), moving, visualization.still(drawing, half, triad=False)
+        report_page_height(visualization.render_animation_page(drawing, signals)),
+        moving,
+        visualization.render_still_picture(drawing, half, triad=False),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mb2fmu import model
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import Trajectory, make_reference
 from mb2fmu.validation.reference import reference_files
 
@@ -27,7 +27,7 @@ def fresh(name: str) -> Trajectory:
     )
     definition = read.declared  # its start values are on the constraints
     used, _ = formulations.choose_formulation(read)
-    reference = reference_equations(read, used)
+    reference = choose_reference_equations(read, used)
     return reference_files.take_reference_excerpt(
         make_reference(definition, reference.equations, mechanism=reference.mechanism)
     )

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.equations import Method
 from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # mechanisms that are no examples, but hard
@@ -169,7 +169,7 @@ def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def yardstick(case: str, used: Method) -> validation.ReferenceData:
     """By the formulation that the reference of FMUs of such equations has, one for all FMUs of a mechanism."""
     derivation = _derived(case, "attractor" if CASES[case].loops else "auto")
-    source = reference_equations(derivation.mechanism, used)
+    source = choose_reference_equations(derivation.mechanism, used)
     return validation.make_reference_data(derivation.definition, source.equations, mechanism=source.mechanism)
 
 

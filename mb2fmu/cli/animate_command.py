@@ -10,18 +10,18 @@ import click
 from mb2fmu.cli.command_options import (
     GivenInputs,
     at_option,
+    choose_page_path,
+    combine_options,
     debug_option,
     input_option,
     json_file_option,
-    options,
-    page_in,
-    page_only,
-    refuse_for_units,
-    say,
+    print_unless_quiet,
+    refuse_model_options,
+    require_page_path,
     set_option,
     step_option,
     stop_option,
-    written_as_json,
+    write_json_result,
 )
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
@@ -41,7 +41,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "page",
     type=click.Path(path_type=Path),
     metavar="FILE.html|DIR",
-    callback=page_only,
+    callback=require_page_path,
     help="The page, or the folder for it; NAME.html here if no picture is asked for either.",
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
@@ -60,8 +60,8 @@ _file = click.Path(path_type=Path, dir_okay=False)
     help="For an FMU that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
-@options(at_option, input_option, stop_option, step_option, set_option, robot_options)
-@options(json_file_option, debug_option)
+@combine_options(at_option, input_option, stop_option, step_option, set_option, robot_options)
+@combine_options(json_file_option, debug_option)
 def animate(
     source: Path,
     page: Path | None,
@@ -99,7 +99,7 @@ def animate(
     from mb2fmu.fmu import package
 
     if source.suffix == ".fmu" and model is None:
-        refuse_for_units("an FMU")
+        refuse_model_options("an FMU")
     formulas, tables = inputs
     with Progress() as progress:
         drawing, signals = pipeline.animate(
@@ -111,16 +111,18 @@ def animate(
     if page is None and not pictures and not films:
         page = Path(f"{drawing.name}.html")
     if page is not None:
-        page = page_in(page, drawing.name)
+        page = choose_page_path(page, drawing.name)
         _write_page(page, drawing, signals, plot)
     for form, path in pictures.items():
-        picture = visualization.still(drawing, time, strobe=strobe, background="#ffffff" if form == "png" else "")
+        picture = visualization.render_still_picture(
+            drawing, time, strobe=strobe, background="#ffffff" if form == "png" else ""
+        )
         pipeline.write(path, picture if form == "svg" else package.rasterize_svg(picture, PICTURE_WIDTH))
     if films:
-        from mb2fmu.pipeline.display.video import film
+        from mb2fmu.pipeline.display.video import render_video
 
         for path in films:
-            film(drawing, path)
+            render_video(drawing, path)
     for note in drawing.notes:
         click.echo(f"note: {note}", err=True)
     written = [("page", page)] if page is not None else []
@@ -132,8 +134,8 @@ def animate(
         "variables": list(signals.names),
         "files": [{"kind": kind, "path": str(path)} for kind, path in written],
     }
-    if not written_as_json(facts, json_file):
-        say("\n".join(f"{kind}: {path}" for kind, path in written))
+    if not write_json_result(facts, json_file):
+        print_unless_quiet("\n".join(f"{kind}: {path}" for kind, path in written))
 
 
 def _write_page(page: Path, drawing: Drawing, signals: PlotSignals, plot: str | None) -> None:
@@ -141,10 +143,12 @@ def _write_page(page: Path, drawing: Drawing, signals: PlotSignals, plot: str | 
     from mb2fmu import visualization
     from mb2fmu.fmu import package
     from mb2fmu.fmu.file_tree import FileTree
-    from mb2fmu.visualization.default_plots import interesting
+    from mb2fmu.visualization.default_plots import choose_default_plots
 
-    shown = tuple(plot.split(",")) if plot else interesting(signals)
+    shown = tuple(plot.split(",")) if plot else choose_default_plots(signals)
     unknown = [name for name in shown if name not in signals.names]
     if unknown:
         raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
-    package.write_file_tree(FileTree({page.name: visualization.page(drawing, signals, shown=shown)}), page.parent)
+    package.write_file_tree(
+        FileTree({page.name: visualization.render_animation_page(drawing, signals, shown=shown)}), page.parent
+    )

@@ -25,23 +25,23 @@ from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
 from mb2fmu.cli.command_options import (
     at_option,
+    combine_options,
     debug_option,
     folder_option,
     json_file_option,
+    load_model_with_values,
     method_option,
     model_argument,
-    model_at,
-    options,
-    say,
+    print_unless_quiet,
     set_option,
-    written_as_json,
+    write_json_result,
 )
 from mb2fmu.cli.equations_command import equations
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.new_and_list_commands import list_models, new
 from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.robot_options import robot_options, show_notes
+from mb2fmu.cli.robot_options import print_robot_notes, robot_options
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
 from mb2fmu.cli.study_command import study
@@ -219,7 +219,7 @@ def _unit_options(command: Command) -> Command:
     equations = (method_option, _constraints, _baumgarte, _independent)
     unit = (_backend, _fmi, _platforms, _compiler, _fast, _solver)
     given = (model_argument, folder_option, *equations, at_option, set_option, *unit, robot_options)
-    return options(*given)(command)
+    return combine_options(*given)(command)
 
 
 @click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
@@ -244,7 +244,7 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@options(_unit_options, json_option, debug_option)
+@combine_options(_unit_options, json_option, debug_option)
 @click.option("--report", type=_page_file, metavar="FILE.html", help="Also write the report here.")
 def run(
     model: Path,
@@ -269,17 +269,17 @@ def run(
     from mb2fmu import pipeline
 
     with Progress(options["platforms"]) as progress:
-        chosen = model_at(model, arguments, at)
+        chosen = load_model_with_values(model, arguments, at)
         result = pipeline.run(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     if report is not None:
         pipeline.write(report, result.page.read_bytes())
-    show_notes(result.exported.build.derivation.checked.mechanics)
+    print_robot_notes(result.exported.build.derivation.checked.mechanics)
     files = {"report": report or result.page, "FMU": result.exported.path}
     show_verdict(result.validated.result, json_file, files)
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@options(_unit_options, json_file_option, debug_option)
+@combine_options(_unit_options, json_file_option, debug_option)
 @click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
 @click.option(
     "--target",
@@ -312,32 +312,34 @@ def export(
     from mb2fmu import pipeline
 
     if target != "fmu":
-        chosen = model_at(model, arguments, at)
+        chosen = load_model_with_values(model, arguments, at)
         _export_source(chosen, folder, target, json_file, arguments=arguments, method=method, **options)
         return
     with Progress(options["platforms"]) as progress:
-        chosen = model_at(model, arguments, at)
+        chosen = load_model_with_values(model, arguments, at)
         exported = pipeline.export(
             chosen, folder, arguments=arguments, method=method, observer=progress,
             languages=("modelica",) if modelica else (), **options,
         )  # fmt: skip
     derivation = exported.build.derivation
-    show_notes(derivation.checked.mechanics)
+    print_robot_notes(derivation.checked.mechanics)
     facts = _export_facts(exported, options)
-    if written_as_json(facts, json_file):
+    if write_json_result(facts, json_file):
         return
-    say("{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts))
+    print_unless_quiet(
+        "{model}: {states} states, {variables} variables, {operations} operations by {method}".format(**facts)
+    )
     if derivation.why:
-        say(f"Method: {derivation.equations.method}; {derivation.why}")
+        print_unless_quiet(f"Method: {derivation.equations.method}; {derivation.why}")
     if derivation.treated:
-        say(f"Constraints: {derivation.treated}")
-    say(f"FMU: {exported.path}")
+        print_unless_quiet(f"Constraints: {derivation.treated}")
+    print_unless_quiet(f"FMU: {exported.path}")
     for path in exported.sources:
-        say(f"Modelica: {path}")
+        print_unless_quiet(f"Modelica: {path}")
 
 
 def _export_facts(exported: ExportResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``--json`` writes of an exported FMU; ``options``: how it was built."""
+    """Return what ``--json`` writes of an exported FMU; ``combine_options``: how it was built."""
     derivation, interface = exported.build.derivation, exported.build.interface
     return {
         "model": derivation.definition.name,
@@ -374,11 +376,11 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
         derivation = pipeline.derive(model, observer=progress, **chosen)
         written = [str(path) for path in pipeline.source_code(derivation, target, folder)]
     facts = {"model": derivation.definition.name, "target": target, "operations": derivation.operations}
-    if written_as_json(facts | {"files": written}, json_file):
+    if write_json_result(facts | {"files": written}, json_file):
         return
     for path in written:
         if Path(path).parent.name != "runtime":
-            say(path)
+            print_unless_quiet(path)
 
 
 commands.add_command(animate)

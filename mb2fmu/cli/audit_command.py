@@ -16,9 +16,9 @@ PIPED_WIDTH = 120
 def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Print all rules and end (click's callback of --list-rules)."""
     if value and not ctx.resilient_parsing:
-        from mb2fmu.report.pages.audit_page import rule_lines
+        from mb2fmu.report.pages.audit_page import format_rules_as_text
 
-        for line in rule_lines():
+        for line in format_rules_as_text():
             click.echo(line)
         ctx.exit()
 
@@ -139,9 +139,9 @@ def audit(
     elif not is_quiet():
         _print(result)
     if github:
-        from mb2fmu.report.pages.ci_reports import github_lines
+        from mb2fmu.report.pages.ci_reports import format_github_annotations
 
-        for line in github_lines(result):
+        for line in format_github_annotations(result):
             click.echo(line)
     for fault in result.faults:
         click.echo(f"mb2fmu: a fault of the auditor, not of the unit: {fault}", err=True)
@@ -153,15 +153,15 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
     if not any(path is not None and str(path) != "-" for path in files.values()):
         return
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-    from mb2fmu.report.pages.ci_reports import junit, sarif
+    from mb2fmu.report.pages.ci_reports import format_junit, format_sarif
 
     def page(result: Any) -> bytes:
         """Return the HTML page, whose libraries load slowly."""
-        from mb2fmu.report.pages.audit_page import audit_page
+        from mb2fmu.report.pages.audit_page import render_audit_page
 
-        return audit_page(result)
+        return render_audit_page(result)
 
-    makers = {"json": lambda each: each.to_json().encode(), "html": page, "sarif": sarif, "junit": junit}
+    makers = {"json": lambda each: each.to_json().encode(), "html": page, "sarif": format_sarif, "junit": format_junit}
     for name, path in files.items():
         if path is not None and str(path) != "-":
             write_file_atomically(path, makers[name](result))
@@ -171,8 +171,8 @@ def _print(result: Any) -> None:
     """Print the result; lines that are piped have a fixed width."""
     from rich.console import Console
 
-    from mb2fmu.report.pages.audit_page import audit_blocks
+    from mb2fmu.report.pages.audit_page import format_audit_for_terminal
 
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
-    for block in audit_blocks(result):
+    for block in format_audit_for_terminal(result):
         console.print(block)

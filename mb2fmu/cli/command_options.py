@@ -34,7 +34,7 @@ def is_quiet() -> bool:
     return bool(context and context.ensure_object(dict).get("quiet"))
 
 
-def say(text: str) -> None:
+def print_unless_quiet(text: str) -> None:
     """Print a line on stdout, unless ``--quiet`` was given."""
     if not is_quiet():
         click.echo(text)
@@ -52,7 +52,7 @@ def _values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str,
     return {name.strip(): value for name, _, value in pairs}
 
 
-def model_at(path: Path, arguments: Mapping[str, str], at: Mapping[str, str]) -> Path | Model:
+def load_model_with_values(path: Path, arguments: Mapping[str, str], at: Mapping[str, str]) -> Path | Model:
     """Return the model of a command: that of its file, with the values that were set.
 
     Raises:
@@ -77,7 +77,7 @@ def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple
     return {name: value for name, _, value in pairs}
 
 
-def refuse_for_units(what: str, *names: str) -> None:
+def refuse_model_options(what: str, *names: str) -> None:
     """End the command if it was given options that apply to models only.
 
     Args:
@@ -98,7 +98,7 @@ def refuse_for_units(what: str, *names: str) -> None:
         raise click.UsageError(f"{', '.join(meant)}: {what} does not have this; --at sets an FMU's values")
 
 
-def options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def combine_options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return one decorator made from several, shown in ``--help`` in this order."""
 
     def decorate(command: Command) -> Command:
@@ -193,7 +193,7 @@ json_file_option = click.option(
 )
 
 
-def written_as_json(facts: Mapping[str, Any], json_file: Path | None) -> bool:
+def write_json_result(facts: Mapping[str, Any], json_file: Path | None) -> bool:
     """Writes what a command found where ``--json`` says.
 
     Args:
@@ -234,7 +234,7 @@ def debug_option(command: Command) -> Command:
     return quiet_option(_debug_only(command))
 
 
-def svg_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+def require_svg_path(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     """Return the path of a picture that must be SVG (click's callback)."""
     if path is not None and path.suffix.lower() != ".svg":
         raise click.BadParameter(f"{path}: it is drawn as SVG; give FILE.svg")
@@ -244,12 +244,12 @@ def svg_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
 PAGES = (".html", ".htm")
 
 
-def page_in(path: Path, name: str) -> Path:
+def choose_page_path(path: Path, name: str) -> Path:
     """Return the path of a page that was asked for by FILE.html, or by its folder."""
     return path if path.suffix.lower() in PAGES else path / f"{name}.html"
 
 
-def page_only(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+def require_page_path(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     """Return the path of a page; pictures and films have options of their own (click's callback)."""
     kind = "" if path is None else path.suffix.lower().removeprefix(".")
     if kind in {"png", "svg", "gif", "webm", "mp4"}:

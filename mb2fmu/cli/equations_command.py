@@ -10,17 +10,17 @@ import click
 
 from mb2fmu.cli.command_options import (
     at_option,
+    combine_options,
     debug_option,
     is_quiet,
     json_file_option,
+    load_model_with_values,
     method_option,
     model_argument,
-    model_at,
-    options,
-    say,
+    print_unless_quiet,
+    require_svg_path,
     set_option,
-    svg_only,
-    written_as_json,
+    write_json_result,
 )
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Show the equations of motion.")
-@options(model_argument, method_option, at_option, set_option, robot_options)
+@combine_options(model_argument, method_option, at_option, set_option, robot_options)
 @click.option(
     "--format",
     "form",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--graph",
     "picture",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=svg_only,
+    callback=require_svg_path,
     metavar="FILE.svg",
     help="Draw bodies, joints, loads, constraints and sensors as a graph instead.",
 )
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help=f"With --format {', '.join(SOURCE_TARGETS)}: folder for the files.  [default: out/<ModelName>_<format>]",
 )
-@options(json_file_option, debug_option)
+@combine_options(json_file_option, debug_option)
 def equations(
     model: Path,
     method: Any,
@@ -95,17 +95,17 @@ def equations(
         raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
     if picture is not None:
         with Progress() as progress:
-            drawn = pipeline.graph(model_at(model, arguments, at), arguments=arguments, observer=progress)
+            drawn = pipeline.graph(load_model_with_values(model, arguments, at), arguments=arguments, observer=progress)
             pipeline.write(picture, drawn.encode())
-        if not written_as_json({"graph": str(picture)}, json_file):
-            say(str(picture))
+        if not write_json_result({"graph": str(picture)}, json_file):
+            print_unless_quiet(str(picture))
         return
     if show is not None:
         _show_quantities(model, arguments, at, form, show, json_file)
         return
     with Progress() as progress:
         derivation = pipeline.derive(
-            model_at(model, arguments, at), arguments=arguments, method=method, observer=progress
+            load_model_with_values(model, arguments, at), arguments=arguments, method=method, observer=progress
         )
         if form in SOURCE_TARGETS:
             name = derivation.definition.name
@@ -113,8 +113,8 @@ def equations(
     if form in SOURCE_TARGETS:
         files = [str(path) for path in written]
         facts = {"model": name, "format": form, "operations": derivation.operations, "files": files}
-        if not written_as_json(facts, json_file):
-            say("\n".join(str(path) for path in written if path.parent.name != "runtime"))
+        if not write_json_result(facts, json_file):
+            print_unless_quiet("\n".join(str(path) for path in written if path.parent.name != "runtime"))
         return
     _show_listing(derivation, form, json_file)
 
@@ -122,11 +122,19 @@ def equations(
 def _show_listing(derivation: Derivation, form: Any, json_file: Path | None) -> None:
     """Prints the equations in one of the formats of text."""
     from mb2fmu import pipeline
-    from mb2fmu.report.equation_display.equation_text import StartValues, listing, operation_counts, section_texts
+    from mb2fmu.report.equation_display.equation_text import (
+        StartValues,
+        count_operations_by_section,
+        format_equation_sections,
+        format_equations,
+    )
 
     name, equations = derivation.definition.name, derivation.equations
     x0, r0, p0 = (tuple(numbers.tolist()) for numbers in pipeline.start_values(derivation))
-    text, counts = listing(equations, name, form, StartValues(x0, r0, p0)), operation_counts(equations)
+    text, counts = (
+        format_equations(equations, name, form, StartValues(x0, r0, p0)),
+        count_operations_by_section(equations),
+    )
     facts = {
         "model": name,
         "format": form,
@@ -134,8 +142,8 @@ def _show_listing(derivation: Derivation, form: Any, json_file: Path | None) -> 
         "states": [str(state) for state in equations.states],
         "operations written out": counts,
         "operations": derivation.operations,
-    } | ({"sections": section_texts(equations)} if form == "text" else {"text": text})
-    if written_as_json(facts, json_file) or is_quiet():
+    } | ({"sections": format_equation_sections(equations)} if form == "text" else {"text": text})
+    if write_json_result(facts, json_file) or is_quiet():
         return
     click.echo(text, nl=False)
     if form == "text":
@@ -151,7 +159,7 @@ def _show_quantities(
 ) -> None:
     """Print the quantities of ``--show``."""
     from mb2fmu import pipeline
-    from mb2fmu.report.equation_display.quantity_text import quantity_listing, section_texts
+    from mb2fmu.report.equation_display.quantity_text import format_quantities, format_quantity_sections
 
     if form not in ("text", "latex"):
         raise click.BadParameter(f"quantities are shown as text or latex, not as {form}", param_hint="--show")
@@ -160,10 +168,10 @@ def _show_quantities(
         raise click.BadParameter("name what is to be shown, such as partial-velocities", param_hint="--show")
     with Progress() as progress:
         shown = pipeline.quantities(
-            model_at(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
+            load_model_with_values(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
         )
-    text = quantity_listing(shown, form)
+    text = format_quantities(shown, form)
     facts = {"model": shown.name, "format": form, "show": kinds}
-    facts |= {"sections": section_texts(shown)} if form == "text" else {"text": text}
-    if not written_as_json(facts, json_file) and not is_quiet():
+    facts |= {"sections": format_quantity_sections(shown)} if form == "text" else {"text": text}
+    if not write_json_result(facts, json_file) and not is_quiet():
         click.echo(text, nl=False)

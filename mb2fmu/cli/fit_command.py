@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from mb2fmu.cli.command_options import at_option, debug_option, json_file_option, model_at, options, say, set_option
+from mb2fmu.cli.command_options import (
+    at_option,
+    combine_options,
+    debug_option,
+    json_file_option,
+    load_model_with_values,
+    print_unless_quiet,
+    set_option,
+)
 from mb2fmu.cli.progress import Progress
 from mb2fmu.errors import Mb2FmuError
 
@@ -78,7 +86,7 @@ def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...
     metavar="FILE.html",
     help="Also write a page: measured and found motions, what is left over, how sure the values are.",
 )
-@options(at_option, set_option, json_file_option, debug_option)
+@combine_options(at_option, set_option, json_file_option, debug_option)
 def fit(
     model: Path,
     data: tuple[Path, ...],
@@ -105,7 +113,7 @@ def fit(
     from mb2fmu.pipeline.study_runs.parameter_fit import identify
 
     with Progress() as progress:
-        chosen = model_at(model, arguments, at)
+        chosen = load_model_with_values(model, arguments, at)
         found = identify(chosen, data, free, bounds=bounds, arguments=arguments, between=between, observer=progress)
         facts = _facts(found, data)
     with _shown_at_least(found, quiet=str(json_file) == "-"), Progress() as progress:
@@ -129,8 +137,10 @@ def fit(
             pipeline.write(json_file, _printed(facts))
     if str(json_file) != "-":
         _show(found)
-        say(f"Report: {report}") if report is not None else None
-        say(f"FMU: {facts['fmu']}, and where its values come from: {beside}") if folder is not None else None
+        print_unless_quiet(f"Report: {report}") if report is not None else None
+        print_unless_quiet(
+            f"FMU: {facts['fmu']}, and where its values come from: {beside}"
+        ) if folder is not None else None
     click.get_current_context().exit(0 if found.rank == len(found.unknowns) else 1)
 
 
@@ -152,7 +162,7 @@ def _printed(facts: dict[str, Any]) -> bytes:
 
 def _page(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
     """Return the report of a fit."""
-    from mb2fmu.report.pages.fit_page import FitPage, fit_page
+    from mb2fmu.report.pages.fit_page import FitPage, render_fit_page
 
     numbers = zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True)
     rows = []
@@ -181,7 +191,7 @@ def _page(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
         | {"Motions integrated": str(found.evaluations)}
         | ({"Unit": facts["fmu"], "SHA-256 of the unit": facts["sha256"]} if "sha256" in facts else {}),
     )
-    return fit_page(page)
+    return render_fit_page(page)
 
 
 def _facts(found: FitResult, data: tuple[Path, ...]) -> dict[str, Any]:
@@ -213,8 +223,8 @@ def _show(found: FitResult) -> None:
     for unknown, value, half in zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True):
         sure = f"± {half:.2g} (95 %)" if math.isfinite(half) else "cannot be found from these measurements"
         shown = f"{value:.10g} {unknown.unit}" if math.isfinite(half) else f"{value:.4g} {unknown.unit}"
-        say(f"  {unknown.name:{width}}  {shown}  {sure}, begun at {unknown.start:g}")
+        print_unless_quiet(f"  {unknown.name:{width}}  {shown}  {sure}, begun at {unknown.start:g}")
     for name, noise in found.noise.items():
-        say(f"  left over of {name}: {noise:.3g} (root mean square)")
+        print_unless_quiet(f"  left over of {name}: {noise:.3g} (root mean square)")
     for sentence in found.words:
-        say(f"Note: {sentence}.")
+        print_unless_quiet(f"Note: {sentence}.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mb2fmu.cli.command_options import at_option, debug_option, is_quiet, json_file_option, options, set_option
+from mb2fmu.cli.command_options import at_option, combine_options, debug_option, is_quiet, json_file_option, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.robot_options import robot_options
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
@@ -35,18 +35,18 @@ def _range(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -
 def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_file: Path | None, **given: Any) -> None:
     """Print, draw and write a root locus."""
     from mb2fmu import pipeline
-    from mb2fmu.report.figures.root_locus_figure import root_locus, sweep_text
+    from mb2fmu.report.figures.root_locus_figure import draw_root_locus, format_root_locus
 
     with Progress() as progress:
         found = pipeline.sweep(model, *over, observer=progress, **given)
     if plot is not None:
-        pipeline.write(plot, root_locus(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
+        pipeline.write(plot, draw_root_locus(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
     if json_file is not None and str(json_file) != "-":
         pipeline.write(json_file, found.to_json().encode())
     if json_file is not None and str(json_file) == "-":
         click.echo(found.to_json(), nl=False)
     elif not is_quiet():
-        click.echo(sweep_text(found), nl=False)
+        click.echo(format_root_locus(found), nl=False)
 
 
 @click.command(short_help="Linear equations about an operating point, and eigenvalues.")
@@ -73,7 +73,7 @@ def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_f
     callback=_range,
     help="Eigenvalues over a state, input or parameter, and the values at which stability changes.",
 )
-@options(json_file_option, set_option, robot_options, debug_option)
+@combine_options(json_file_option, set_option, robot_options, debug_option)
 def linearize(
     model: Path,
     method: Any,
@@ -104,18 +104,18 @@ def linearize(
         _sweep(model, sweep, plot, json_file, at=at, trim=trim, arguments=arguments, method=method)
         return
     from mb2fmu import pipeline
-    from mb2fmu.report.figures.eigenvalue_figure import spectrum, spectrum_text
+    from mb2fmu.report.figures.eigenvalue_figure import draw_eigenvalues, format_eigenvalues
 
     with Progress() as progress:
         found = pipeline.linearize(
             model, at=at, trim=trim, search=not instant, arguments=arguments, method=method, observer=progress
         )
     if plot is not None:
-        pipeline.write(plot, spectrum(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
+        pipeline.write(plot, draw_eigenvalues(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
     to_stdout = json_file is not None and str(json_file) == "-"
     if json_file is not None and not to_stdout:
         pipeline.write(json_file, found.to_json().encode())
     if to_stdout:
         click.echo(found.to_json(), nl=False)
     elif not is_quiet():
-        click.echo(spectrum_text(found), nl=False)
+        click.echo(format_eigenvalues(found), nl=False)

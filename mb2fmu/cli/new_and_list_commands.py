@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, json_file_option, options, say, written_as_json
+from mb2fmu.cli.command_options import (
+    combine_options,
+    debug_option,
+    json_file_option,
+    print_unless_quiet,
+    write_json_result,
+)
 
 
 @click.command(short_help="Write a commented, working model to start from.")
@@ -20,7 +26,7 @@ from mb2fmu.cli.command_options import debug_option, json_file_option, options, 
     metavar="DIR",
     help="Folder to write to; made if it is not there.  [default: here]",
 )
-@options(json_file_option, debug_option)
+@combine_options(json_file_option, debug_option)
 def new(name: str, folder: Path, json_file: Path | None) -> None:
     """Writes NAME.py here: a commented, working model to start from.
 
@@ -32,13 +38,13 @@ def new(name: str, folder: Path, json_file: Path | None) -> None:
     from mb2fmu.model.model_template import write_model_template
 
     path = write_model_template(name.removesuffix(".py"), folder)
-    if not written_as_json({"model": str(path)}, json_file):
-        say(f"{path}: run it with: mb2fmu run {path}")
+    if not write_json_result({"model": str(path)}, json_file):
+        print_unless_quiet(f"{path}: run it with: mb2fmu run {path}")
 
 
 @click.command("list", short_help="List the models that come with mb2fmu, or those of a folder.")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="[DIR]", required=False)
-@options(json_file_option, debug_option)
+@combine_options(json_file_option, debug_option)
 def list_models(folder: Path | None, json_file: Path | None) -> None:
     """Lists models with a line each, without running them: those that come with mb2fmu, or those in DIR.
 
@@ -54,13 +60,15 @@ def list_models(folder: Path | None, json_file: Path | None) -> None:
 
     listed = listed_in(folder or shipped_models_folder())
     rows = [{"name": model.name, "summary": model.summary, "path": str(model.path)} for model in listed]
-    if written_as_json({"models": rows}, json_file):
+    if write_json_result({"models": rows}, json_file):
         return
     if not listed:
         click.echo(f"no models in {folder}; write a first one: mb2fmu new NAME", err=True)
         return
     width = max(len(model.name) for model in listed)
     for model in listed:
-        say(f"{model.name:{width}}  {model.summary}")
+        print_unless_quiet(f"{model.name:{width}}  {model.summary}")
     if folder is None:
-        say(f"\nRun one by its name: mb2fmu run {listed[0].name}. Read them in {shipped_models_folder()}")
+        print_unless_quiet(
+            f"\nRun one by its name: mb2fmu run {listed[0].name}. Read them in {shipped_models_folder()}"
+        )

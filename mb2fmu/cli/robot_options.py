@@ -73,7 +73,7 @@ def robot_options(command: Command) -> Command:
     return cast("Command", _role(_quantities(_arrays(_limits(_friction(_inertia(_packages(merged))))))))
 
 
-def show_notes(mechanics: Any) -> None:
+def print_robot_notes(mechanics: Any) -> None:
     """Print on stderr what was left out or assumed while reading a robot."""
     for note in getattr(mechanics, "notes", ()):
         click.echo(f"note: {note}", err=True)

@@ -12,12 +12,12 @@ import click
 from mb2fmu.cli.command_options import (
     GivenInputs,
     at_option,
+    combine_options,
     debug_option,
     input_option,
     json_file_option,
-    options,
-    refuse_for_units,
-    say,
+    print_unless_quiet,
+    refuse_model_options,
     set_option,
     step_option,
     stop_option,
@@ -36,13 +36,13 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.command(short_help="Simulate a model or any FMU: table, CSV, Parquet, plot.")
 @click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|NAME.fmu")
 @at_option
-@options(input_option, stop_option, step_option)
+@combine_options(input_option, stop_option, step_option)
 @click.option("--kind", type=click.Choice(KINDS), help="Of a unit: Co-Simulation or Model Exchange.")
 @click.option("--csv", type=_file, metavar="FILE", help="Write all variables as a table, each head with its unit.")
 @click.option("--parquet", type=_file, metavar="FILE", help="Write them as Parquet; needs pyarrow.")
 @click.option("--plot", type=_file, metavar="FILE", help="Draw variables over time, as .svg, .png or .pdf.")
 @click.option("--show", metavar="NAME,…", help="Variables to draw and list; what moves most, if none is named.")
-@options(set_option, robot_options, json_file_option, debug_option)
+@combine_options(set_option, robot_options, json_file_option, debug_option)
 def simulate(
     source: Path,
     at: dict[str, str],
@@ -72,10 +72,10 @@ def simulate(
     formulas, tables = inputs
     with Progress() as progress:
         if source.suffix == ".fmu":
-            from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
+            from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
-            refuse_for_units("an FMU")
-            result: SimulationTrajectories = simulate_unit(
+            refuse_model_options("an FMU")
+            result: SimulationTrajectories = simulate_fmu_file(
                 source, at=at, inputs=formulas, tables=tables, stop=stop, step=step, kind=kind
             )
         else:
@@ -112,12 +112,12 @@ def _write(
             return
         pipeline.write(json_file, (text + "\n").encode())
     for line in _summary(result, shown):
-        say(line)
+        print_unless_quiet(line)
     for departure in result.departures():
         click.echo(f"note: {departure}", err=True)
     for what, path in files.items():
         if path is not None:
-            say(f"{what}: {path}")
+            print_unless_quiet(f"{what}: {path}")
 
 
 def _summary(result: SimulationTrajectories, shown: tuple[str, ...]) -> Iterator[str]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mb2fmu.cli.command_options import (
+    combine_options,
     debug_option,
     folder_option,
     json_file_option,
-    options,
-    say,
+    print_unless_quiet,
     set_option,
-    written_as_json,
+    write_json_result,
 )
 from mb2fmu.cli.progress import Progress
 
@@ -63,7 +63,7 @@ _FITTING = "  [default: such that steps of --step or --delay follow the lightest
               help="Of what hangs on a bushing or line at a joint, if bodies behind it have no inertia.")  # fmt: skip
 @click.option("--flange-inertia", type=click.FloatRange(min=0.0), default=1e-4, show_default=True, metavar="KG.M2",
               help="Of the same, where frames behind the joint turn against those before.")  # fmt: skip
-@options(set_option, json_file_option, debug_option)
+@combine_options(set_option, json_file_option, debug_option)
 def split(
     model: Path,
     places: tuple[str, ...],
@@ -86,7 +86,7 @@ def split(
       mb2fmu split masses.py --at "load[1]" --at "load[2]" --by motion
       mb2fmu split pendulum.py --at P1 --at P2 --by line --stiffness 1e4 --step 5e-4
     """
-    from mb2fmu.pipeline.system_runs.split_run import split as cut_into_units
+    from mb2fmu.pipeline.system_runs.split_run import split_model as cut_into_units
     from mb2fmu.systems.splitting import SplittingSettings
 
     given = {name: value for name, value in numbers.items() if value is not None}
@@ -95,7 +95,7 @@ def split(
         done = cut_into_units(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
         )
-    if not written_as_json(_facts(done, places), json_file):
+    if not write_json_result(_facts(done, places), json_file):
         _tell(done, places, settings)
 
 
@@ -134,15 +134,19 @@ def _left_out(done: SplitResult) -> list[str]:
 
 def _tell(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings) -> None:
     """Say what was cut and written."""
-    say(f"Cut at {', '.join(places)} by {done.cut.way}")
+    print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.way}")
     for part, unit in zip(done.parts, done.units, strict=True):
-        say(f"  {part.name}: {unit}; states {', '.join(_states(part))}; takes {', '.join(_taken(part))}")
+        print_unless_quiet(f"  {part.name}: {unit}; states {', '.join(_states(part))}; takes {', '.join(_taken(part))}")
     if lost := _left_out(done):
-        say(f"Note: in no part are the outputs {', '.join(lost)}")
+        print_unless_quiet(f"Note: in no part are the outputs {', '.join(lost)}")
     if done.cut.way == "bushing":
         k, damping = done.settings.stiffness, done.settings.damping
-        say(f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m")
+        print_unless_quiet(
+            f"Each bushing: stiffness {k:.3g} N/m (compliance {1.0 / k:.3g} m/N), damping {damping:.3g} N.s/m"
+        )
     if done.cut.way == "line":
         k, late = done.settings.stiffness, settings.delay
-        say(f"Each line: compliance {1.0 / k:.3g} m/N, parasitic inertia {k * late**2:.3g} kg along each axis")
-    say(f"System: {done.system} (mb2fmu system {done.system})")
+        print_unless_quiet(
+            f"Each line: compliance {1.0 / k:.3g} m/N, parasitic inertia {k * late**2:.3g} kg along each axis"
+        )
+    print_unless_quiet(f"System: {done.system} (mb2fmu system {done.system})")

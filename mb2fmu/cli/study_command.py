@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, REDUCTION_KINDS, SAMPLING_METHODS
-from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option, options, say, set_option
+from mb2fmu.cli.command_options import (
+    combine_options,
+    debug_option,
+    is_quiet,
+    json_file_option,
+    print_unless_quiet,
+    set_option,
+)
 from mb2fmu.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -161,7 +168,7 @@ def plan_options(command: Command) -> Command:
     return command
 
 
-def plan_of(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
+def form_study_plan(source: Path, words: Mapping[str, Any]) -> Path | dict[str, Any]:
     """Return the plan: read from a file, or made of options for an FMU or model.
 
     Args:
@@ -219,7 +226,7 @@ def _cases(given: Mapping[str, Any]) -> dict[str, Any]:
 )
 @click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
 @plan_options
-@options(set_option, json_file_option, debug_option)
+@combine_options(set_option, json_file_option, debug_option)
 def study(
     source: Path,
     folder: Path,
@@ -248,7 +255,7 @@ def study(
 
     if workers is not None and scheduler != "local":
         raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")
-    plan = plan_of(source, words)
+    plan = form_study_plan(source, words)
     with Progress() as progress, _Counter() as counter:
         outcome = run_study(
             plan, folder, scheduler=scheduler, workers=workers, resume=resume, told=counter.told, observer=progress
@@ -267,11 +274,11 @@ def study(
     if str(json_file) == "-":
         click.echo(text, nl=False)
     else:
-        say(f"{outcome.study.model}: {outcome.cases} cases, {outcome.failed} failed")
-        say(f"Results: {facts['results']}")
+        print_unless_quiet(f"{outcome.study.model}: {outcome.cases} cases, {outcome.failed} failed")
+        print_unless_quiet(f"Results: {facts['results']}")
         for line in filter(None, (outcome.spread, outcome.effort)):
-            say(line)
-        say(f"Summary: {facts['summary']}")
+            print_unless_quiet(line)
+        print_unless_quiet(f"Summary: {facts['summary']}")
     click.get_current_context().exit(1 if outcome.failed else 0)
 
 

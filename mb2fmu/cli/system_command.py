@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from mb2fmu.cli.command_options import (
+    combine_options,
     debug_option,
     folder_option,
     json_file_option,
-    options,
-    say,
+    print_unless_quiet,
     set_option,
 )
 from mb2fmu.cli.progress import Progress
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     help="Version of the .ssp. The draft writes connected terminals as such; most importers read 1.0 alone.",
 )
 @click.option("--parquet", is_flag=True, help="Also write the results as Parquet, DIR/NAME.parquet.")
-@options(json_file_option, set_option, debug_option)
+@combine_options(json_file_option, set_option, debug_option)
 def system(
     system: Path,
     folder: Path,
@@ -83,26 +83,28 @@ def _tell(done: SystemRunResult, *, asked: bool) -> None:
     from mb2fmu.systems.resolved_system import find_stale_reads
 
     tally = done.motion.tally
-    say(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
+    print_unless_quiet(f"{done.joined.system.name}: {tally['steps']} steps, {tally['all_passes']} passes")
     for note in (*done.joined.notes, *tally["notes"]):
-        say(f"Note: {note}")
+        print_unless_quiet(f"Note: {note}")
     for note in find_stale_reads(done.joined.wiring).values() if asked else ():
-        say(f"Note: {note}")
+        print_unless_quiet(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:
-        say(f"  {each.name:{width}}  largest error {each.error:.3e} {each.unit}, {each.relative:.2e} of its size")
+        print_unless_quiet(
+            f"  {each.name:{width}}  largest error {each.error:.3e} {each.unit}, {each.relative:.2e} of its size"
+        )
     for k, bond in enumerate(done.motion.bonds):
-        say(f"  bond {bond}: energy defect {done.motion.defects[-1, k]:.3e} J")
+        print_unless_quiet(f"  bond {bond}: energy defect {done.motion.defects[-1, k]:.3e} J")
     for answer in done.answers:
         values = ", ".join(f"{name} = {value:.9g}" for name, value in answer.values.items())
-        say(f"  {answer.master}: {answer.failure or values}")
+        print_unless_quiet(f"  {answer.master}: {answer.failure or values}")
         if answer.note:
-            say(f"    {answer.note}")
+            print_unless_quiet(f"    {answer.note}")
         if far := find_largest_difference(answer, done.deviations):
-            say(f"    at the end {far[0]:.2e} of its size from the whole: {far[1]}")
+            print_unless_quiet(f"    at the end {far[0]:.2e} of its size from the whole: {far[1]}")
     bound = done.joined.system.run.bound
     if bound is not None and done.deviations:
-        say(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")
+        print_unless_quiet(f"{'Passed' if done.passed else 'Failed'}: the bound is {bound:g} of each variable's size")
     elif done.deviations:
-        say("Not judged: no bound is stated; system.experiment(…, bound=1e-3) states one")
-    say("\n".join(str(path) for path in done.files if path.suffix in {".ssp", ".html"}))
+        print_unless_quiet("Not judged: no bound is stated; system.experiment(…, bound=1e-3) states one")
+    print_unless_quiet("\n".join(str(path) for path in done.files if path.suffix in {".ssp", ".html"}))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, options, set_option
+from mb2fmu.cli.command_options import combine_options, debug_option, set_option
 from mb2fmu.cli.progress import Progress
 from mb2fmu.cli.verdict_output import json_option, show_tables, show_verdict
 
@@ -64,7 +64,7 @@ _tables = (
     metavar="FILE.html",
     help="Also write the report page; needs --model.",
 )
-@options(*_tables)
+@combine_options(*_tables)
 @click.option(
     "--check-report",
     "claimed",
@@ -72,7 +72,7 @@ _tables = (
     metavar="FILE.html",
     help="Say whether this report is about NAME.fmu (the one beside it, if none is given), and what it says of it.",
 )
-@options(set_option, json_option, debug_option)
+@combine_options(set_option, json_option, debug_option)
 def validate(
     fmu: Path | None,
     model: Path | None,

@@ -23,19 +23,19 @@ json_option = json_file_option
 
 def show_verdict(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
     """Print a verdict and the places of written files; end with exit code 0 or 1."""
-    from mb2fmu.report.terminal_verdict import verdict_blocks
+    from mb2fmu.report.terminal_verdict import format_verdict_blocks
 
     text = result.to_json(timings=True) if json_file is not None else ""
-    _show(text, json_file, lambda width: verdict_blocks(result, width), files)
+    _show(text, json_file, lambda width: format_verdict_blocks(result, width), files)
     click.get_current_context().exit(0 if result.passed else 1)
 
 
 def show_tables(results: Sequence[TableResult], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
-    from mb2fmu.report.sections.measurement_comparison import table_blocks, tables_json
+    from mb2fmu.report.sections.measurement_comparison import format_tables_as_json, format_tables_for_terminal
 
-    text = tables_json(results) if json_file is not None else ""
-    _show(text, json_file, lambda width: table_blocks(results, width), {})
+    text = format_tables_as_json(results) if json_file is not None else ""
+    _show(text, json_file, lambda width: format_tables_for_terminal(results, width), {})
     click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
 
 

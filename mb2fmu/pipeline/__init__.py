@@ -31,8 +31,8 @@ from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
-    build_options,
-    formulation_options,
+    select_build_options,
+    select_formulation_options,
 )
 from mb2fmu.pipeline.derivation.pipeline_results import (
     Derivation,
@@ -47,10 +47,10 @@ from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.display.motion_pictures import animate
 from mb2fmu.pipeline.fmu_build.core_fmu import build
-from mb2fmu.pipeline.fmu_build.source_targets import source_code, source_files, written_sources
+from mb2fmu.pipeline.fmu_build.source_targets import list_source_files, source_code, write_source_files
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
 from mb2fmu.pipeline.run_and_report import publication_rules, report_pages, validation_run
-from mb2fmu.pipeline.run_and_report.page_fmu import living
+from mb2fmu.pipeline.run_and_report.page_fmu import build_page_fmu
 from mb2fmu.pipeline.run_and_report.report_pages import report
 from mb2fmu.pipeline.run_and_report.theory_display import graph, quantities
 from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
@@ -60,40 +60,11 @@ from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulati
 from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, sweep
 
 __all__ = [
-    "BuildOptions",
-    "Derivation",
-    "ExportOptions",
-    "ExportResult",
-    "FmuBuild",
-    "FmuSimulation",
-    "FormulationOptions",
-    "Model",
-    "ModelSimulation",
-    "RightHandSide",
-    "RunResult",
-    "StageObserver",
-    "StageTime",
-    "ValidationOutcome",
-    "animate",
-    "build",
-    "derive",
-    "export",
-    "graph",
-    "linearize",
-    "load",
-    "measure",
-    "quantities",
-    "report",
-    "rhs",
-    "right_hand_side",
-    "run",
-    "sensitivities",
-    "simulate",
-    "source_code",
-    "start_values",
-    "sweep",
-    "validate",
-    "write",
+    "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation",
+    "FormulationOptions", "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver",
+    "StageTime", "ValidationOutcome", "animate", "build", "derive", "export", "graph", "linearize", "load",
+    "measure", "quantities", "report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
+    "source_code", "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
 
 
@@ -114,17 +85,17 @@ def export(
     describes it; the validation is put there by :func:`run`. A report beside it, of the FMU that it replaces, is
     removed.
     """
-    derivation = derive(model, arguments=arguments, observer=observer, **formulation_options(options))
-    sources = [source_files(derivation, language) for language in languages]
-    built = build(derivation, observer=observer, **build_options(options))
+    derivation = derive(model, arguments=arguments, observer=observer, **select_formulation_options(options))
+    sources = [list_source_files(derivation, language) for language in languages]
+    built = build(derivation, observer=observer, **select_build_options(options))
     stage = Stopwatch(observer, built.timings)
     with stage("describe the unit"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
-        documented = report_pages.described(built).joined(further)
-    with stage("pack"), publication_rules.results(derivation.definition.name, folder) as results:
+        documented = report_pages.add_description_page(built).joined(further)
+    with stage("pack"), publication_rules.publish_results(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()
-    return ExportResult(built, results.path, stage.timings, written_sources(sources, folder))
+    return ExportResult(built, results.path, stage.timings, write_source_files(sources, folder))
 
 
 def run(
@@ -144,22 +115,22 @@ def run(
     Raises:
         Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the FMU would not run here.
     """
-    publication_rules.refuse_what_cannot_run(options)
-    derivation = derive(model, arguments=arguments, observer=observer, **formulation_options(options))
-    built = build(derivation, observer=observer, **build_options(options))
+    publication_rules.refuse_unrunnable_fmu(options)
+    derivation = derive(model, arguments=arguments, observer=observer, **select_formulation_options(options))
+    built = build(derivation, observer=observer, **select_build_options(options))
     stage = Stopwatch(observer, built.timings)
-    with publication_rules.results(derivation.definition.name, folder) as results:
+    with publication_rules.publish_results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
-        validated = validation_run.prove(
+        validated = validation_run.validate_fmu(
             results.unit, derivation.checked, derivation.mechanism, derivation.equations.method, stage
         )
         with stage("compile for the page"):
-            built = replace(built, live=living(built))
+            built = replace(built, live=build_page_fmu(built))
         with stage("report"):
-            command = report_pages.command(derivation.definition, arguments or {}, options)
-            proved = report_pages.proved(built, validated, command)
+            command = report_pages.format_run_command(derivation.definition, arguments or {}, options)
+            proved = report_pages.add_validation_page(built, validated, command)
         with stage("pack"):
             results.pack(proved)
-        results.publish_with(report_pages.beside(built, validated, command, stage.timings, results.content))
+        results.publish_with(report_pages.render_page_beside(built, validated, command, stage.timings, results.content))
     return RunResult(ExportResult(built, results.path, stage.timings), validated, results.page, stage.timings)

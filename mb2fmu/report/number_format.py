@@ -8,12 +8,12 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS = "−"
 
 
-def power_of_ten(exponent: int) -> str:
+def format_power_of_ten(exponent: int) -> str:
     """Return ``10⁻⁶`` for −6."""
     return f"10{str(exponent).translate(_RAISED)}"
 
 
-def short(value: float | None, digits: int = 3) -> str:
+def format_short_number(value: float | None, digits: int = 3) -> str:
     """Return ``digits`` significant digits: ``0.0123``, ``1.23·10⁻⁹``, ``∞``, ``not a number``; ``–`` for None."""
     if value is None:
         return "–"
@@ -28,25 +28,25 @@ def short(value: float | None, digits: int = 3) -> str:
     if -4 <= power < 6:
         text = f"{value:.{max(digits - 1 - power, 0)}f}"
     else:
-        text = f"{_trimmed(mantissa)}·{power_of_ten(power)}"
+        text = f"{_trimmed(mantissa)}·{format_power_of_ten(power)}"
     return _trimmed(text).replace("-", MINUS) if "·" not in text else text.replace("-", MINUS)
 
 
-def exact(value: float) -> str:
+def format_exact_number(value: float) -> str:
     """Return the shortest text that reads back to the same bits, for machines and for copying."""
     return repr(float(value))
 
 
-def plain(value: float) -> str:
+def format_declared_number(value: float) -> str:
     """Return a declared number (start value, bound) with all digits: ``9.81``, ``10⁻⁶``, ``2``, ``−1.5``."""
     if not math.isfinite(value):
-        return short(value)
+        return format_short_number(value)
     if value.is_integer() and abs(value) < 1e6:
         return f"{value:.0f}".replace("-", MINUS)
     mantissa, _, exponent = repr(value).partition("e")
     if not exponent:
         return mantissa.replace("-", MINUS)
-    power = power_of_ten(int(exponent))
+    power = format_power_of_ten(int(exponent))
     return power if mantissa == "1" else f"{mantissa.replace('-', MINUS)}·{power}"
 
 

@@ -9,10 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.sections.coverage_section import coverage_text
-from mb2fmu.report.sections.event_tables import events_text
-from mb2fmu.report.sections.event_tables import failures as event_failures
-from mb2fmu.report.sections.measurement_comparison import table_blocks, table_failures
+from mb2fmu.report.sections.coverage_section import describe_coverage
+from mb2fmu.report.sections.event_tables import describe_events
+from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
+from mb2fmu.report.sections.measurement_comparison import format_tables_for_terminal, list_table_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.result import KIND_NAMES, InterfaceTypeResult, InvariantResult, ValidationResult, VariableResult
 
@@ -21,7 +21,7 @@ NARROW = 88
 _STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
 
 
-def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
+def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
     """Yield blocks for a terminal of that ``width``."""
     yield _variables(result, wide=width >= NARROW)
     yield from _horizon(result)
@@ -32,18 +32,18 @@ def verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableT
     yield from _events(result)
     yield from _exercised(result)
     yield from map(_format_check, result.independent_checks)
-    yield from table_blocks(result.tables, width)
+    yield from format_tables_for_terminal(result.tables, width)
     for finding in result.conformance:
         yield Text(f"{finding.checker}: {finding.severity}: {finding.message}")
     for note in result.notes:
         yield Text(f"note: {note}")
-    yield verdict_line(result)
+    yield format_verdict_line(result)
 
 
-def verdict_line(result: ValidationResult) -> Text:
+def format_verdict_line(result: ValidationResult) -> Text:
     """Return whether it passed, and by how much."""
     judged = result.judged
-    coverage = "; ".join(filter(None, (events_text(result), coverage_text(result))))
+    coverage = "; ".join(filter(None, (describe_events(result), describe_coverage(result))))
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)
         largest = f"largest error/bound {_number(worst.ratio)} ({worst.name})"
@@ -59,7 +59,7 @@ def verdict_line(result: ValidationResult) -> Text:
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
-    reasons += table_failures(result.tables)
+    reasons += list_table_failures(result.tables)
     return Text(f"{result.model}: failed: {'; '.join(reasons)}", style="bold red")
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw
-from mb2fmu.report.pages.page_template import environment, source
+from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
+from mb2fmu.report.pages.page_template import read_template_source, report_template_environment
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
 from mb2fmu.systems.reference_comparison import VariableDeviation
 from mb2fmu.systems.system_picture import draw_system_picture
@@ -46,7 +46,7 @@ def render_system_page(
         truth: Against the whole model; may be empty.
         answers: Of other masters; may be empty.
     """
-    made = environment()
+    made = report_template_environment()
     own = Environment(
         loader=PackageLoader("mb2fmu.systems"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -57,7 +57,7 @@ def render_system_page(
     ).render(
         system=joined.system,
         joined=joined,
-        style=Markup(source(made, "page.css").strip()),  # noqa: S704  our own file
+        style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704  our own file
         picture=picture,
         passed=bound is None or all(each.relative <= bound for each in truth),
         judged=bound is not None and bool(truth),
@@ -171,19 +171,19 @@ def _charts(
             ChartPanel("error", each.unit or "1", (error,), "log"),
         )
         chart = Chart(f"variable-{k}", f"{each.name} of the system over {each.whole} of the whole", panels)
-        yield each.name, draw(chart), list(chart.legend)
+        yield each.name, draw_chart(chart), list(chart.legend)
     if not truth:
         for k, name in enumerate(motion.names[:_MOST_LINES]):
             panel = ChartPanel(name, motion.units[k] or "1", (ChartLine(name, "fmu", motion.time, motion[name]),))
             chart = Chart(f"variable-{k}", name, (panel,))
-            yield name, draw(chart), list(chart.legend)
+            yield name, draw_chart(chart), list(chart.legend)
     shown = motion.bonds[:_MOST_LINES]
     if shown:
         defects = tuple(
             ChartLine(name, _STYLES[k], motion.time, np.abs(motion.defects[:, k])) for k, name in enumerate(shown)
         )
         chart = Chart("bonds", "energy defects of the bonds", (ChartPanel("energy defect", "J", defects, "log"),))
-        yield "Energy defects", draw(chart), list(chart.legend)
+        yield "Energy defects", draw_chart(chart), list(chart.legend)
 
 
 def _bonds(motion: SystemMotion) -> Iterator[tuple[str, float, float, float]]:

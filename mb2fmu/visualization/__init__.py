@@ -1,8 +1,9 @@
 """Animation: pictures of a mechanism and its motion.
 
-Input: ``Mechanism`` and ``EquationsOfMotion`` (:func:`describe`), or the bytes of a scene out of an FMU; a
+Input: ``Mechanism`` and ``EquationsOfMotion`` (:func:`build_scene`), or the bytes of a scene out of an FMU; a
 ``StateTrajectory``: times, states, inputs, parameters. Output: the bytes of one self-contained HTML page
-(:func:`page`), an element for another page (:func:`element`), or one still picture as SVG (:func:`still`).
+(:func:`render_animation_page`), an element for another page (:func:`render_animation_element`), or one still picture
+as SVG (:func:`render_still_picture`).
 
 Promises: nothing is loaded over a network; bodies stand where the equations' own kinematics put them; every mechanism
 with bodies shows something without a word from the user; the same input gives the same bytes. three.js comes out of the
@@ -11,15 +12,20 @@ installed package trimesh, with its licence.
 Must not: integrate anything, judge, touch the disk, or run code that came with a unit.
 """
 
-from mb2fmu.visualization.animation_page import AnimationElement, ReferenceOverlay, element, page
-from mb2fmu.visualization.scene.drawing import draw, draw_start
+from mb2fmu.visualization.animation_page import (
+    AnimationElement,
+    ReferenceOverlay,
+    render_animation_element,
+    render_animation_page,
+)
+from mb2fmu.visualization.scene.drawing import draw_motion, draw_start
 from mb2fmu.visualization.scene.drawing_records import Drawing
-from mb2fmu.visualization.scene.mesh_decimation import thinned_together, thinning_note
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh, triangles
+from mb2fmu.visualization.scene.mesh_decimation import decimate_meshes_together, describe_decimation
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh, read_triangle_mesh
 from mb2fmu.visualization.scene.poses import PlotSignals, StateTrajectory
 from mb2fmu.visualization.scene.scene import FILE, Scene
-from mb2fmu.visualization.scene.scene_building import describe, variables
-from mb2fmu.visualization.still_picture import SMALL, still, stills
+from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
+from mb2fmu.visualization.still_picture import SMALL, render_film_pictures, render_still_picture
 
 __all__ = [
     "FILE",
@@ -31,15 +37,15 @@ __all__ = [
     "Scene",
     "StateTrajectory",
     "TriangleMesh",
-    "describe",
-    "draw",
+    "build_scene",
+    "draw_motion",
     "draw_start",
-    "element",
-    "page",
-    "still",
-    "stills",
-    "thinned_together",
-    "thinning_note",
-    "triangles",
-    "variables",
+    "render_animation_element",
+    "render_animation_page",
+    "render_still_picture",
+    "render_film_pictures",
+    "decimate_meshes_together",
+    "describe_decimation",
+    "read_triangle_mesh",
+    "list_scene_variables",
 ]

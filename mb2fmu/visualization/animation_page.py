@@ -16,11 +16,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, touches_along
+from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, form_contact_overlay
 from mb2fmu.visualization.scene.drawing_records import AnchorPoint, Drawing, PoseSeries
-from mb2fmu.visualization.scene.mesh_decimation import fitting, thinning_note
+from mb2fmu.visualization.scene.mesh_decimation import decimate_meshes_to_size, describe_decimation
 from mb2fmu.visualization.scene.poses import PlotSignals
-from mb2fmu.visualization.still_picture import still
+from mb2fmu.visualization.still_picture import render_still_picture
 
 FRAMES_PER_SECOND = 60
 FEWEST_FRAMES, MOST_FRAMES = 240, 4000
@@ -57,7 +57,7 @@ class AnimationElement:
     runs: bool = False
 
 
-def element(
+def render_animation_element(
     drawing: Drawing,
     signals: PlotSignals | None = None,
     *,
@@ -77,22 +77,23 @@ def element(
         ghost: What ``drawing.ghost`` is.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
         autoplay: Begin to move at once, unless the reader's system asks for calm.
-        live: An FMU that runs in the page, as :func:`live_json` writes it; empty: none. Its room is not in ``limit``.
+        live: An FMU that runs in the page, as :func:`format_script_safe_json` writes it; empty: none. Its room is not
+            in ``limit``.
 
     Returns:
         The same for the same arguments.
     """
     environment = _environment()
     script = _script()
-    library = three_js.library()
-    touches = touches_along(drawing, signals)
+    library = three_js.load_three_js()
+    touches = form_contact_overlay(drawing, signals)
     signals = _plotted(signals, shown) if signals else None
     light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _STROBED and len(drawing.poses.time) > 1
-    picture = still(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if light else 0)
+    picture = render_still_picture(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if light else 0)
     room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
     given = sum(len(mesh.faces) for mesh in drawing.meshes)
     if room is not None:
-        drawing = replace(drawing, meshes=fitting(drawing.meshes, room // 2))
+        drawing = replace(drawing, meshes=decimate_meshes_to_size(drawing.meshes, room // 2))
     kept = sum(len(mesh.faces) for mesh in drawing.meshes)
     data = _data(drawing, signals, touches, shown, ghost or ReferenceOverlay(), room)
     body = environment.get_template("animation.html.jinja").render(
@@ -110,14 +111,14 @@ def element(
         traces=bool(drawing.traces),
         plot=bool(data["signals"]["names"]),
         moves=len(drawing.poses.time) > 1,
-        notes=(*drawing.notes, *([thinning_note(kept, given, "this page")] if kept < given else [])),
+        notes=(*drawing.notes, *([describe_decimation(kept, given, "this page")] if kept < given else [])),
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_text("viewer.css").strip())  # noqa: S704 (our own file)
     return AnimationElement(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
 
 
-def page(
+def render_animation_page(
     drawing: Drawing,
     signals: PlotSignals | None = None,
     *,
@@ -127,8 +128,8 @@ def page(
     limit: int | None = None,
     live: str = "",
 ) -> bytes:
-    """Return a self-contained page with nothing but the animation; arguments as of :func:`element`."""
-    part = element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True, live=live)
+    """Return a self-contained page with nothing but the animation; arguments as of :func:`render_animation_element`."""
+    part = render_animation_element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True, live=live)
     text = (
         _environment()
         .get_template("page.html.jinja")
@@ -137,7 +138,7 @@ def page(
     return text.encode()
 
 
-def frames(time: npt.NDArray[np.float64], most: int = MOST_FRAMES) -> npt.NDArray[np.intp]:
+def choose_animation_frames(time: npt.NDArray[np.float64], most: int = MOST_FRAMES) -> npt.NDArray[np.intp]:
     """Return which of many times are shown: as many as a screen shows, at most ``most``, first and last among them.
 
     What lasts less than four seconds is watched more slowly than it is: it has 240.
@@ -158,13 +159,13 @@ def _data(
     limit: int | None,
 ) -> dict[str, Any]:
     """Return the data that ``viewer.js`` reads, thinned out until they fit."""
-    rows = frames(drawing.poses.time)
+    rows = choose_animation_frames(drawing.poses.time)
     moving = _moving(drawing, signals, touches, rows)
     parts = _still_parts(drawing)
     if limit is not None:
         limit -= len(_json(parts)) + sum(len(_json(part["ranges"])) for part in moving.values() if part)
     while limit is not None and (size := _size(moving) + _TIME * len(rows)) > limit and len(rows) > 2:
-        rows = frames(drawing.poses.time, max(2, int(len(rows) * max(limit, 0) / size * 0.97)))
+        rows = choose_animation_frames(drawing.poses.time, max(2, int(len(rows) * max(limit, 0) / size * 0.97)))
         moving = _moving(drawing, signals, touches, rows)
     names = list(signals.names) if signals else []
     return {
@@ -206,11 +207,11 @@ def _moving(
     poses = drawing.poses
     plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
     return {
-        "poses": encoded(_pose_channels(poses, rows)),
-        "apart": encoded(_apart(poses, drawing.ghost, rows)) if drawing.ghost is not None else None,
-        "vectors": encoded(poses.vectors[rows].reshape(len(rows), -1)),
-        "touches": encoded(_finite(touches.values[rows])) if touches else None,
-        "signals": encoded(_finite(plotted)),
+        "poses": encode_channels(_pose_channels(poses, rows)),
+        "apart": encode_channels(_apart(poses, drawing.ghost, rows)) if drawing.ghost is not None else None,
+        "vectors": encode_channels(poses.vectors[rows].reshape(len(rows), -1)),
+        "touches": encode_channels(_finite(touches.values[rows])) if touches else None,
+        "signals": encode_channels(_finite(plotted)),
     }
 
 
@@ -328,7 +329,7 @@ STEPS = 65535
 _STILL = 1e-9
 
 
-def encoded(values: Floats) -> dict[str, Any]:
+def encode_channels(values: Floats) -> dict[str, Any]:
     """Return channels as a record for JSON.
 
     Args:
@@ -351,8 +352,8 @@ def encoded(values: Floats) -> dict[str, Any]:
     return {"ranges": ranges, "data": base64.b64encode(zlib.compress(content, 9)).decode()}
 
 
-def decoded(record: dict[str, Any], count: int) -> Floats:
-    """Return the channels of :func:`encoded`, as a viewer sees them, shape (count, n_channels)."""
+def decode_channels(record: dict[str, Any], count: int) -> Floats:
+    """Return the channels of :func:`encode_channels`, as a viewer sees them, shape (count, n_channels)."""
     content = np.frombuffer(zlib.decompress(base64.b64decode(record["data"])), dtype=np.uint8).astype(np.int64)
     columns, at = [], 0
     for limits in record["ranges"]:

@@ -11,7 +11,7 @@ _PER_UNIT = 2
 _ENERGIES = ("energy",)
 
 
-def interesting(signals: PlotSignals, most: int = 4) -> tuple[str, ...]:
+def choose_default_plots(signals: PlotSignals, most: int = 4) -> tuple[str, ...]:
     """Return variables that move, in their own order, of different FMUs, the liveliest first.
 
     A variable is lively if it changes in many steps and not only grows: its path, the sum of what it changes, over its

@@ -66,7 +66,9 @@ class InteractiveFmu:
     signals: tuple[str, ...]
 
 
-def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float | None], index: int) -> ParameterSlider:
+def make_parameter_slider(
+    name: str, unit: str, value: float, bounds: tuple[float | None, float | None], index: int
+) -> ParameterSlider:
     """Return a slider about a value: to its bounds if these are near, else from 0 to twice the value (0: ± 1)."""
     low, high = (0.0, 2.0 * value) if value > 0 else (2.0 * value, 0.0) if value < 0 else (-1.0, 1.0)
     if unit == "rad":
@@ -79,7 +81,7 @@ def knob(name: str, unit: str, value: float, bounds: tuple[float | None, float |
     return ParameterSlider(name, unit, value, float(min(low, value)), float(max(high, value)), index)
 
 
-def live_record(live: InteractiveFmu, scene: Scene, drawing: Drawing) -> dict[str, Any]:
+def form_interactive_record(live: InteractiveFmu, scene: Scene, drawing: Drawing) -> dict[str, Any]:
     """Return the data that ``viewer_live.js`` reads.
 
     Args:
@@ -96,11 +98,11 @@ def live_record(live: InteractiveFmu, scene: Scene, drawing: Drawing) -> dict[st
         "sizes": [live.n_states, live.n_inputs, live.n_parameters],
         "signals": list(live.signals),
         "keys": [list(key) for key in drawing.keys],
-        "scene": scene_tables(program),
+        "scene": form_scene_tables(program),
     }
 
 
-def scene_tables(program: Program) -> dict[str, Any]:
+def form_scene_tables(program: Program) -> dict[str, Any]:
     """Return a program as ``viewer_arithmetic.js`` reads it, with the memory to begin with."""
     return {**_tables(program), "memory": list(read_initial_memory(program))}
 
@@ -145,7 +147,7 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode()
 
 
-def live_json(record: Any) -> str:
+def format_script_safe_json(record: Any) -> str:
     """Return JSON that cannot end the script element around it."""
     text = json.dumps(record, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -40,7 +40,7 @@ class ConvexHull:
     size: float
 
 
-def box(centre: Floats, R: Floats, edges: Floats) -> ConvexHull:
+def box_hull(centre: Floats, R: Floats, edges: Floats) -> ConvexHull:
     """Return the hull of a box.
 
     Args:
@@ -55,7 +55,7 @@ def box(centre: Floats, R: Floats, edges: Floats) -> ConvexHull:
     )
 
 
-def cylinder(centre: Floats, axis: Floats, length: float, radius: float) -> ConvexHull:
+def cylinder_hull(centre: Floats, axis: Floats, length: float, radius: float) -> ConvexHull:
     """Return the hull of a cylinder; its faces are the ends.
 
     Args:
@@ -75,7 +75,7 @@ def cylinder(centre: Floats, axis: Floats, length: float, radius: float) -> Conv
     return ConvexHull(normals, normals @ centre + length / 2, least, float(np.hypot(length, 2 * radius)))
 
 
-def ellipsoid(centre: Floats, R: Floats, half: Floats) -> ConvexHull:
+def ellipsoid_hull(centre: Floats, R: Floats, half: Floats) -> ConvexHull:
     """Return the hull of an ellipsoid, which has no faces.
 
     Args:
@@ -91,7 +91,7 @@ def ellipsoid(centre: Floats, R: Floats, half: Floats) -> ConvexHull:
     )
 
 
-def cloud(points: Floats) -> ConvexHull:
+def point_cloud_hull(points: Floats) -> ConvexHull:
     """Return the hull of points, such as a mesh's, without looking for its faces.
 
     Args:
@@ -101,7 +101,7 @@ def cloud(points: Floats) -> ConvexHull:
     return ConvexHull(np.zeros((0, 3)), np.zeros(0), lambda n: np.asarray((points @ n.T).min(axis=0)), size)
 
 
-def painted_order(
+def sort_for_painting(
     depths: Sequence[float], boxes: Sequence[Floats], hulls: Sequence[ConvexHull], toward: Floats
 ) -> list[int]:
     """Return the indices of solids in painting order: the farthest first.

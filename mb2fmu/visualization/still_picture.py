@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.visualization import painting_order
 from mb2fmu.visualization.painting_order import ConvexHull
-from mb2fmu.visualization.scene.drawing import FAR, is_ball, place_of
+from mb2fmu.visualization.scene.drawing import FAR, anchor_positions, moves_like_ball
 from mb2fmu.visualization.scene.drawing_records import (
     AnchorPoint,
     Drawing,
@@ -25,9 +25,9 @@ from mb2fmu.visualization.scene.drawing_records import (
     DrawnSolid,
     PoseSeries,
 )
-from mb2fmu.visualization.scene.mesh_decimation import thinned, thinned_together
+from mb2fmu.visualization.scene.mesh_decimation import decimate_mesh, decimate_meshes_together
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh
-from mb2fmu.visualization.scene.unit_quaternions import matrix, product
+from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix, quaternion_product
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,7 +90,7 @@ class _Canvas:
         self.shapes.append(_Shape2D(depth, tuple(pieces), bounds, hull))
 
 
-def still(
+def render_still_picture(
     drawing: Drawing,
     at: float | None = None,
     *,
@@ -113,7 +113,7 @@ def still(
         An SVG document; equal arguments give equal bytes.
     """
     if faces is not None:
-        thin = thinned_together(dict(enumerate(drawing.meshes)), faces)
+        thin = decimate_meshes_together(dict(enumerate(drawing.meshes)), faces)
         drawing = replace(drawing, meshes=tuple(thin.values()))
     poses = drawing.poses
     row = 0 if at is None else int(np.argmin(np.abs(poses.time - at)))
@@ -125,11 +125,11 @@ def still(
     for k, instant in enumerate([*earlier.tolist(), row]):
         opacity = 1.0 if instant == row else 0.14 + 0.2 * k / max(len(earlier), 1)
         layers.append((opacity, _instant(drawing, int(instant), last=instant == row)))
-    view = _view([shape for _, shapes in layers for shape in shapes], ball=is_ball(drawing.solids))
+    view = _view([shape for _, shapes in layers for shape in shapes], ball=moves_like_ball(drawing.solids))
     return _written(drawing, layers, (right, up), background, triad=triad, view=view).encode()
 
 
-def stills(drawing: Drawing, times: Sequence[float], *, background: str = "") -> list[bytes]:
+def render_film_pictures(drawing: Drawing, times: Sequence[float], *, background: str = "") -> list[bytes]:
     """Return the pictures of a film: one scale and one size for all, and one place of the eye, unless it follows.
 
     Args:
@@ -149,7 +149,7 @@ def stills(drawing: Drawing, times: Sequence[float], *, background: str = "") ->
     documents = []
     for shapes, (first, last) in zip(painted, near, strict=True):
         middle = (first + last) / 2
-        follows = _far(high - low, span) and not is_ball(drawing.solids)
+        follows = _far(high - low, span) and not moves_like_ball(drawing.solids)
         view = (middle - span / 2, middle + span / 2) if follows else (low, high)
         documents.append(_written(drawing, [(1.0, shapes)], screen, background, triad=True, view=view).encode())
     return documents
@@ -167,7 +167,7 @@ def _instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
     canvas = _Canvas(*_screen(drawing), drawing.toward)
     _paint(canvas, drawing, row, last=last)
     between = [(shape, shape.hull) for shape in canvas.shapes if shape.hull]
-    order = painting_order.painted_order(
+    order = painting_order.sort_for_painting(
         [shape.depth for shape, _ in between],
         [shape.bounds for shape, _ in between],
         [hull for _, hull in between],
@@ -191,7 +191,7 @@ def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
         return
     for trace in drawing.traces:
         rows = np.unique(np.rint(np.linspace(0, len(poses.time) - 1, _TRACE)).astype(int))
-        path = place_of(poses, trace.anchor)[rows]
+        path = anchor_positions(poses, trace.anchor)[rows]
         if len(path) > 1:
             points = canvas.flat(path)
             paint = f'fill="none" stroke="{trace.color}" stroke-width="1.6" stroke-opacity=".75"'
@@ -208,7 +208,7 @@ def _located(anchor: AnchorPoint, poses: PoseSeries, row: int) -> Floats:
         turns=poses.turns[row : row + 1],
         vectors=poses.vectors[row : row + 1],
     )
-    return np.asarray(place_of(at, anchor)[0])
+    return np.asarray(anchor_positions(at, anchor)[0])
 
 
 def _solid(canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, meshes: Sequence[TriangleMesh]) -> None:
@@ -216,8 +216,8 @@ def _solid(canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, mesh
     centre = _located(solid.anchor, poses, row)
     turn = np.array(solid.turn)
     if solid.anchor.pose >= 0:
-        turn = product(poses.turns[row, solid.anchor.pose], turn)
-    R = matrix(turn)
+        turn = quaternion_product(poses.turns[row, solid.anchor.pose], turn)
+    R = quaternion_matrix(turn)
     match solid.kind:
         case "sphere" | "ellipsoid":
             half = np.array(solid.sizes * 3 if solid.kind == "sphere" else solid.sizes)
@@ -227,7 +227,7 @@ def _solid(canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, mesh
         case "box":
             _box(canvas, solid, centre, R)
         case _:
-            mesh = thinned(meshes[solid.mesh], _FACES)
+            mesh = decimate_mesh(meshes[solid.mesh], _FACES)
             vertices = centre + solid.sizes[0] * mesh.vertices.astype(np.float64) @ R.T
             _surface(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
 
@@ -242,7 +242,7 @@ def _ellipsoid(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats, ha
     reach = np.sqrt(np.maximum(np.diag(P @ (R * half**2) @ R.T @ P.T), 0.0))
     ellipse = _PaintedPath((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _fill(solid, 0.9))
     canvas.add(float(centre @ canvas.toward), [ellipse], np.array([middle - reach, middle + reach]),
-               painting_order.ellipsoid(centre, R, half))  # fmt: skip
+               painting_order.ellipsoid_hull(centre, R, half))  # fmt: skip
 
 
 def _cylinder(canvas: _Canvas, solid: DrawnSolid, centre: Floats, axis: Floats) -> None:
@@ -273,7 +273,7 @@ def _cylinder(canvas: _Canvas, solid: DrawnSolid, centre: Floats, axis: Floats) 
     pieces = [side, cap] if facing > 1e-3 else [side]
     reach = np.array([radius, radius])
     canvas.add(float(centre @ canvas.toward), pieces, np.array([a - reach, a + reach, b - reach, b + reach]),
-               painting_order.cylinder(centre, axis, length, radius))  # fmt: skip
+               painting_order.cylinder_hull(centre, axis, length, radius))  # fmt: skip
 
 
 _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
@@ -291,7 +291,7 @@ def _box(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats) -> None:
             points = canvas.flat(square)
             outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
             pieces.append(_PaintedPath(outline, _fill(solid, _shade(canvas, normal))))
-    hull = painting_order.box(centre, R, np.array(solid.sizes))
+    hull = painting_order.box_hull(centre, R, np.array(solid.sizes))
     canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(corners), hull)
 
 
@@ -307,7 +307,7 @@ def _surface(canvas: _Canvas, solid: DrawnSolid, centre: Floats, vertices: Float
         color = _mixed(solid.color, _shade(canvas, normals[k]))
         paint = f'fill="{color}" stroke="{color}" stroke-width=".4" fill-opacity="{solid.opacity:g}"'
         pieces.append(_PaintedPath((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
-    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices), painting_order.cloud(vertices))
+    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices), painting_order.point_cloud_hull(vertices))
 
 
 def _line(canvas: _Canvas, line: DrawnLine, poses: PoseSeries, row: int, unit: float) -> None:
@@ -319,7 +319,12 @@ def _line(canvas: _Canvas, line: DrawnLine, poses: PoseSeries, row: int, unit: f
     dashes = "" if line.kind != "rail" else ' stroke-dasharray="6 4"'
     paint = f'fill="none" stroke="{line.color}" stroke-width="1.8" stroke-linejoin="round"{dashes}'
     depth = float(ends.mean(axis=0) @ canvas.toward)
-    canvas.add(depth, [_PaintedPath((("M", points[:1]), ("L", points[1:])), paint)], points, painting_order.cloud(ends))
+    canvas.add(
+        depth,
+        [_PaintedPath((("M", points[:1]), ("L", points[1:])), paint)],
+        points,
+        painting_order.point_cloud_hull(ends),
+    )
 
 
 def _coil(a: Floats, b: Floats, unit: float) -> Floats:

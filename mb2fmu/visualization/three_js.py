@@ -60,19 +60,19 @@ class PackedScript:
 
 
 @cache
-def library() -> PackedScript:
+def load_three_js() -> PackedScript:
     """Return three.js.
 
     Raises:
         ToolError: If trimesh is not installed, or does not bring it along as it does today.
     """
-    text = source()
+    text = read_three_js_source()
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
     return PackedScript(packed, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
 
 
-def source() -> str:
-    """Return the library's text; errors as of :func:`library`."""
+def read_three_js_source() -> str:
+    """Return the library's text; errors as of :func:`load_three_js`."""
     require_packages("a page that shows the motion", "trimesh")
     headline = "three.js cannot be taken from the installed trimesh:"
     remedy = "install a version of trimesh that mb2fmu was tested with (requirements.lock)"

@@ -25,7 +25,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model import load
 from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
-from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import (
@@ -235,7 +235,7 @@ def made(model, folder):
         units[fmi].parent.mkdir()
         package.write_archive(pipeline.build(derivation, fmi=fmi).core, units[fmi])
     definition, mechanism = derivation.definition, derivation.mechanism
-    source = reference_equations(mechanism, derivation.equations.method)
+    source = choose_reference_equations(mechanism, derivation.equations.method)
     numeric, equations = validation.exceeds_symbolic_size(mechanism), source.equations
     run = unsteered(
         definition,

@@ -12,7 +12,7 @@ from fmpy.fmi3 import FMU3Slave
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import CoupledSystem, pipeline
-from mb2fmu.pipeline.system_runs.system_run import joined_system
+from mb2fmu.pipeline.system_runs.system_run import wire_loaded_system
 from mb2fmu.systems import simulate_system
 
 ARM = robot(
@@ -140,7 +140,7 @@ def test_the_coupled_system_has_the_accelerations_that_were_asked_for(units: dic
         system.connect(f"plant.{name}.speed", f"control.{name}.speed")
         system.connect(f"control.{name}.effort", f"plant.{name}.effort")
     system.experiment(stop=0.5, step=0.01, tolerance=1e-10, order=2, passes=20, converged=1e-11)
-    motion = simulate_system(joined_system(system))
+    motion = simulate_system(wire_loaded_system(system))
     time = np.array(motion.time)
     for value, place in zip(asked.values(), PLACES, strict=True):
         assert motion[f"plant.{place}"] == pytest.approx(value * time**2 / 2, abs=2e-6)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from mb2fmu.cli import commands
-from mb2fmu.pipeline.system_runs.system_run import couple, joined_system
+from mb2fmu.pipeline.system_runs.system_run import couple, wire_loaded_system
 from mb2fmu.systems import simulate_system
 from mb2fmu.systems.exports.foreign_masters import find_largest_difference
 
@@ -64,7 +64,7 @@ def test_other_masters_stay_near_the_whole(name: str, stop: float, bounds: dict[
 
 def test_the_truck_stands_still_until_the_bump() -> None:
     """The start is consistent over the connections: the suspension carries the weight from the first moment."""
-    joined = joined_system(FOLDER / "quarter_truck" / "system.py", arguments={"stop": 0.3, "step": 0.01})
+    joined = wire_loaded_system(FOLDER / "quarter_truck" / "system.py", arguments={"stop": 0.3, "step": 0.01})
     motion = simulate_system(joined)
     assert np.max(np.abs(motion["body.v"])) < 1e-9
 

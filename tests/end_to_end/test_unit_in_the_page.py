@@ -18,8 +18,13 @@ import sympy.physics.mechanics as me
 import mb2fmu
 from mb2fmu import pipeline, pre, visualization
 from mb2fmu.fmu.toolchain.compile_cache import ContentCache
-from mb2fmu.pipeline.run_and_report.page_fmu import living
-from mb2fmu.visualization.interactive_fmu import LARGEST, knob, live_json, live_record
+from mb2fmu.pipeline.run_and_report.page_fmu import build_page_fmu
+from mb2fmu.visualization.interactive_fmu import (
+    LARGEST,
+    form_interactive_record,
+    format_script_safe_json,
+    make_parameter_slider,
+)
 
 MODELS = Path(__file__).parents[2] / "models"
 SMALL = 50_000
@@ -91,7 +96,7 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
 
     Steps are powers of two, so that differences of times are the steps: then all bits are the same.
     """
-    live = living(built)
+    live = build_page_fmu(built)
     assert live is not None
     assert len(live.module) <= SMALL
     scene = built.scene
@@ -107,12 +112,12 @@ def test_the_page_has_the_numbers_of_the_native_unit(built, browser: str, tmp_pa
     package = tmp_path / "unit.fmu"
     mb2fmu.fmu.package.write_archive(built.core, package)
     native = mb2fmu.simulate(package, at=at, stop=times[-1], step=step)
-    drawing = visualization.draw(scene, visualization.scene.poses.start_of(scene))
+    drawing = visualization.draw_motion(scene, visualization.scene.poses.start_trajectory(scene))
     page = tmp_path / "page.html"
     page.write_text(
         PAGE.format(
             script=SCRIPT,
-            record=live_json(live_record(live, scene, drawing)),
+            record=format_script_safe_json(form_interactive_record(live, scene, drawing)),
             chosen=json.dumps(chosen),
             times=json.dumps(times),
             pushes="[]",
@@ -162,7 +167,7 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
     Then from a start on the other side than the model's: the mode is that of the start that was set.
     """
     built = pipeline.build(pipeline.derive(pushed(speed)))
-    live = living(built)
+    live = build_page_fmu(built)
     assert live is not None
     pushes = [[0.0, 0.5], [0.5, 3.0], [0.75, 0.25], [1.5, -2.0]]
     times = [k / 64.0 for k in range(129)]
@@ -174,8 +179,11 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
     assert np.any(native["v"][34:49] > 0.1)
     assert native["v"][94] == 0.0
     assert native["v"][-1] < 0.0
-    drawing = visualization.draw(built.scene, visualization.scene.poses.start_of(built.scene))
-    record, chosen = live_json(live_record(live, built.scene, drawing)), json.dumps({"states 1": start})
+    drawing = visualization.draw_motion(built.scene, visualization.scene.poses.start_trajectory(built.scene))
+    record, chosen = (
+        format_script_safe_json(form_interactive_record(live, built.scene, drawing)),
+        json.dumps({"states 1": start}),
+    )
     page.write_text(PAGE.format(script=SCRIPT, record=record, chosen=chosen, times=times, pushes=pushes, scales="[]"))
     told = shown(browser, page)
     assert "failed" not in told, told
@@ -185,9 +193,9 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
 
 def test_the_module_is_the_same_again(built, monkeypatch) -> None:
     """From the cache, and compiled anew."""
-    first, stored = living(built), living(built)
+    first, stored = build_page_fmu(built), build_page_fmu(built)
     monkeypatch.setattr(ContentCache, "get", lambda *_: None)
-    again = living(built)
+    again = build_page_fmu(built)
     assert stored == first
     assert first is not None
     assert again is not None
@@ -198,7 +206,7 @@ def test_the_module_is_the_same_again(built, monkeypatch) -> None:
 
 def test_units_of_python_do_not_run_in_pages() -> None:
     model = MODELS / "simple_pendulum.py"
-    assert living(pipeline.build(pipeline.derive(model), backend="python")) is None
+    assert build_page_fmu(pipeline.build(pipeline.derive(model), backend="python")) is None
 
 
 @pytest.mark.parametrize(
@@ -213,5 +221,5 @@ def test_units_of_python_do_not_run_in_pages() -> None:
     ],
 )
 def test_sliders_go_about_the_value_within_its_bounds(value, bounds, ends) -> None:
-    found = knob("m", "kg", value, bounds, 0)
+    found = make_parameter_slider("m", "kg", value, bounds, 0)
     assert (found.low, found.high) == ends

@@ -23,7 +23,7 @@ from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, choose_reference_equations
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
@@ -102,7 +102,7 @@ class Subject:
     @cached_property
     def reference(self) -> ReferenceEquations:
         """As the pipeline chooses it."""
-        return reference_equations(self.mechanism, self.derivation.equations.method)
+        return choose_reference_equations(self.mechanism, self.derivation.equations.method)
 
     @cached_property
     def native(self) -> ProgramWithDerivatives:

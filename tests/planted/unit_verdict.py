@@ -153,7 +153,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     if mutant.level == "reading":
         wrong = derivation.mechanism
         stage = Stopwatch(None)
-        return validation_run.prove(unit, subject.derivation.checked, wrong, used, stage).result
+        return validation_run.validate_fmu(unit, subject.derivation.checked, wrong, used, stage).result
     result = _against_the_reference(subject, derivation, unit, subject.yardstick)
     if not result.passed:
         return result

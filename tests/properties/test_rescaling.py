@@ -22,7 +22,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import kinetic_ene
 from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, form_experiment_numbers, make_reference, measure_sensitivity
 from mb2fmu.validation.api_checks import api_check_comparison
 from mb2fmu.validation.bounds.error_table import ErrorTable
@@ -127,7 +127,7 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, leng
         other = made()
         other.declared = [replace(p, value=p.value * change) if p.name == wrong else p for p in other.declared]
         read = mechanism_of(other)
-        source = reference_equations(read, None)
+        source = choose_reference_equations(read, None)
         result = validation.validate(
             unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False, exercise=False
         )
@@ -182,7 +182,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
             ratios.append(other.ratio)
 
     monkeypatch.setattr(api_check_comparison._ApiCheckComparison, "_partials", beside)
-    source = reference_equations(read, None)
+    source = choose_reference_equations(read, None)
     result = validation.validate(unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False)
     assert result.passed
     assert len(ratios) == 2 * 3 * 6
@@ -195,7 +195,7 @@ def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, 
     model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
     read = close_loops(mechanism_of(model))
     unit = pipeline.export(model, tmp_path).path
-    findings = check_conformity(unit, read.declared, reference_equations(read, None).equations)
+    findings = check_conformity(unit, read.declared, choose_reference_equations(read, None).equations)
     assert [each.message for each in findings if each.severity == "error"] == []
 
 
@@ -207,7 +207,7 @@ def test_the_reference_moves_alike_in_any_units(length, mass, time):
         model = rescale(pipeline.load(MODELS / "crank_slider.py"), **scales)
         model.default_experiment = replace(model.default_experiment, stop=0.3 * scales["time"])
         read = mechanism_of(model)
-        source = reference_equations(read, None)
+        source = choose_reference_equations(read, None)
         return make_reference(read.declared, source.equations, mechanism=source.mechanism)
 
     known = moved({"length": 1.0, "mass": 1.0, "time": 1.0})

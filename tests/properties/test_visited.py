@@ -10,7 +10,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model
 from mb2fmu.model import check_model
-from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import make_reference
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
@@ -38,7 +38,7 @@ def walled() -> Model:
 def test_points_are_beyond_the_wall():
     """A damper of twice the strength there had passed: all points lay about the start, at the other side."""
     checked, mechanism = check_model(walled()), mechanism_of(walled())
-    reference = make_reference(mechanism.declared, reference_equations(mechanism, None).equations)
+    reference = make_reference(mechanism.declared, choose_reference_equations(mechanism, None).equations)
     visited = reference.visited
     assert max(place["q"] for place in visited) > 0.5
     assert min(place["q"] for place in visited) < 0.0

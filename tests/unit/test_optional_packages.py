@@ -11,7 +11,7 @@ import pytest
 
 from mb2fmu import optional_packages
 from mb2fmu.errors import ToolError
-from mb2fmu.pipeline.run_and_report.publication_rules import refuse_what_cannot_run
+from mb2fmu.pipeline.run_and_report.publication_rules import refuse_unrunnable_fmu
 from mb2fmu.visualization import three_js
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatc
 def test_pages_and_proofs_say_what_they_draw_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A validation says so before anything is derived, not when its page is due."""
     monkeypatch.setattr(optional_packages, "find_spec", lambda module: None if module == "trimesh" else module)
-    for needy in (three_js.source, lambda: refuse_what_cannot_run({})):
+    for needy in (three_js.read_three_js_source, lambda: refuse_unrunnable_fmu({})):
         with pytest.raises(ToolError, match=r"trimesh is missing(.|\n)*'mb2fmu\[meshes\]'"):
             needy()
 

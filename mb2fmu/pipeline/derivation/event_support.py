@@ -21,16 +21,16 @@ def needs_events(derivation: Derivation) -> bool:
     """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
     if derivation.mechanism.has_event_sources:
         return True
-    return bool(sticking(derivation.program))
+    return bool(find_sticking_switches(derivation.program))
 
 
-def sticking(program: Program) -> tuple[events.Switch, ...]:
+def find_sticking_switches(program: Program) -> tuple[events.Switch, ...]:
     """Return the switches of a lowered program in which friction can stick."""
     switches = events.list_switches(events.freeze_switches(program))
     return tuple(switch for switch in switches if switch.kind == "sticking")
 
 
-def with_modes(derivation: Derivation) -> Program:
+def add_modes(derivation: Derivation) -> Program:
     """Return the program with modes, surfaces divided by natural magnitudes; the same one without switches.
 
     Args:

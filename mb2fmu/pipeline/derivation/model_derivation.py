@@ -68,10 +68,10 @@ def derive(
             read, options.get("constraints", "auto"), baumgarte, options.get("independent", ())
         )
         read = formulations.add_stabilization_rate(read, plan.treatment, baumgarte)
-        tried = candidates(read, method)
+        tried = list_candidate_equations(read, method)
         treated = [plan.treated(one) for one in tried]
     with stage("lower"):
-        choice = cheapest(treated)
+        choice = choose_cheapest_equations(treated)
     why = choice.why if method in OPEN else ""
     program = CompilableProgram.of(choice.program)
     return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.reason)
@@ -122,7 +122,7 @@ class MethodChoice:
     why: str
 
 
-def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
+def list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
     """Return the equations by every formulation that may be cheapest, or by the requested one.
 
     Args:
@@ -148,7 +148,7 @@ def candidates(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[E
     return tuple(formulations.formulate(mechanism, method, answers) for method in methods)
 
 
-def cheapest(equations: Sequence[EquationsOfMotion]) -> MethodChoice:
+def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> MethodChoice:
     """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
     programs = [lower_to_program(one) for one in equations]
     if len(programs) == 1:

@@ -57,24 +57,24 @@ class ExportOptions(FormulationOptions, BuildOptions, total=False):
     """All options on the way from a model to its unit."""
 
 
-def formulation_options(options: ExportOptions) -> FormulationOptions:
+def select_formulation_options(options: ExportOptions) -> FormulationOptions:
     """Return the options of the formulation."""
     return cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__})
 
 
-def build_options(options: ExportOptions) -> BuildOptions:
+def select_build_options(options: ExportOptions) -> BuildOptions:
     """Return the options of the build."""
     return cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__})
 
 
-def compiler_of(options: BuildOptions) -> Compiler:
+def choose_compiler(options: BuildOptions) -> Compiler:
     """Return the compiler of a native FMU: the requested one, else zig, else the system's if that alone exists."""
     from mb2fmu.fmu.toolchain import default_compiler
 
     return options.get("compiler") or default_compiler()
 
 
-def major_version(options: BuildOptions) -> Literal["2", "3"]:
+def fmi_major_version(options: BuildOptions) -> Literal["2", "3"]:
     """Return the version of the standard that an FMU is built for, from any of its spellings.
 
     Raises:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError, PackageError
 from mb2fmu.fmu.package.embedded_reference import REFERENCE_FILE, REFERENCE_FOLDER
-from mb2fmu.pipeline.fmu_build.model_scene import scene_of
-from mb2fmu.visualization.scene.poses import sampled_inputs
+from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
+from mb2fmu.visualization.scene.poses import sample_inputs
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.file_tree import FileTree
@@ -28,13 +28,13 @@ Floats = npt.NDArray[np.float64]
 _SAMPLES = 20_000
 
 
-def scene_needed(derivation: Derivation) -> Scene:
+def require_scene(derivation: Derivation) -> Scene:
     """Return the scene of a model.
 
     Raises:
         ModelError: If there is nothing to be drawn.
     """
-    scene = scene_of(derivation.mechanism, derivation.equations)
+    scene = build_model_scene(derivation.mechanism, derivation.equations)
     if scene is None:
         fault = Fault(
             "neither bodies nor shapes with positions are known",
@@ -45,7 +45,7 @@ def scene_needed(derivation: Derivation) -> Scene:
     return scene
 
 
-def scene_in(unit: FileTree, where: str) -> Scene:
+def read_scene_of_fmu(unit: FileTree, where: str) -> Scene:
     """Return the scene that an FMU carries.
 
     Raises:
@@ -59,7 +59,9 @@ def scene_in(unit: FileTree, where: str) -> Scene:
     return visualization.Scene.from_json(unit[visualization.FILE], where)
 
 
-def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory | None) -> tuple[Drawing, PlotSignals]:
+def draw_fmu_motion(
+    path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory | None
+) -> tuple[Drawing, PlotSignals]:
     """Run an FMU through the scene's experiment; its reference is the default ghost.
 
     Raises:
@@ -71,7 +73,7 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory 
 
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
-    inputs = sampled_inputs(scene, time)
+    inputs = sample_inputs(scene, time)
     run = validation.ExperimentNumbers(
         time=time,
         inputs=inputs[:-1],
@@ -93,10 +95,10 @@ def unit_drawn(path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory 
     signals = visualization.PlotSignals(
         tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
     )
-    return visualization.draw(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
+    return visualization.draw_motion(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
 
 
-def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSignals]:
+def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSignals]:
     """Draw a validated FMU; the reference is the ghost."""
     run, reference = result.reference.conditions, result.reference.trajectory
     rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
@@ -113,7 +115,7 @@ def proof_drawn(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSi
     order = [v.name for v in result.variables]
     values = _side_by_side([result.simulation[name][rows] for name in order], len(rows))
     signals = visualization.PlotSignals(tuple(order), tuple(units[name] for name in order), values)
-    return visualization.draw(scene, *motions), signals
+    return visualization.draw_motion(scene, *motions), signals
 
 
 def _stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:

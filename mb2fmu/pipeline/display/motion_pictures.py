@@ -15,8 +15,8 @@ from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.display.motion_drawings import scene_in, scene_needed, unit_drawn
-from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
+from mb2fmu.pipeline.display.motion_drawings import draw_fmu_motion, read_scene_of_fmu, require_scene
+from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.input_signals import InputValue
 from mb2fmu.pipeline.simulation.model_simulation import simulate_model
 from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
@@ -66,19 +66,19 @@ def animate(
     if at or inputs or tables or stop is not None or step is not None:
         _refuse_ghost(model)
         with stage("simulate"):
-            return _moved(simulate_unit(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step))
+            return _moved(simulate_fmu_file(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step))
     with stage("unpack"):
         unit = package.read_archive(path)
         if model is None:
-            scene, ghost = scene_in(unit, path.name), None
+            scene, ghost = read_scene_of_fmu(unit, path.name), None
     if model is not None:
         simulated = simulate_model(model, arguments=arguments, observer=observer)
         if isinstance(simulated, FmuSimulation):
             fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
             raise ValidationError("this model cannot be the ghost of an FMU:", [fault])
-        scene, ghost = scene_needed(simulated.derivation), simulated.motion
+        scene, ghost = require_scene(simulated.derivation), simulated.motion
     with stage("simulate"):
-        return unit_drawn(path, unit, scene, ghost)
+        return draw_fmu_motion(path, unit, scene, ghost)
 
 
 def _refuse_ghost(model: AnyModel | None) -> None:

@@ -26,7 +26,7 @@ MOST = 400
 _SHORTEST = 2.0  # s on the screen: what lasts less is shown slowly
 
 
-def film(drawing: Drawing, path: Path, *, width: int | None = None, most: int | None = None) -> None:
+def render_video(drawing: Drawing, path: Path, *, width: int | None = None, most: int | None = None) -> None:
     """Write the motion as a film in real time; motions shorter than 2 s are slowed down to that.
 
     A WebM is written by ffmpeg where it is, which makes it smaller, and without it of key frames alone.
@@ -64,7 +64,9 @@ def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
 
     first, last = float(drawing.poses.time[0]), float(drawing.poses.time[-1])
     count = int(np.clip(round(max(last - first, _SHORTEST) * RATE), 2, most)) if last > first else 1
-    documents = visualization.stills(drawing, np.linspace(first, last, count).tolist(), background="#ffffff")
+    documents = visualization.render_film_pictures(
+        drawing, np.linspace(first, last, count).tolist(), background="#ffffff"
+    )
     contents = [package.rasterize_svg(document, width) for document in documents]
     return [PngImageFile(io.BytesIO(content)).convert("RGB") for content in contents]
 

@@ -10,11 +10,11 @@ from typing import Unpack
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.derivation.event_support import needs_events, with_modes
-from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, compiler_of, major_version
+from mb2fmu.pipeline.derivation.event_support import add_modes, needs_events
+from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, choose_compiler, fmi_major_version
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import PlatformStopwatch, Stopwatch
-from mb2fmu.pipeline.fmu_build.model_scene import appearance
+from mb2fmu.pipeline.fmu_build.model_scene import form_model_scene
 
 BACKEND: Backend = "native"
 """What units are built with if nothing else is said."""
@@ -52,11 +52,11 @@ def build_native(
     platforms = toolchain.parse_platforms(native_platforms) if native_platforms or not component else ()
     if component:
         _refuse_component(options)
-    fmi, compiler, fast = major_version(options), compiler_of(options), options.get("fast", False)
+    fmi, compiler, fast = fmi_major_version(options), choose_compiler(options), options.get("fast", False)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
         definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
-        program = with_modes(derivation)
+        program = add_modes(derivation)
         described = interface.describe_interface(definition, derivation.equations, program, target)
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.BuildOrder(described.model_identifier, compiler, fast)
@@ -71,7 +71,7 @@ def build_native(
             compilation.begin(sources)
             description = emit_xml.emit_description_files(described, emit_c.list_translation_units(sources))
         with stage("draw"):
-            looks = appearance(derivation)
+            looks = form_model_scene(derivation)
             drawn = package.make_fmu_pictures(described, looks.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
@@ -95,11 +95,11 @@ def _refuse_component(options: BuildOptions) -> None:
     from mb2fmu.fmu import toolchain
 
     name, faults = f"--platform {toolchain.WASM_COMPONENT_FOLDER}", []
-    if major_version(options) == "2":
+    if fmi_major_version(options) == "2":
         faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
     if options.get("compiler") == "cc":
         faults.append(Fault("the system's compiler does not make it", name, "leave --compiler out: zig does"))
-    elif compiler_of(options) != "zig":
+    elif choose_compiler(options) != "zig":
         faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
     if faults:
         raise EmitError("this FMU cannot be built:", faults)
@@ -125,14 +125,14 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         what = f"{derivation.definition.name} has events or friction that sticks, which FMUs of Python do not have"
         raise EmitError("this FMU cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
-        target = interface.Target(fmi=major_version(options), backend="python", solver=options.get("solver"))
+        target = interface.Target(fmi=fmi_major_version(options), backend="python", solver=options.get("solver"))
         definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
         described = interface.describe_interface(definition, derivation.equations, derivation.program, target)
     with stage("emit"):
         sources = emit_python.emit_python_sources(derivation.program, described)
         description = emit_xml.emit_description_files(described)
     with stage("build"):
-        looks = appearance(derivation)
+        looks = form_model_scene(derivation)
         core = package.build_python_fmu(sources, description, described).joined(looks.files)
     return FmuBuild(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
 

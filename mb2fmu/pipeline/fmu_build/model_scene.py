@@ -38,19 +38,19 @@ class ModelScene(NamedTuple):
     diagram: str
 
 
-def appearance(derivation: Derivation) -> ModelScene:
+def form_model_scene(derivation: Derivation) -> ModelScene:
     """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
-    scene, diagram = scene_of(derivation.mechanism, derivation.equations), derivation.definition.diagram
+    scene, diagram = build_model_scene(derivation.mechanism, derivation.equations), derivation.definition.diagram
     if scene is None:
         return ModelScene(None, FileTree({}), diagram)
     if "<svg" not in diagram:
-        diagram = visualization.still(
+        diagram = visualization.render_still_picture(
             visualization.draw_start(scene), background="#ffffff", faces=visualization.SMALL
         ).decode()
     return ModelScene(scene, FileTree({visualization.FILE: scene.to_json()}), diagram)
 
 
-def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
+def build_model_scene(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:
     """Return the scene of a mechanism, with the mesh files of its model; None where nothing can be drawn.
 
     Raises:
@@ -58,7 +58,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
     """
     faults: list[Fault] = []
     scenery = mechanism.scenery or AppearanceRecords()
-    meshes, notes = turned_meshes(scenery.meshes)
+    meshes, notes = place_meshes(scenery.meshes)
     used = {mesh.key for mesh in scenery.meshes}
     folder = mechanism.declared.source.parent if mechanism.declared.source else Path()
     for shape in scenery.shapes:
@@ -66,7 +66,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
             continue
         try:
             content = (folder / shape.mesh).read_bytes()
-            meshes[shape.mesh] = visualization.triangles(content, shape.mesh, shape.where)
+            meshes[shape.mesh] = visualization.read_triangle_mesh(content, shape.mesh, shape.where)
         except OSError as error:
             what = f"the mesh {shape.mesh} cannot be read: {error.strerror or error}"
             faults.append(Fault(what, shape.where, "paths start at the model file's folder"))
@@ -74,7 +74,7 @@ def scene_of(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None
             faults += error.faults
     if faults:
         raise ModelError("the looks of the mechanism cannot be used:", faults)
-    scene = visualization.describe(mechanism, equations, meshes)
+    scene = visualization.build_scene(mechanism, equations, meshes)
     return scene and replace(scene, notes=(*scenery.notes, *notes))
 
 
@@ -82,7 +82,7 @@ MOST_TRIANGLES = 30_000
 """Of all meshes of a robot together: a page of it then stays below 5 MB."""
 
 
-def turned_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualization.TriangleMesh], tuple[str, ...]]:
+def place_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualization.TriangleMesh], tuple[str, ...]]:
     """Return meshes turned and scaled, thinned to a budget, and notes on that and on unreadable ones."""
     found: dict[str, visualization.TriangleMesh] = {}
     read: dict[Path, visualization.TriangleMesh | None] = {}
@@ -90,7 +90,7 @@ def turned_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualizatio
     for mesh in uses:
         if mesh.path not in read:
             try:
-                read[mesh.path] = visualization.triangles(mesh.path.read_bytes(), mesh.path.name, most=None)
+                read[mesh.path] = visualization.read_triangle_mesh(mesh.path.read_bytes(), mesh.path.name, most=None)
             except (ModelError, OSError) as error:
                 read[mesh.path] = None
                 what = error.faults[0].what if isinstance(error, ModelError) and error.faults else str(error)
@@ -100,8 +100,8 @@ def turned_meshes(uses: Sequence[MeshPlacement]) -> tuple[dict[str, visualizatio
             matrix = np.array(mesh.matrix).reshape(3, 3)
             faces = triangles.faces[:, ::-1] if np.linalg.det(matrix) < 0 else triangles.faces
             found[mesh.key] = visualization.TriangleMesh((triangles.vertices @ matrix.T).astype(np.float32), faces)
-    drawn = visualization.thinned_together(found, MOST_TRIANGLES)
+    drawn = visualization.decimate_meshes_together(found, MOST_TRIANGLES)
     kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
     if kept < given:
-        notes.append(visualization.thinning_note(kept, given, "all pictures"))
+        notes.append(visualization.describe_decimation(kept, given, "all pictures"))
     return drawn, tuple(notes)

@@ -17,7 +17,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.event_support import needs_events, sticking, with_modes
+from mb2fmu.pipeline.derivation.event_support import add_modes, find_sticking_switches, needs_events
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import SOURCE_TARGETS
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation import ExperimentNumbers
 
 
-def described(derivation: Derivation) -> FmuInterface:
+def describe_native_interface(derivation: Derivation) -> FmuInterface:
     """Return the variables as a native FMI 3.0 unit of the model has them."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
@@ -54,7 +54,7 @@ def _c(derivation: Derivation) -> FileTree:
     run = validation.form_experiment_numbers(derivation.definition)
     experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _held(run))
     return emit_c.emit_standalone(
-        derivatives.add_fmu_derivatives(derivation.program), described(derivation), experiment
+        derivatives.add_fmu_derivatives(derivation.program), describe_native_interface(derivation), experiment
     )
 
 
@@ -64,7 +64,7 @@ def _matlab(derivation: Derivation) -> FileTree:
     from mb2fmu.compiler import evaluation
     from mb2fmu.targets import matlab
 
-    program, interface = derivation.program, described(derivation)
+    program, interface = derivation.program, describe_native_interface(derivation)
     run = validation.form_experiment_numbers(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
@@ -92,7 +92,7 @@ def _modelica(derivation: Derivation) -> FileTree:
     from mb2fmu.compiler import evaluation
     from mb2fmu.targets import modelica
 
-    program, interface = derivation.program, described(derivation)
+    program, interface = derivation.program, describe_native_interface(derivation)
     run = validation.form_experiment_numbers(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
@@ -132,9 +132,9 @@ def _with_modes(derivation: Derivation) -> Program:
     """
     program, mechanism = derivation.program, derivation.mechanism
     of_conditions = any(event.late or event.kind == "when" for event in derivation.equations.events)
-    if not (sticking(program) or mechanism.contacts or mechanism.latches or of_conditions):
+    if not (find_sticking_switches(program) or mechanism.contacts or mechanism.latches or of_conditions):
         return program
-    frozen = with_modes(derivation)
+    frozen = add_modes(derivation)
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
     found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
     labels = program.entries["outputs"].labels
@@ -158,7 +158,7 @@ def _casadi(derivation: Derivation) -> FileTree:
     from mb2fmu.fmu import toolchain
     from mb2fmu.targets import casadi
 
-    interface = described(derivation)
+    interface = describe_native_interface(derivation)
     x0, r0, p0 = start_values(derivation)
 
     def quantities(source: VariableSource, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
@@ -215,10 +215,10 @@ def source_code(derivation: Derivation, target: str, folder: Path | str) -> tupl
     """
     from mb2fmu.fmu import package
 
-    return package.write_file_tree(source_files(derivation, target), Path(folder))
+    return package.write_file_tree(list_source_files(derivation, target), Path(folder))
 
 
-def source_files(derivation: Derivation, target: str) -> FileTree:
+def list_source_files(derivation: Derivation, target: str) -> FileTree:
     """Return the files that :func:`write_sources` would write.
 
     Raises:
@@ -232,6 +232,6 @@ def source_files(derivation: Derivation, target: str) -> FileTree:
     return PRINTERS[target](derivation)
 
 
-def written_sources(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
+def write_source_files(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
     """Write the files of source targets into a folder, each whole or not at all; return their paths."""
     return tuple(path for files in sources for path in write_file_tree(files, Path(folder)))

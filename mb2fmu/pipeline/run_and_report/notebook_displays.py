@@ -44,9 +44,9 @@ _KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce
 @notebook_display.render_html.register
 def _model_html(model: Model) -> str:
     """Return name, drawing, and all declarations."""
-    from mb2fmu.report.figures.model_picture import picture
+    from mb2fmu.report.figures.model_picture import embed_model_picture
 
-    drawing = str(picture(model.diagram, f"What the coordinates of {model.name} mean"))
+    drawing = str(embed_model_picture(model.diagram, f"What the coordinates of {model.name} mean"))
     drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
     shown = list(map(_row, model.declared))
     table = f"<table>{''.join(shown[:_MOST_SHOWN])}</table>"
@@ -87,29 +87,39 @@ def _unit_html(simulated: FmuSimulation) -> str:
 def _simulated_html(simulated: ModelSimulation) -> str:
     """Return the motion and its plot, with controls."""
     from mb2fmu import visualization
-    from mb2fmu.pipeline.fmu_build.model_scene import scene_of
+    from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
 
     derivation = simulated.derivation
-    scene = scene_of(derivation.mechanism, derivation.equations)
+    scene = build_model_scene(derivation.mechanism, derivation.equations)
     if scene is None:
         return _table(simulated)
-    drawing = visualization.draw(scene, simulated.motion)
-    return _framed(visualization.page(drawing, simulated.signals, shown=simulated.interesting()), drawing.name, _TALL)
+    drawing = visualization.draw_motion(scene, simulated.motion)
+    return _framed(
+        visualization.render_animation_page(drawing, simulated.signals, shown=simulated.interesting()),
+        drawing.name,
+        _TALL,
+    )
 
 
 @notebook_display.render_html.register
 def _validated_html(validated: ValidationOutcome) -> str:
     """Return the verdict, and the folded report."""
-    return _verdict(validated) + _folded(report_pages.beside(None, validated, "", ()), validated.definition.name)
+    return _verdict(validated) + _folded(
+        report_pages.render_page_beside(None, validated, "", ()), validated.definition.name
+    )
 
 
 @notebook_display.render_html.register
 def _finished_html(finished: RunResult) -> str:
     """Return the verdict, the motion with sliders that run the FMU where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
-    motion = report_pages.playable(built, finished.validated)
+    motion = report_pages.form_playable_scene(built, finished.validated)
     moving = "" if motion is None else _framed(motion, name, _TALL)
-    return _verdict(finished.validated) + moving + _folded(report_pages.beside(built, finished.validated, "", ()), name)
+    return (
+        _verdict(finished.validated)
+        + moving
+        + _folded(report_pages.render_page_beside(built, finished.validated, "", ()), name)
+    )
 
 
 @notebook_display.render_html.register
@@ -117,7 +127,7 @@ def _exported_html(exported: ExportResult) -> str:
     """Return the FMU's path, and the page that describes it."""
     built = exported.build
     return f"<p><code>{escape(str(exported.path))}</code></p>" + _folded(
-        report_pages.description(built), built.interface.model_name, "What it is"
+        report_pages.form_description_content(built), built.interface.model_name, "What it is"
     )
 
 
@@ -141,9 +151,9 @@ def _value(item: Quantity) -> str:
 
 def _verdict(validated: ValidationOutcome) -> str:
     """Return the line that the terminal ends with."""
-    from mb2fmu.report.terminal_verdict import verdict_line
+    from mb2fmu.report.terminal_verdict import format_verdict_line
 
-    return f"<p><strong>{escape(verdict_line(validated.result).plain)}</strong></p>"
+    return f"<p><strong>{escape(format_verdict_line(validated.result).plain)}</strong></p>"
 
 
 def _folded(content: bytes, title: str, summary: str = "The whole report") -> str:
@@ -151,7 +161,7 @@ def _folded(content: bytes, title: str, summary: str = "The whole report") -> st
     return f"<details><summary>{escape(summary)}</summary>{_framed(content, title, _HIGH)}</details>"
 
 
-def telling(content: bytes) -> str:
+def report_page_height(content: bytes) -> str:
     """Return a page that tells its height to the page around it; :data:`HEARS` is the script that receives it.
 
     Args:
@@ -168,7 +178,7 @@ def _framed(content: bytes, title: str, height: int) -> str:
     So a frame is as high as its page and does not scroll. Where scripts of notebooks are not run it has the given
     height.
     """
-    page = telling(content)
+    page = report_page_height(content)
     return (
         f'<iframe class="mb2fmu" srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(title)}" '
         f'style="width:100%;height:{height}px;border:0"></iframe><script>{HEARS}</script>'

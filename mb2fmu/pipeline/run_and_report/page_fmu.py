@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mb2fmu.visualization.interactive_fmu import InteractiveFmu, ParameterSlider
 
 
-def living(built: FmuBuild) -> InteractiveFmu | None:
+def build_page_fmu(built: FmuBuild) -> InteractiveFmu | None:
     """Return the FMU as a page runs it.
 
     Args:
@@ -23,21 +23,21 @@ def living(built: FmuBuild) -> InteractiveFmu | None:
         ToolError: If the compiler fails.
     """
     from mb2fmu.fmu import emit_c, toolchain
-    from mb2fmu.pipeline.derivation.event_support import with_modes
-    from mb2fmu.visualization.interactive_fmu import LARGEST, InteractiveFmu, knob
+    from mb2fmu.pipeline.derivation.event_support import add_modes
+    from mb2fmu.visualization.interactive_fmu import LARGEST, InteractiveFmu, make_parameter_slider
 
     described = built.interface
     if described.target.backend != "native":
         return None
-    module = toolchain.compile_web_module(
-        emit_c.emit_web_module(built.sources, with_modes(built.derivation), described)
-    )
+    module = toolchain.compile_web_module(emit_c.emit_web_module(built.sources, add_modes(built.derivation), described))
     if module is None or len(module) > LARGEST:
         return None
 
     def knobs(source: str) -> tuple[ParameterSlider, ...]:
         found = sorted((v for v in described.variables if v.source == source), key=lambda v: v.index)
-        return tuple(knob(v.name, v.unit, float(v.start or 0.0), (v.minimum, v.maximum), v.index) for v in found)
+        return tuple(
+            make_parameter_slider(v.name, v.unit, float(v.start or 0.0), (v.minimum, v.maximum), v.index) for v in found
+        )
 
     states, inputs, parameters = knobs("state"), knobs("input"), knobs("parameter")
     outputs = (v for v in described.variables if v.causality == "output")

@@ -67,7 +67,7 @@ class UnpublishedResults:
 
 
 @contextmanager
-def results(name: str, folder: Path | str) -> Iterator[UnpublishedResults]:
+def publish_results(name: str, folder: Path | str) -> Iterator[UnpublishedResults]:
     """Return the results to publish in a folder as ``name.fmu`` and ``name.html``; on failure, nothing appears."""
     from mb2fmu.fmu import package
 
@@ -129,7 +129,7 @@ def check_report(report: Path, unit: Path | None = None) -> ReportMatch:
 
 
 @contextmanager
-def held_still(unit: Path) -> Iterator[Path]:
+def lock_fmu(unit: Path) -> Iterator[Path]:
     """Return a copy of an FMU, of the same name, so that the judged and hashed file cannot change.
 
     Args:
@@ -168,7 +168,7 @@ def _claim(page: Path) -> ReportClaim | None:
         raise PackageError("the report cannot be read:", [fault]) from error
 
 
-def refuse_what_cannot_run(options: ExportOptions) -> None:
+def refuse_unrunnable_fmu(options: ExportOptions) -> None:
     """Raise, before anything is derived, for an FMU that cannot run on this machine.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions, compiler_of, major_version
+from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions, choose_compiler, fmi_major_version
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild, StageTime, ValidationOutcome
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ FEW = 30
 """Lines of each kind of quantity in the page in a unit."""
 
 
-def description(built: FmuBuild) -> bytes:
+def form_description_content(built: FmuBuild) -> bytes:
     """Return the content of the page of an FMU that was not run."""
     from mb2fmu import visualization
     from mb2fmu.report import ReportProvenance, describe
@@ -44,7 +44,7 @@ def description(built: FmuBuild) -> bytes:
     provenance = ReportProvenance(hashes=hashes, platforms=_platforms(built))
     licences = "licenses/license.txt" if native else ""
     start = visualization.draw_start(built.scene) if built.scene else None
-    theory = theory_of(built.derivation.mechanism, limited=True)
+    theory = form_theory_content(built.derivation.mechanism, limited=True)
     return describe(
         definition,
         built.derivation.equations,
@@ -56,7 +56,7 @@ def description(built: FmuBuild) -> bytes:
     )
 
 
-def theory_of(mechanism: Mechanism, *, limited: bool) -> TheoryContent:
+def form_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent:
     """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
     Args:
@@ -66,35 +66,35 @@ def theory_of(mechanism: Mechanism, *, limited: bool) -> TheoryContent:
     from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_lists import ROOM
-    from mb2fmu.report.equation_display.graph_picture import graph_picture
-    from mb2fmu.report.equation_display.quantity_blocks import quantity_blocks
-    from mb2fmu.report.figures.model_picture import picture
+    from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
+    from mb2fmu.report.equation_display.quantity_blocks import form_quantity_blocks
+    from mb2fmu.report.figures.model_picture import embed_model_picture
     from mb2fmu.report.pages.report_content import TheoryContent
 
     name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE)
     if mechanism.is_lagrangian_only:
         return TheoryContent()
-    drawn = picture(
-        graph_picture(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
+    drawn = embed_model_picture(
+        draw_mechanism_graph(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
     )
     many = len(mechanism.bodies) > MOST_BODIES_DRAWN
     most = min(MOST_PARTIALS, MOST_PARTIALS_IN_UNIT) if limited else MOST_PARTIALS
     if len(mechanism.bodies) * len(mechanism.u) > most:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = form_named_quantities(mechanism, KANE, contracted=False)
-    blocks = quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
+    blocks = form_quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
     return TheoryContent(drawn, many, tuple(blocks), text)
 
 
-def described(built: FmuBuild) -> FileTree:
+def add_description_page(built: FmuBuild) -> FileTree:
     """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
-    return package.add_documentation_page(built.core, description(built))
+    return package.add_documentation_page(built.core, form_description_content(built))
 
 
-def proved(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileTree:
+def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
     The report has no times, the core FMU's hash, and at most ``LIMIT`` bytes.
@@ -117,7 +117,7 @@ def proved(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileT
     return package.add_validation_report(built.core, page, files)
 
 
-def command(definition: Declarations, arguments: Mapping[str, Any], options: ExportOptions) -> str:
+def format_run_command(definition: Declarations, arguments: Mapping[str, Any], options: ExportOptions) -> str:
     """Return the command that makes the same unit again; empty where the model came from no file.
 
     Args:
@@ -136,9 +136,9 @@ def command(definition: Declarations, arguments: Mapping[str, Any], options: Exp
         "--baumgarte": (options.get("baumgarte"), None),
         "--independent": (",".join(options.get("independent", ())), ""),
         "--backend": (options.get("backend"), "native"),
-        "--fmi": (major_version(options), "2"),
+        "--fmi": (fmi_major_version(options), "2"),
         "--platform": (options.get("platforms"), "host"),
-        "--compiler": (None if options.get("backend") == "python" else compiler_of(options), "zig"),
+        "--compiler": (None if options.get("backend") == "python" else choose_compiler(options), "zig"),
         "--solver": (options.get("solver"), None),
     }
     words += [f"{name} {value}" for name, (value, usual) in given.items() if value not in (None, usual)]
@@ -149,10 +149,10 @@ def report(validated: ValidationOutcome) -> bytes:
     """Return the page of an FMU of which only the verdict is known."""
     source = validated.definition.source
     command = f"mb2fmu validate NAME.fmu --model {source.name} --report REPORT.html" if source else ""
-    return beside(None, validated, command, validated.timings)
+    return render_page_beside(None, validated, command, validated.timings)
 
 
-def beside(
+def render_page_beside(
     built: FmuBuild | None,
     validated: ValidationOutcome,
     command: str,
@@ -191,7 +191,7 @@ def _report(
     """Render a validation as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""
     from mb2fmu.fmu import package
     from mb2fmu.pipeline.display import motion_drawings
-    from mb2fmu.pipeline.fmu_build.model_scene import scene_of
+    from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
     from mb2fmu.report import ReportProvenance, render
 
     spent: dict[str, float] = {}
@@ -203,8 +203,8 @@ def _report(
     hashes = {"model file": _sha256(source)} if source else {}
     core = package.hash_file_tree(built.core) if built else ""
     equations = built.derivation.equations if built else _shown_equations(validated)
-    scene = built.scene if built else scene_of(validated.mechanism, equations)
-    motion = motion_drawings.proof_drawn(scene, validated.result) if scene else None
+    scene = built.scene if built else build_model_scene(validated.mechanism, equations)
+    motion = motion_drawings.draw_validated_motion(scene, validated.result) if scene else None
     return render(
         validated.definition,
         equations,
@@ -221,7 +221,7 @@ def _report(
         motion=motion,
         live=_live(built, scene, motion),
         limit=limit,
-        theory=theory_of(validated.mechanism, limited=limit is not None),
+        theory=form_theory_content(validated.mechanism, limited=limit is not None),
     )
 
 
@@ -235,25 +235,25 @@ def _platforms(built: FmuBuild) -> tuple[str, ...]:
 
 def _live(built: FmuBuild | None, scene: Scene | None, motion: tuple[Drawing, PlotSignals] | None) -> str:
     """Return the FMU as a page runs it; empty where it cannot."""
-    from mb2fmu.visualization.interactive_fmu import live_json, live_record
+    from mb2fmu.visualization.interactive_fmu import form_interactive_record, format_script_safe_json
 
     if built is None or scene is None or motion is None or built.live is None:
         return ""
-    return live_json(live_record(built.live, scene, motion[0]))
+    return format_script_safe_json(form_interactive_record(built.live, scene, motion[0]))
 
 
-def playable(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
+def form_playable_scene(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
     """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.display import motion_drawings
 
     if built.scene is None:
         return None
-    motion = motion_drawings.proof_drawn(built.scene, validated.result)
+    motion = motion_drawings.draw_validated_motion(built.scene, validated.result)
     if motion is None:
         return None
     live = _live(built, built.scene, motion)
-    return visualization.page(*motion, shown=motion[1].names[:3], live=live)
+    return visualization.render_animation_page(*motion, shown=motion[1].names[:3], live=live)
 
 
 def _sha256(path: Path) -> str:

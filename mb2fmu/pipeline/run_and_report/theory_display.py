@@ -24,10 +24,10 @@ def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observ
         Mb2FmuError: The class of the stage that found fault.
     """
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
-    from mb2fmu.report.equation_display.graph_picture import graph_picture
+    from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
 
     _, read = read_model(model, arguments, Stopwatch(observer))
-    return graph_picture(build_mechanism_graph(read))
+    return draw_mechanism_graph(build_mechanism_graph(read))
 
 
 def quantities(

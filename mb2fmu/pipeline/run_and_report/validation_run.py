@@ -34,7 +34,7 @@ class ReferenceEquations:
     mechanism: Mechanism | None = None
 
 
-def reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquations:
+def choose_reference_equations(read: Mechanism, used: Method | None) -> ReferenceEquations:
     """Choose the equations that the reference is formed from.
 
     Args:
@@ -74,11 +74,11 @@ def validate(
     """
     stage = Stopwatch(observer)
     checked, read = read_model(model, arguments, stage)
-    with publication_rules.held_still(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
-        return prove(path, checked, read, None, stage)
+    with publication_rules.lock_fmu(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
+        return validate_fmu(path, checked, read, None, stage)
 
 
-def prove(
+def validate_fmu(
     fmu: Path, checked: ModelDefinition, read: Mechanism, used: Method | None, stage: Stopwatch
 ) -> ValidationOutcome:
     """Judge an FMU by the mechanism of its model.
@@ -94,7 +94,7 @@ def prove(
 
     definition = read.declared
     with stage("formulate the reference"):
-        reference = reference_equations(read, used)
+        reference = choose_reference_equations(read, used)
     with stage("validate"), mechanism.report_discontinuities(read):
         result = validation.validate(
             fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
@@ -133,5 +133,5 @@ def measure(
 
     read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
     read += [(validation.compare_points, validation.read_table(Path(each))) for each in at]
-    with publication_rules.held_still(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
+    with publication_rules.lock_fmu(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
         return tuple(result for compare, table in read for result in compare(path, table, settings))

@@ -22,7 +22,7 @@ from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.fmu_build.source_targets import described
+from mb2fmu.pipeline.fmu_build.source_targets import describe_native_interface
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-def compiled(
+def compile_for_many(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> Ensemble:
     """Compile a model as machine code for many instances at once.
@@ -53,7 +53,7 @@ def compiled(
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _with_dependent_variables(derivation)
-    run, interface = validation.form_experiment_numbers(definition), described(derivation)
+    run, interface = validation.form_experiment_numbers(definition), describe_native_interface(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.of("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.of("parameter"), key=lambda variable: variable.index)
@@ -95,10 +95,10 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
         start=None,
         runs_sequentially=True,
     )
-    reason = why_not(derivation)
+    reason = sensitivities_unavailable_reason(derivation)
     if reason:
         return replace(alone, no_derivatives_reason=reason)
-    return replace(alone, varied=lambda many, to: with_derivatives(many, derivation, to))
+    return replace(alone, varied=lambda many, to: add_sensitivities(many, derivation, to))
 
 
 def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSolver) -> FmuBatchIntegrator:
@@ -241,7 +241,7 @@ _FINEST = 1e-9
 """Tolerance of derivatives, or the run's, whichever is less."""
 
 
-def why_not(derivation: Derivation) -> str:
+def sensitivities_unavailable_reason(derivation: Derivation) -> str:
     """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
     if program.layout.memory and events.freeze_switches(program) is program:
@@ -249,7 +249,7 @@ def why_not(derivation: Derivation) -> str:
     return ""
 
 
-def with_derivatives(ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...]) -> Ensemble:
+def add_sensitivities(ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...]) -> Ensemble:
     """Return the same ensemble with ∂x/∂to behind its states and ∂y/∂to behind its outputs.
 
     Args:

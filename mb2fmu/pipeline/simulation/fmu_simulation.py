@@ -15,7 +15,7 @@ from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
-from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
+from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
 from mb2fmu.pipeline.simulation.trajectories import FmuSimulation
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _LISTED = 30
 _SET_BEFORE = frozenset({"exact", "approx"})
 
 
-def simulate_unit(
+def simulate_fmu_file(
     path: Path,
     *,
     at: Mapping[str, OverrideValue] | None = None,
@@ -126,7 +126,7 @@ def _times(described: DescribedModel, stop: float | None, step: float | None) ->
     """
     usual = _number(described.experiment.get("stopTime"), _STOP)
     usual_step = _number(described.experiment.get("stepSize"), (usual if stop is None else stop) / _STEPS)
-    end, size = stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
+    end, size = choose_stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
     return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
 
 

@@ -56,7 +56,7 @@ class InputSignal:
     at: Callable[[float], float]
 
 
-def formula(text: str) -> Callable[[float], float]:
+def parse_input_formula(text: str) -> Callable[[float], float]:
     """Return a formula of ``t`` as a function: ``5*sin(2*pi*t)``, ``3*step(t - 1)``, ``1 if t < 2 else 0``.
 
     Raises:
@@ -138,7 +138,7 @@ def _signal(name: str, value: InputValue, stop: float) -> InputSignal:
         function: Callable[[float], float] = value
         text = getattr(value, "__name__", "function")
     elif isinstance(value, str):
-        function, text = formula(value), value
+        function, text = parse_input_formula(value), value
     else:
         number = float(value)
         function, text = (lambda _t: number), f"{number:g}"
@@ -158,7 +158,7 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
         there = ", ".join(column.name for column in table.columns)
         return [], [Fault(f"has no column time; there are {there}", path.name, "head one with time, in s")]
     try:
-        instants = seconds(time)
+        instants = convert_times_to_seconds(time)
     except ValueError as error:
         return [], [Fault(f"time: {error}", path.name, "head it with time, in s, or with time [ms]")]
     if not np.all(np.isfinite(instants)) or bool(np.any(np.diff(instants) <= 0)):
@@ -180,7 +180,7 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
     return signals, faults
 
 
-def seconds(column: DataColumn) -> Floats:
+def convert_times_to_seconds(column: DataColumn) -> Floats:
     """Return times of a column in s; its head may give another unit.
 
     Raises:

@@ -22,7 +22,7 @@ from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
-from mb2fmu.pipeline.simulation.simulation_times import stop_and_step
+from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
 from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulation
 from mb2fmu.temporary_files import make_work_folder
 
@@ -74,10 +74,10 @@ def simulate(
     tables = (Path(inputs),) if isinstance(inputs, str | Path) else ()
     given = inputs if isinstance(inputs, Mapping) else {}
     if not isinstance(model, Model) and Path(model).suffix == ".fmu":
-        from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
+        from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
         with Stopwatch(observer)("simulate"):
-            return simulate_unit(Path(model), at=at, inputs=given, tables=tables, stop=stop, step=step, kind=kind)
+            return simulate_fmu_file(Path(model), at=at, inputs=given, tables=tables, stop=stop, step=step, kind=kind)
     chosen = (model if isinstance(model, Model) else load(model, arguments)).at(at)
     return simulate_model(chosen, inputs=given, tables=tables, stop=stop, step=step, observer=observer, **options)
 
@@ -111,12 +111,12 @@ def simulate_derived(
     definition = derivation.definition
     units = {item.name: item.unit for item in definition.inputs}
     run = definition.experiment
-    stop, step = stop_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
+    stop, step = choose_stop_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
     signals = read_inputs(inputs or {}, tables, units, stop)
     if needs_events(derivation):
         return _by_its_unit(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):
-        return integrated(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
+        return integrate_model(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
 
 
 def _by_its_unit(
@@ -130,7 +130,7 @@ def _by_its_unit(
     """Make the FMU of a model in a temporary folder, and run it: it handles the events."""
     from mb2fmu.fmu.package import write_archive
     from mb2fmu.pipeline.fmu_build.core_fmu import build
-    from mb2fmu.pipeline.simulation.fmu_simulation import simulate_unit
+    from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
     from mb2fmu.validation import form_experiment_numbers
 
     built = build(derivation, observer=observer)
@@ -142,7 +142,7 @@ def _by_its_unit(
     with Stopwatch(observer)("simulate"), make_work_folder("run the unit") as folder:
         path = folder / f"{derivation.definition.name}.fmu"
         write_archive(built.core, path)
-        return simulate_unit(path, inputs=inputs, stop=run.stop, step=run.step)
+        return simulate_fmu_file(path, inputs=inputs, stop=run.stop, step=run.step)
 
 
 def _held(values: Floats, step: float) -> Callable[[float], float]:
@@ -150,7 +150,7 @@ def _held(values: Floats, step: float) -> Callable[[float], float]:
     return lambda t: float(values[min(int(t / step + 0.5), len(values) - 1)])
 
 
-def integrated(
+def integrate_model(
     derivation: Derivation,
     f: RightHandSide,
     *,
@@ -261,5 +261,5 @@ def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
 
 def describe_variables(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
     """Return FMU name → unit of the states in their order, then of the outputs."""
-    states, _, _ = visualization.variables(definition, equations)
+    states, _, _ = visualization.list_scene_variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

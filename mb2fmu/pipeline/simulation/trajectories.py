@@ -166,7 +166,7 @@ class SimulationTrajectories(ABC):
         Raises:
             ToolError: If pyarrow is not installed.
         """
-        write_file_atomically(Path(path), parquet_file(self.time, self.units, self._table))
+        write_file_atomically(Path(path), write_parquet(self.time, self.units, self._table))
 
     def plot(self, *names: str, save: Path | str | None = None) -> Figure:
         """Plot variables over time, one panel per unit.
@@ -178,15 +178,15 @@ class SimulationTrajectories(ABC):
         Raises:
             ValidationError: For every name that is none.
         """
-        from mb2fmu.report.figures.figure_panels import panels
-        from mb2fmu.report.figures.figure_style import drawn
+        from mb2fmu.report.figures.figure_panels import draw_panels
+        from mb2fmu.report.figures.figure_style import render_figure
 
         wanted = names or self.interesting()
         self.check(wanted)
         chosen = [(name, self.units[name], self[name]) for name in wanted]
-        figure = panels(self.name, self.time, chosen)
+        figure = draw_panels(self.name, self.time, chosen)
         if save is not None:
-            write_file_atomically(Path(save), drawn(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
+            write_file_atomically(Path(save), render_figure(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
         return figure
 
     @property
@@ -212,9 +212,9 @@ class SimulationTrajectories(ABC):
 
     def interesting(self, most: int = 4) -> tuple[str, ...]:
         """Return the variables that deserve a first look: moving ones, outputs before states, at most two of a unit."""
-        from mb2fmu.visualization.default_plots import interesting
+        from mb2fmu.visualization.default_plots import choose_default_plots
 
-        return interesting(self.signals, most)
+        return choose_default_plots(self.signals, most)
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse unknown names.
@@ -248,7 +248,8 @@ class SimulationTrajectories(ABC):
 
         self.check(shown)
         return MotionPage(
-            self.name, visualization.page(self.drawing(), self.signals, shown=shown or self.interesting())
+            self.name,
+            visualization.render_animation_page(self.drawing(), self.signals, shown=shown or self.interesting()),
         )
 
 
@@ -287,9 +288,9 @@ class ModelSimulation(SimulationTrajectories):
     def drawing(self) -> Drawing:
         """Return the mechanism in motion."""
         from mb2fmu import visualization
-        from mb2fmu.pipeline.display.motion_drawings import scene_needed
+        from mb2fmu.pipeline.display.motion_drawings import require_scene
 
-        return visualization.draw(scene_needed(self.derivation), self.motion)
+        return visualization.draw_motion(require_scene(self.derivation), self.motion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -327,9 +328,9 @@ class FmuSimulation(SimulationTrajectories):
             PackageError: If the FMU does not say what it looks like.
         """
         from mb2fmu import visualization
-        from mb2fmu.pipeline.display.motion_drawings import scene_in
+        from mb2fmu.pipeline.display.motion_drawings import read_scene_of_fmu
 
-        scene = scene_in(self.files, self.path.name)
+        scene = read_scene_of_fmu(self.files, self.path.name)
         given = dict(zip(self.input_names, self.inputs.T, strict=True))
         n = len(self.time)
 
@@ -342,10 +343,10 @@ class FmuSimulation(SimulationTrajectories):
         states = np.array([column(v.name, v.start) for v in scene.states]).reshape(len(scene.states), n).T
         inputs = np.array([column(v.name, v.start) for v in scene.inputs]).reshape(len(scene.inputs), n).T
         parameters = np.array([self.parameters.get(v.name, v.start) for v in scene.parameters])
-        return visualization.draw(scene, visualization.StateTrajectory(self.time, states, inputs, parameters))
+        return visualization.draw_motion(scene, visualization.StateTrajectory(self.time, states, inputs, parameters))
 
 
-def parquet_file(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
+def write_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
     """Return a table over time as a Parquet file, each column with its unit in its metadata.
 
     Args:

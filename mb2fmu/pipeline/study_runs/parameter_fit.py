@@ -19,7 +19,7 @@ from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.simulation.input_signals import seconds
+from mb2fmu.pipeline.simulation.input_signals import convert_times_to_seconds
 from mb2fmu.units import are_compatible_units, display_conversion
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def _times(table: DataTable) -> tuple[Floats, list[Fault]]:
     if clock is None:
         return np.arange(float(table.rows)), [Fault("it has no column time", table.source, "add it, in s")]
     try:
-        time, faults = seconds(clock), []
+        time, faults = convert_times_to_seconds(clock), []
     except ValueError as error:
         return clock.values, [Fault(f"time: {error}", table.source, "head it with time, in s, or with time [ms]")]
     if len(time) < 2:

@@ -241,19 +241,24 @@ def _engine(
 def _summed_up(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-    from mb2fmu.pipeline.study_runs.study_summary import index_table, input_table, sensitivities, summary
+    from mb2fmu.pipeline.study_runs.study_summary import (
+        compute_sobol_indices,
+        format_index_table,
+        format_input_table,
+        render_study_summary,
+    )
 
     cases, values, messages = store.results()
     facts = {"FMU": name, "SHA-256 of the FMU": hashlib.sha256(content).hexdigest()}
     effort = "" if store.effort is None else store.effort.words()
     facts |= {"Run": effort} if effort else {}
-    found = sensitivities(study, values) if len(cases) == len(study.cases) else {}
+    found = compute_sobol_indices(study, values) if len(cases) == len(study.cases) else {}
     if found:
-        write_file_atomically(store.folder / INDICES_FILE, index_table(study, found))
-    given = input_table(study)
+        write_file_atomically(store.folder / INDICES_FILE, format_index_table(study, found))
+    given = format_input_table(study)
     if given:
         write_file_atomically(store.folder / INPUTS_FILE, given)
-    page = summary(study, store.folder / name, cases, values, messages, facts, found)
+    page = render_study_summary(study, store.folder / name, cases, values, messages, facts, found)
     write_file_atomically(store.folder / SUMMARY_FILE, page)
     overhead = None if store.effort is None else store.effort.overhead
     return StudyOutcome(

@@ -19,11 +19,11 @@ from mb2fmu.report.figures.study_figures import (
     MOST_DOWN,
     MOST_LINES,
     SobolIndexBars,
-    parallels,
-    responses,
-    shares,
+    draw_parallel_coordinates,
+    draw_responses,
+    draw_sobol_indices,
 )
-from mb2fmu.report.pages.study_page import StudyCaseRow, StudyPage, study_page
+from mb2fmu.report.pages.study_page import StudyCaseRow, StudyPage, render_study_page
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _OF_SHARES = (
 )
 
 
-def replay(study: ResolvedStudy, unit: Path, case: int) -> str:
+def format_replay_command(study: ResolvedStudy, unit: Path, case: int) -> str:
     """Return the command that runs one case again, with the same numbers to the last bit.
 
     Args:
@@ -62,7 +62,7 @@ def _moving(study: ResolvedStudy) -> list[str]:
     return [name for name, held in study.driven.items() if (held != held[0]).any()]
 
 
-def input_table(study: ResolvedStudy) -> bytes:
+def format_input_table(study: ResolvedStudy) -> bytes:
     """Return inputs that follow the model's experiment as CSV: a row for each step; empty if none changes with time."""
     names = _moving(study)
     if not names:
@@ -75,7 +75,7 @@ def input_table(study: ResolvedStudy) -> bytes:
     return text.getvalue().encode()
 
 
-def sensitivities(study: ResolvedStudy, values: Floats) -> dict[str, SobolIndices]:
+def compute_sobol_indices(study: ResolvedStudy, values: Floats) -> dict[str, SobolIndices]:
     """Return Sobol' indices of all results, if the cases were chosen for them; values of all cases, (n, n_results)."""
     if not study.plan.indices:
         return {}
@@ -83,7 +83,7 @@ def sensitivities(study: ResolvedStudy, values: Floats) -> dict[str, SobolIndice
     return {name: estimate_sobol_indices(values[:, k], d, study.plan.seed) for k, name in enumerate(study.results)}
 
 
-def index_rows(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> list[tuple[str, str, list[float]]]:
+def list_index_rows(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> list[tuple[str, str, list[float]]]:
     """Return result, quantity, and six numbers: first-order index, its interval, total index, its interval."""
     return [
         (name, quantity, [each.first[k], *each.first_interval[k], each.total[k], *each.total_interval[k]])
@@ -92,13 +92,15 @@ def index_rows(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> list[
     ]
 
 
-def index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> bytes:
+def format_index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> bytes:
     """Return the indices as CSV, every digit of them."""
     heads = ("result", "quantity", "alone", "alone from", "alone to", "together", "together from", "together to")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(heads)
-    writer.writerows([name, quantity, *map(repr, map(float, row))] for name, quantity, row in index_rows(study, found))
+    writer.writerows(
+        [name, quantity, *map(repr, map(float, row))] for name, quantity, row in list_index_rows(study, found)
+    )
     return text.getvalue().encode()
 
 
@@ -108,7 +110,7 @@ def _index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple[str, .
     return (name, quantity, alone, f"{low} … {high}", together, f"{least} … {most}")
 
 
-def summary(
+def render_study_summary(
     study: ResolvedStudy,
     unit: Path,
     cases: npt.NDArray[np.intp],
@@ -136,7 +138,7 @@ def summary(
 
     def row(k: int) -> StudyCaseRow:
         cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
-        return StudyCaseRow(int(cases[k]), cells, replay(study, unit, int(cases[k])), messages[k])
+        return StudyCaseRow(int(cases[k]), cells, format_replay_command(study, unit, int(cases[k])), messages[k])
 
     page = StudyPage(
         title=study.model,
@@ -144,7 +146,7 @@ def summary(
         cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),
         pictures=_pictures(varied, results, found, log),
         ranges=[_range(*each) for each in results],
-        indices=[_index_cells(*row) for row in index_rows(study, found)],
+        indices=[_index_cells(*row) for row in list_index_rows(study, found)],
         heads=[f"{name} [{unit_}]" if unit_ != "1" else name
                for name, unit_ in (*study.varied.items(), *study.results.items())],
         worst={_heading(each.name, each.worst): [row(k) for k in _worst(values[:, i], each.worst)]
@@ -154,7 +156,7 @@ def summary(
         facts={**facts, "Experiment": f"{study.stop:g} s in steps of {study.job.step:g} s, {study.job.request['kind']}",
                "Cases": f"{study.plan.method}, seed {study.plan.seed}"},
     )  # fmt: skip
-    return study_page(page)
+    return render_study_page(page)
 
 
 def _heading(name: str, worst: str) -> str:
@@ -188,11 +190,11 @@ def _pictures(
     some = f" {MOST_LINES:,} of {n:,} cases, drawn by chance." if n > MOST_LINES else ""
     pictures = {
         "All cases": (
-            parallels(varied, results[0], log=log),
+            draw_parallel_coordinates(varied, results[0], log=log),
             f"Each case is a line over what varies, coloured by {results[0][0]}. Failed cases are red.{some}",
         ),
         "Results over what varies": (
-            responses(varied, results, log=log),
+            draw_responses(varied, results, log=log),
             "Each case is a point; the line is the median of neighbours. Red marks below: cases without a result."
             + (f" The first {MOST_ACROSS} quantities." if len(varied) > MOST_ACROSS else "")
             + (f" The first {MOST_DOWN} results." if len(results) > MOST_DOWN else ""),
@@ -202,7 +204,7 @@ def _pictures(
              if np.isfinite(i.first).all()}  # fmt: skip
     if shown:
         pictures["What the results depend on"] = (
-            shares(list(varied), shown),
+            draw_sobol_indices(list(varied), shown),
             _OF_SHARES,
         )
     return pictures

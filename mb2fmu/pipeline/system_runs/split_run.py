@@ -1,4 +1,4 @@
-"""``split``: turn one model into several FMUs, and the file that couples them.
+"""``split_model``: turn one model into several FMUs, and the file that couples them.
 
 Path → Derivation (the whole) → Cut → Parts → units, system file
 """
@@ -53,7 +53,7 @@ class SplitResult:
     system: Path
 
 
-def split(
+def split_model(
     model: AnyModel,
     at: Sequence[str],
     folder: Path | str,
@@ -80,7 +80,7 @@ def split(
         CouplingError: If the model cannot be cut so.
     """
     whole = derive(model, arguments=arguments, observer=observer)
-    known = started(whole, at, way, settings or SplittingSettings(), step)
+    known = simulate_split_start(whole, at, way, settings or SplittingSettings(), step)
     made = cut_mechanism(whole.mechanism, at, way, known)
     finished = make_part_mechanisms(made, known)
     files = {f"{part.definition.name}.fmu": _unit(part, observer) for part in finished}
@@ -104,10 +104,10 @@ def split(
 def _unit(part: MechanismPart, observer: StageObserver | None) -> bytes:
     """Build the FMU of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
-    return package.make_archive(report_pages.described(built))
+    return package.make_archive(report_pages.add_description_page(built))
 
 
-def started(
+def simulate_split_start(
     whole: Derivation, at: Sequence[str], way: Way | None, settings: SplittingSettings, step: float = 0.001
 ) -> SplittingSettings:
     """Return the settings with start values of the whole, and with choices for unspecified elements."""

@@ -28,7 +28,7 @@ from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derived
-from mb2fmu.pipeline.simulation.trajectories import parquet_file
+from mb2fmu.pipeline.simulation.trajectories import write_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_path
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import MASTERS, ForeignMasterResult, run_foreign_masters
@@ -119,7 +119,7 @@ def load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) ->
     return load_annotated(path, arguments or {}, CoupledSystem)
 
 
-def joined_system(
+def wire_loaded_system(
     system: CoupledSystem | Path | str,
     *,
     arguments: Mapping[str, Any] | None = None,
@@ -132,7 +132,7 @@ def joined_system(
     """
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":
         with make_work_folder("lay out the units") as folder:
-            return joined_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
+            return wire_loaded_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
     with make_work_folder("build the units") as folder:
         return wire_system(given, _components(given, folder, observer))
@@ -206,7 +206,7 @@ def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
             [Fault(f"{n!r} is not known", "--masters", f"name {', '.join(MASTERS)}") for n in unknown],
         )
     if parquet:
-        parquet_file(np.zeros(0), {}, np.zeros((0, 0)))
+        write_parquet(np.zeros(0), {}, np.zeros((0, 0)))
 
 
 def couple(
@@ -237,7 +237,7 @@ def couple(
     """
     _check_request(masters, parquet=parquet)
     stage = Stopwatch(observer)
-    joined = joined_system(system, arguments=arguments, observer=observer)
+    joined = wire_loaded_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
     files = _files(joined, ssp)
     archive = target / f"{name}.ssp"
@@ -296,11 +296,11 @@ def _files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
 
 def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
     """Return the results of a run, as far as it came."""
-    files = {f"{name}.csv": table(motion)}
+    files = {f"{name}.csv": format_system_results(motion)}
     if parquet:
         units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_defects(motion), "J")
         values = np.concatenate([motion.values, motion.defects], axis=1)
-        files[f"{name}.parquet"] = parquet_file(motion.time, units, values)
+        files[f"{name}.parquet"] = write_parquet(motion.time, units, values)
     return FileTree(files)
 
 
@@ -309,7 +309,7 @@ def _defects(motion: SystemMotion) -> list[str]:
     return [f"defect of {bond} in J" for bond in motion.bonds]
 
 
-def table(motion: SystemMotion) -> bytes:
+def format_system_results(motion: SystemMotion) -> bytes:
     """Return results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -334,7 +334,7 @@ def _held_against_whole(
     stepping = joined.system.run.stepping
     if needs_events(derivation) and stepping.accuracy is None:
         motion = _at_multiples(motion, stepping.step)
-    found = whole_motion(derivation, motion.time, where=declared.where)
+    found = simulate_monolithic_model(derivation, motion.time, where=declared.where)
     faults = [
         Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
         for whole in declared.same.values()
@@ -361,7 +361,9 @@ def _at_multiples(motion: SystemMotion, step: float) -> SystemMotion:
     )  # fmt: skip
 
 
-def whole_motion(derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = "") -> dict[str, Floats]:
+def simulate_monolithic_model(
+    derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = ""
+) -> dict[str, Floats]:
     """Return states and outputs of a model at given times, by FMU name; inputs keep their start values.
 
     By the model's own equations; a model with events, contacts or friction that sticks by its unit, which finds them,

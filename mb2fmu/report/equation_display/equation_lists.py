@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
 from mb2fmu.mechanics.equations.link_recursion import LinearVector, LinkRecursion, RecursiveDynamics
-from mb2fmu.report.equation_display.mathml import MathMLPrinter, identifier, width
+from mb2fmu.report.equation_display.mathml import MathMLPrinter, format_mathml_identifier, formula_width
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
 # operations in a matrix that stands alone, stand below it. What has more than LISTED operations is folded; what is
@@ -75,7 +75,7 @@ class OperationCounter:
         return self._known[expression]
 
 
-def equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[EquationBlock, ...]:
+def form_equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[EquationBlock, ...]:
     """Return the parts of the equations of motion: the most important first, their intermediates last.
 
     Args:
@@ -115,16 +115,16 @@ class FormulaLines:
         if operations > LISTED:
             return self._long(left, right, operations)
         whole = self.print.expression(right)
-        if width(whole) <= INLINE:
-            return pieces([f"{left}<mo>=</mo>{whole}"])
-        return pieces([f"{left}<mo>=</mo>", *self.print.pieces(right, WIDEST)])
+        if formula_width(whole) <= INLINE:
+            return format_formulas_in_line([f"{left}<mo>=</mo>{whole}"])
+        return format_formulas_in_line([f"{left}<mo>=</mo>", *self.print.pieces(right, WIDEST)])
 
     def _long(self, left: str, right: Any, operations: int) -> Markup:
         """Return ``left = an expression of … operations``, unfolded on demand if there is room for it."""
-        head = pieces([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
+        head = format_formulas_in_line([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
         if operations * _LETTERS > self.room:
             return head
-        whole = pieces(self.print.pieces(right, WIDEST))
+        whole = format_formulas_in_line(self.print.pieces(right, WIDEST))
         return self.unfolding(head, whole)
 
     def unfolding(self, head: Markup, whole: Markup) -> Markup:
@@ -138,7 +138,7 @@ class FormulaLines:
         """Return the unknowns of a linear system, and its size."""
         unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:LENGTH]]
         size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
-        return pieces([*unknowns, size])
+        return format_formulas_in_line([*unknowns, size])
 
 
 class _EquationListWriter(FormulaLines):
@@ -190,7 +190,7 @@ class _EquationListWriter(FormulaLines):
         symmetric = M.rows == M.cols and M == M.T
         matrix, listed = self._entries(M, "M", alone=alone, symmetric=symmetric)
         vector, forces = self._entries(f, "f", alone=alone, symmetric=False)
-        whole = pieces(
+        whole = format_formulas_in_line(
             [
                 self.print.matrix(matrix) + self.print.matrix([[s] for s in speeds]),
                 "<mo>=</mo>" + self.print.matrix(vector),
@@ -230,7 +230,7 @@ class _EquationListWriter(FormulaLines):
         parts = [f"<mtext>{escape(link.name)} on {escape(recursion.links[link.parent].name)}:</mtext>"]
         for name, terms in (("ω", omega), ("v", v), ("r", r)):
             parts.append(f"<mi>{name}</mi><mo>=</mo>{'<mo>+</mo>'.join(terms) or '<mn>0</mn>'}<mo>,</mo>")
-        return pieces(parts)
+        return format_formulas_in_line(parts)
 
     def _products(self, recursion: LinkRecursion, vectors: Iterable[LinearVector]) -> list[str]:
         """Return speeds times their columns, and the terms without speeds."""
@@ -289,7 +289,7 @@ class _EquationListWriter(FormulaLines):
                 entry = matrix[i, j]
                 if self.count.of(entry) <= (WHOLE if alone else INLINE):
                     printed = self.print.expression(entry)
-                    if width(printed) <= ROW // matrix.cols:
+                    if formula_width(printed) <= ROW // matrix.cols:
                         row.append(printed)
                         continue
                 a, b = (min(i, j), max(i, j)) if symmetric else (i, j)
@@ -337,7 +337,7 @@ def _entry(name: str, row: int, column: int | None = None) -> str:
     return f"<msub><mi>{name}</mi><mn>{index}</mn></msub>"
 
 
-def pieces(texts: Iterable[str]) -> Markup:
+def format_formulas_in_line(texts: Iterable[str]) -> Markup:
     """Return formulas side by side with possible line breaks between them; names are escaped in mathml.py.
 
     Names of one letter are marked: browsers set them in letters that only fonts for mathematics have, pages in italics.
@@ -349,4 +349,4 @@ def pieces(texts: Iterable[str]) -> Markup:
 
 def _derivative(symbol: Any) -> str:
     """Return a symbol with one dot, as MathML."""
-    return identifier(str(symbol.name), dots=1)
+    return format_mathml_identifier(str(symbol.name), dots=1)

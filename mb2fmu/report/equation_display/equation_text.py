@@ -53,7 +53,9 @@ class StartValues:
     p: tuple[float, ...]
 
 
-def listing(equations: EquationsOfMotion, name: str, form: Format = "text", values: StartValues | None = None) -> str:
+def format_equations(
+    equations: EquationsOfMotion, name: str, form: Format = "text", values: StartValues | None = None
+) -> str:
     """Return the equations of ``name`` in one of the formats, ending in a line break.
 
     Args:
@@ -74,7 +76,7 @@ def listing(equations: EquationsOfMotion, name: str, form: Format = "text", valu
     return _text(equations, name) if form == "text" else _latex(equations, name)
 
 
-def sections(equations: EquationsOfMotion) -> Iterator[EquationSection]:
+def list_equation_sections(equations: EquationsOfMotion) -> Iterator[EquationSection]:
     """Yield all parts in the order in which they are evaluated; matrices by their entries that are not 0."""
     u = sm.Matrix(equations.u)
     k, d, c = equations.kinematics, equations.dynamics, equations.velocity_constraints
@@ -111,7 +113,7 @@ def sections(equations: EquationsOfMotion) -> Iterator[EquationSection]:
     yield EquationSection("Energy", tuple((letter, energy) for letter, energy in energies if energy is not None))
 
 
-def operation_counts(equations: EquationsOfMotion) -> dict[str, int]:
+def count_operations_by_section(equations: EquationsOfMotion) -> dict[str, int]:
     """Return the operations of the parts as written out: the work of an evaluation by hand."""
     count = OperationCounter()
     d, k = equations.dynamics, equations.kinematics
@@ -178,7 +180,7 @@ def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{letter}[{index}]", matrix[i, j]
 
 
-def section_texts(equations: EquationsOfMotion) -> list[dict[str, Any]]:
+def format_equation_sections(equations: EquationsOfMotion) -> list[dict[str, Any]]:
     """Return all sections that have rows, each with its title and its rows, both sides of them as text."""
     printer = StrPrinter({"order": "none"})
     dots = {dot: sm.Symbol(f"{u}'") for u, dot in zip(equations.u, equations.u_dot, strict=True)}
@@ -191,7 +193,7 @@ def section_texts(equations: EquationsOfMotion) -> list[dict[str, Any]]:
 
     return [
         {"title": section.title, "rows": [[side(left), side(right)] for left, right in section.rows]}
-        for section in sections(equations)
+        for section in list_equation_sections(equations)
         if section.rows
     ]
 
@@ -200,7 +202,7 @@ def _text(equations: EquationsOfMotion, name: str) -> str:
     """Print the equations as plain text, section by section."""
     lines = [f"{name}: M u' = f by {equations.method}"]
     lines += [f"states: {', '.join(map(str, equations.states))}"]
-    for section in section_texts(equations):
+    for section in format_equation_sections(equations):
         lines += ["", section["title"]]
         lines += [f"  {left} = {right}" for left, right in section["rows"]]
     return "\n".join(lines) + "\n"
@@ -224,7 +226,7 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
         return value if len(value) == 1 else rf"\text{{{_escaped(value)}}}"
 
     lines = [f"% {name}: M u' = f by {equations.method}"]
-    for section in sections(equations):
+    for section in list_equation_sections(equations):
         if section.rows:
             rows = [rf"  {side(left)} &= {side(right)} \\" for left, right in section.rows]
             lines += [rf"\paragraph{{{section.title}}}", r"\begin{align*}", *rows, r"\end{align*}"]
@@ -392,7 +394,7 @@ def _what_states(equations: EquationsOfMotion) -> str:
 
 def _expressions(equations: EquationsOfMotion) -> Iterator[sm.Basic]:
     """Yield all right sides of the listed equations."""
-    for section in sections(equations):
+    for section in list_equation_sections(equations):
         yield from (right for _, right in section.rows if isinstance(right, sm.Basic))
 
 

@@ -57,7 +57,7 @@ class _BodyBox:
         return self.top + _HEAD / 2
 
 
-def graph_picture(graph: MechanismGraph) -> str:
+def draw_mechanism_graph(graph: MechanismGraph) -> str:
     """Return the picture as an SVG document: bodies from the ground outwards, left to right.
 
     What acts between two bodies and what holds them together runs beside their columns and below all boxes.

@@ -75,7 +75,7 @@ class MathMLPrinter:
     def _broken(self, e: Any, widest: int) -> list[str]:
         """Return pieces of a product, fraction or power; sums stand in brackets."""
         whole = self._within(e, _PRODUCT)
-        if width(whole) <= widest:
+        if formula_width(whole) <= widest:
             return [whole]
         if e.as_coeff_Mul()[0].is_negative:
             first, *others = self._broken(-e, widest)
@@ -95,7 +95,7 @@ class MathMLPrinter:
         found: list[str] = []
         for factor in _ordered(factors):
             whole = self._within(factor, _PRODUCT)
-            parts = (self._broken_factor(factor, widest) if width(whole) > widest else []) or [whole]
+            parts = (self._broken_factor(factor, widest) if formula_width(whole) > widest else []) or [whole]
             sign = "<mo>·</mo>" if found and factor.is_number else ""
             found += [sign + parts[0], *parts[1:]]
         return found
@@ -150,7 +150,7 @@ class MathMLPrinter:
 
     def _symbol(self, e: Any) -> _TEXT:
         """Return a symbol: letter, index and dots."""
-        return identifier(str(e.name)), _ATOM
+        return format_mathml_identifier(str(e.name)), _ATOM
 
     def _sum(self, e: Any) -> _TEXT:
         """Return a sum, term by term."""
@@ -196,7 +196,7 @@ class MathMLPrinter:
         """Return a function of its arguments; one of time alone is its name."""
         name = str(e.func.__name__)
         if not e.args or e.args == (sm.Symbol("t"),):
-            return identifier(name), _ATOM
+            return format_mathml_identifier(name), _ATOM
         return f"{_function_name(name)}{_APPLY}{self._arguments(e)}", _POWER
 
     def _extreme(self, e: Any) -> _TEXT:
@@ -246,7 +246,7 @@ class MathMLPrinter:
         return _dotted(self._within(e.expr, _ATOM), min(int(e.derivative_count), 3)), _ATOM
 
 
-def width(printed: str) -> int:
+def formula_width(printed: str) -> int:
     """Return the number of letters and signs of a formula, roughly its width in half em."""
     return len(unescape(_TAG.sub("", printed)))
 
@@ -292,7 +292,7 @@ def _bracketed(pieces: list[str], *, before: str = "", after: str = "") -> list[
     return found
 
 
-def identifier(name: str, dots: int = 0) -> str:
+def format_mathml_identifier(name: str, dots: int = 0) -> str:
     """Return a name in mathematical notation, with ``dots`` over it for derivatives by time (at most three).
 
     ``theta_1`` becomes θ with index 1, ``q12`` q with index 12, ``k_knee`` k with index knee.

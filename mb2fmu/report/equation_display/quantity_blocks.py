@@ -10,8 +10,14 @@ from markupsafe import Markup, escape
 from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
-from mb2fmu.report.equation_display.equation_lists import LISTED, ROOM, EquationBlock, FormulaLines, pieces
-from mb2fmu.report.equation_display.mathml import identifier
+from mb2fmu.report.equation_display.equation_lists import (
+    LISTED,
+    ROOM,
+    EquationBlock,
+    FormulaLines,
+    format_formulas_in_line,
+)
+from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 
 _LETTERS = {
     "v": "<mi mathvariant='bold'>v</mi>", "omega": "<mi mathvariant='bold'>ω</mi>", "F": "<mi>F</mi>",
@@ -26,7 +32,7 @@ _LETTERS = {
 """How each letter is written."""
 
 
-def quantity_blocks(quantities: NamedQuantities, room: int = ROOM, most: int | None = None) -> list[EquationBlock]:
+def form_quantity_blocks(quantities: NamedQuantities, room: int = ROOM, most: int | None = None) -> list[EquationBlock]:
     """Return one block per kind, and one for named intermediates.
 
     Args:
@@ -39,7 +45,9 @@ def quantity_blocks(quantities: NamedQuantities, room: int = ROOM, most: int | N
 
 class _Blocks(FormulaLines):
     def __init__(self, quantities: NamedQuantities, room: int, most: int | None) -> None:
-        names = {rate: identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()}
+        names = {
+            rate: format_mathml_identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()
+        }
         super().__init__(room, names)
         self._quantities, self._most = quantities, most
 
@@ -79,16 +87,16 @@ class _Blocks(FormulaLines):
         whole = self.print.matrix(entries)
         operations = self.count.of(*q.value)
         if operations <= LISTED:
-            return pieces([f"{name}<mo>=</mo>{whole}"])
-        head = pieces([f"{name}<mo>=</mo><mtext>a matrix of {operations:,} operations</mtext>"])
-        return self.unfolding(head, pieces([whole]))
+            return format_formulas_in_line([f"{name}<mo>=</mo>{whole}"])
+        head = format_formulas_in_line([f"{name}<mo>=</mo><mtext>a matrix of {operations:,} operations</mtext>"])
+        return self.unfolding(head, format_formulas_in_line([whole]))
 
 
 @notebook_display.render_html.register
 def _in_notebook(quantities: NamedQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []
-    for number, block in enumerate(quantity_blocks(quantities)):
+    for number, block in enumerate(form_quantity_blocks(quantities)):
         lines = "".join(f"<div style='margin:.3em 0;overflow-x:auto'>{line}</div>" for line in block.lines)
         note = f"<p>{escape(block.note)}</p>" if block.note else ""
         state = " open" if number == 0 else ""

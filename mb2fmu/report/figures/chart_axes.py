@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from mb2fmu.report.figures.signal_decimation import Samples
-from mb2fmu.report.number_format import MINUS, power_of_ten
+from mb2fmu.report.number_format import MINUS, format_power_of_ten
 
 Scale = Literal["linear", "log"]
 
@@ -57,7 +57,7 @@ class ChartAxis:
         return (np.log10(cut) - math.log10(self.low)) / span
 
 
-def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> ChartAxis:
+def choose_linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> ChartAxis:
     """Return a linear axis that shows all finite ``values``.
 
     Args:
@@ -89,7 +89,7 @@ def linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> Char
     return ChartAxis("linear", low, high, ticks, factor)
 
 
-def log_axis(*signals: Samples, about: int = 4) -> ChartAxis:
+def choose_log_axis(*signals: Samples, about: int = 4) -> ChartAxis:
     """Return a logarithmic axis over whole decades, at most fourteen, on whose edges no signal lies.
 
     Args:
@@ -104,7 +104,7 @@ def log_axis(*signals: Samples, about: int = 4) -> ChartAxis:
     top = min(max(top, -306), 308)
     bottom = min(max(bottom, top - _DECADES, -307), top - 1)
     stride = max(1, math.ceil((top - bottom) / about))
-    ticks = tuple((10.0**k, power_of_ten(k)) for k in range(top, bottom - 1, -1) if (top - k) % stride == 0)
+    ticks = tuple((10.0**k, format_power_of_ten(k)) for k in range(top, bottom - 1, -1) if (top - k) % stride == 0)
     return ChartAxis("log", 10.0**bottom, 10.0**top, ticks)
 
 

@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from mb2fmu.analysis import Linearization
-from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, bordered, drawn, styled
+from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, render_figure, style_axes, use_figure_style
 
 _ZERO = 1e-7
 
 
-def spectrum_text(found: Linearization) -> str:
+def format_eigenvalues(found: Linearization) -> str:
     """Return the operating point and the eigenvalues with their frequencies and damping."""
     return "\n".join(_lines(found)) + "\n"
 
@@ -53,7 +53,7 @@ def _meaning(value: complex) -> str:
     return f"   {grows} {size / (2 * np.pi):.4g} Hz, {damping}"
 
 
-def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> bytes:
+def draw_eigenvalues(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> bytes:
     """Draw eigenvalues in the complex plane, growing ones in red; equal ones once, with their number.
 
     Args:
@@ -62,7 +62,7 @@ def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> by
     """
     from matplotlib.figure import Figure
 
-    with styled():
+    with use_figure_style():
         figure = Figure(figsize=(5.6, 4.2), layout="constrained")
         axes = figure.subplots()
         axes.axhline(0, color=LINE, linewidth=0.8)
@@ -80,8 +80,8 @@ def spectrum(found: Linearization, *, form: Literal["svg", "png"] = "svg") -> by
         for low, high, limit in (*((*axes.get_xlim(), axes.set_xlim),), *((*axes.get_ylim(), axes.set_ylim),)):
             if high - low < 0.2 * size:  # what differs by round-off looks alike
                 limit((low + high) / 2 - 0.1 * size, (low + high) / 2 + 0.1 * size)
-        bordered(axes)
-    return drawn(figure, form)
+        style_axes(axes)
+    return render_figure(figure, form)
 
 
 def _distinct(values: list[complex]) -> list[tuple[complex, int]]:

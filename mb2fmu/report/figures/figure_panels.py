@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.report.figures.figure_style import COLOURS, INK, LINE, bordered, styled
+from mb2fmu.report.figures.figure_style import COLOURS, INK, LINE, style_axes, use_figure_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Curve = tuple[str, str, Floats]
 
 
-def panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
+def draw_panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
     """Draw (name, unit, values) over time, those of one unit in one panel.
 
     Args:
@@ -30,7 +30,7 @@ def panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
     groups: dict[str, list[Curve]] = {}
     for curve in curves:
         groups.setdefault(curve[1], []).append(curve)
-    with styled():
+    with use_figure_style():
         figure = Figure(figsize=(8.0, 0.6 + 2.2 * max(len(groups), 1)), layout="constrained")
         for axes, (unit, members) in zip(
             figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0], groups.items(), strict=True
@@ -40,7 +40,7 @@ def panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
             axes.set_ylabel(unit if unit != "1" else "", color=INK)
             axes.grid(color=LINE, linewidth=0.5)
             axes.margins(x=0)
-            bordered(axes)
+            style_axes(axes)
             axes.legend(
                 loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(members), fontsize=9, frameon=False,
                 borderaxespad=0.2,

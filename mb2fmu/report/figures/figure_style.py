@@ -23,7 +23,7 @@ COLOURS = (BLUE, RED, GREEN, BROWN, PURPLE, GREY)
 FORMS = ("svg", "png", "pdf")
 
 
-def styled() -> AbstractContextManager[None]:
+def use_figure_style() -> AbstractContextManager[None]:
     """Set our letters for figures inside, and names within SVG files that do not change between runs."""
     import matplotlib as mpl
 
@@ -31,14 +31,14 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(style)
 
 
-def bordered(axes: Axes) -> None:
+def style_axes(axes: Axes) -> None:
     """Give axes pale borders and quiet numbers."""
     axes.tick_params(colors=SOFT)
     for side in axes.spines.values():
         side.set_color(LINE)
 
 
-def drawn(figure: Figure, form: str, *, dpi: int = 150) -> bytes:
+def render_figure(figure: Figure, form: str, *, dpi: int = 150) -> bytes:
     """Return the figure as a file; the same figure gives the same bytes with the same version of matplotlib.
 
     Raises:
@@ -49,6 +49,6 @@ def drawn(figure: Figure, form: str, *, dpi: int = 150) -> bytes:
         raise ValidationError("the plot cannot be written:", [fault])
     file = BytesIO()
     metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(form, {"CreationDate": None})
-    with styled():
+    with use_figure_style():
         figure.savefig(file, format=form, dpi=dpi, metadata=metadata)
     return file.getvalue()

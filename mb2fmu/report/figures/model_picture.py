@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 _SVG = "{http://www.w3.org/2000/svg}svg"
 
 
-def picture(diagram: str, alternative: str) -> Markup:
+def embed_model_picture(diagram: str, alternative: str) -> Markup:
     """Return an ``img`` element with the drawing in it; empty if ``diagram`` is no SVG document.
 
     Args:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from mb2fmu.analysis import RootLocus, StabilityCrossing
-from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, bordered, drawn, styled
+from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, render_figure, style_axes, use_figure_style
 
 _ROWS = 21
 """Of the table on a terminal: values between are in the JSON."""
 
 
-def sweep_text(found: RootLocus) -> str:
+def format_root_locus(found: RootLocus) -> str:
     """Return critical values, stable ranges, and the eigenvalues at about twenty values."""
     return "\n".join(_lines(found)) + "\n"
 
@@ -63,7 +63,7 @@ def _stable_ranges(found: RootLocus) -> Iterator[tuple[float, float]]:
             yield float(low), float(high)
 
 
-def root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") -> bytes:
+def draw_root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") -> bytes:
     """Draw real and imaginary parts over the quantity, critical values marked, unstable parts in red.
 
     Args:
@@ -72,7 +72,7 @@ def root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") -> byte
     """
     from matplotlib.figure import Figure
 
-    with styled():
+    with use_figure_style():
         figure = Figure(figsize=(7.2, 6.0), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         _parts(above, found, "real")
@@ -85,7 +85,7 @@ def root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") -> byte
                            va="bottom", fontsize=9)  # fmt: skip
         unit = "" if found.unit == "1" else f" in {found.unit}"
         below.set_xlabel(f"{found.name}{unit}", color=INK)
-    return drawn(figure, form)
+    return render_figure(figure, form)
 
 
 def _parts(axes: Any, found: RootLocus, part: Literal["real", "imag"]) -> None:
@@ -102,4 +102,4 @@ def _parts(axes: Any, found: RootLocus, part: Literal["real", "imag"]) -> None:
             axes.plot(found.values, np.where(where, values, np.nan), ".", markersize=3, color=colour)
     axes.set_ylabel("real part in 1/s" if part == "real" else "imaginary part in rad/s", color=INK)
     axes.margins(x=0.02)
-    bordered(axes)
+    style_axes(axes)

@@ -14,7 +14,7 @@ Samples = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
 
-def decimate(t: Samples, y: Samples, columns: int) -> Indices:
+def decimate_signal(t: Samples, y: Samples, columns: int) -> Indices:
     """Return indices of the samples that draw the same line as all of them.
 
     Args:
@@ -46,12 +46,12 @@ def decimate(t: Samples, y: Samples, columns: int) -> Indices:
     return np.asarray(finite[chosen], dtype=np.intp)
 
 
-def gaps(y: Samples, indices: Indices) -> Indices:
+def find_line_gaps(y: Samples, indices: Indices) -> Indices:
     """Return positions in ``indices`` where a line must be interrupted, because samples before are not finite.
 
     Args:
         y: Shape (n,), the whole signal.
-        indices: Increasing indices into ``y``, from :func:`decimate`.
+        indices: Increasing indices into ``y``, from :func:`decimate_signal`.
 
     Returns:
         Positions k ≥ 1 such that some sample between ``indices[k - 1]`` and ``indices[k]`` is not finite.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, SOFT, drawn
-from mb2fmu.report.figures.svg_chart import axis_label
+from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, SOFT, render_figure
+from mb2fmu.report.figures.svg_chart import format_axis_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ class SobolIndexBars:
     total_interval: Floats
 
 
-def parallels(
+def draw_parallel_coordinates(
     varied: Mapping[str, tuple[str, Floats]], result: tuple[str, str, Floats], *, log: Sequence[str]
 ) -> bytes:
     """Return each case as a line over the varied quantities, coloured by a result; failed cases in red. SVG.
@@ -71,16 +71,18 @@ def parallels(
         axes.plot([k, k], [0.0, 1.0], color=SOFT, linewidth=1.0)
         axes.text(k, -0.03, f"{low:.4g}", ha="center", va="top", color=SOFT, fontsize=8.5)
         axes.text(k, 1.03, f"{high:.4g}", ha="center", va="bottom", color=SOFT, fontsize=8.5)
-        axes.text(k, -0.12, axis_label(columns[k][0], columns[k][1]), ha="center", va="top", color=INK, fontsize=9.5)
+        axes.text(
+            k, -0.12, format_axis_label(columns[k][0], columns[k][1]), ha="center", va="top", color=INK, fontsize=9.5
+        )
     axes.set(xlim=(-0.4, len(columns) - 0.6), ylim=(-0.22, 1.1))
     axes.axis("off")
     if len(finite):
         bar = figure.colorbar(colours, ax=axes, pad=0.02, fraction=0.05)
-        bar.set_label(axis_label(name, unit), color=INK)
-    return drawn(figure, "svg")
+        bar.set_label(format_axis_label(name, unit), color=INK)
+    return render_figure(figure, "svg")
 
 
-def responses(
+def draw_responses(
     varied: Mapping[str, tuple[str, Floats]], results: Sequence[tuple[str, str, Floats]], *, log: Sequence[str]
 ) -> bytes:
     """Return each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
@@ -96,12 +98,12 @@ def responses(
             if other in log:
                 axes.set_xscale("log")
             if i == len(rows) - 1:
-                axes.set_xlabel(axis_label(other, varied[other][0]), color=INK)
-        grid[i, 0].set_ylabel(textwrap.fill(axis_label(name, unit), 24), color=INK)  # as long as a panel is high
-    return drawn(figure, "svg")
+                axes.set_xlabel(format_axis_label(other, varied[other][0]), color=INK)
+        grid[i, 0].set_ylabel(textwrap.fill(format_axis_label(name, unit), 24), color=INK)  # as long as a panel is high
+    return render_figure(figure, "svg")
 
 
-def shares(names: Sequence[str], indices: Mapping[str, SobolIndexBars]) -> bytes:
+def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBars]) -> bytes:
     """Draw Sobol' indices as bars with their intervals: a panel per result. SVG."""
     figure = _figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
     grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]
@@ -121,7 +123,7 @@ def shares(names: Sequence[str], indices: Mapping[str, SobolIndexBars]) -> bytes
         _finish(axes)
     grid[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=9)
     grid[-1].set_xlabel("part of the variance", color=INK)
-    return drawn(figure, "svg")
+    return render_figure(figure, "svg")
 
 
 def _points(axes: Axes, x: Floats, y: Floats) -> None:

@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from markupsafe import Markup, escape
 
-from mb2fmu.report.figures.chart_axes import ChartAxis, Scale, linear_axis, log_axis
-from mb2fmu.report.figures.signal_decimation import Samples, decimate, gaps
-from mb2fmu.report.number_format import power_of_ten
+from mb2fmu.report.figures.chart_axes import ChartAxis, Scale, choose_linear_axis, choose_log_axis
+from mb2fmu.report.figures.signal_decimation import Samples, decimate_signal, find_line_gaps
+from mb2fmu.report.number_format import format_power_of_ten
 
 LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first", "second", "third", "fourth", "fifth"]
 
@@ -108,18 +108,19 @@ class Chart:
         return tuple(dict.fromkeys((line.style, line.label) for panel in self.panels for line in panel.lines))
 
 
-def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
+def draw_chart(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
     """Return the chart as an SVG element.
 
     Args:
         chart: What to draw.
-        columns: Pixel columns that lines are thinned to; see :func:`mb2fmu.report.figures.signal_decimation.decimate`.
+        columns: Pixel columns that lines are thinned to; see
+            :func:`mb2fmu.report.figures.signal_decimation.decimate_signal`.
     """
     times = np.concatenate(
         [line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size]
         + [np.array(span[:2]) for strip in chart.strips for span in strip.spans]
     )
-    time_axis = linear_axis(times, about=5, tight=True)
+    time_axis = choose_linear_axis(times, about=5, tight=True)
     parts: list[str] = []
     top = 0
     for panel in chart.panels:
@@ -144,9 +145,9 @@ def draw(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
     return Markup(head + "".join(parts) + "</svg>")  # noqa: S704 (every text in it went through escape)
 
 
-def axis_label(quantity: str, unit: str, factor: int = 0) -> str:
+def format_axis_label(quantity: str, unit: str, factor: int = 0) -> str:
     """Return ``speed in 10⁻³ m/s``; the FMU ``1`` is left out."""
-    amount = power_of_ten(factor) if factor else ""
+    amount = format_power_of_ten(factor) if factor else ""
     unit_text = "" if unit == "1" else unit
     tail = f"{amount} {unit_text}".strip()
     return f"{quantity} in {tail}" if tail else quantity
@@ -172,8 +173,8 @@ class _PanelFrame:
 def _axis(panel: ChartPanel) -> ChartAxis:
     """Return the axis of a panel's values; a logarithmic one is of their sizes."""
     if panel.scale == "log":
-        return log_axis(*(np.abs(line.y) for line in panel.lines))
-    return linear_axis(np.concatenate([line.y for line in panel.lines]))
+        return choose_log_axis(*(np.abs(line.y) for line in panel.lines))
+    return choose_linear_axis(np.concatenate([line.y for line in panel.lines]))
 
 
 def _panel(panel: ChartPanel, frame: _PanelFrame, columns: int, shaded_from: float | None) -> Iterator[str]:
@@ -183,7 +184,7 @@ def _panel(panel: ChartPanel, frame: _PanelFrame, columns: int, shaded_from: flo
     data |= {"scale": frame.scale, "quantity": panel.quantity, "unit": panel.unit}
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
     yield f'<g class="panel"{attributes}>'
-    label = axis_label(panel.quantity, panel.unit, frame.axis.factor)
+    label = format_axis_label(panel.quantity, panel.unit, frame.axis.factor)
     yield f'<text class="label" x="4" y="{upper - 10}">{escape(label)}</text>'
     if shaded_from is not None and frame.time.low <= shaded_from < frame.time.high:
         x = frame.x(shaded_from)
@@ -225,13 +226,13 @@ def _strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterator[str]:
 def _path(line: ChartLine, frame: _PanelFrame, columns: int) -> str:
     """Return the line as a path of relative steps in tenths of a unit, which take the fewest characters."""
     y = np.abs(line.y) if frame.scale == "log" else line.y
-    chosen = decimate(line.t, y, columns)
+    chosen = decimate_signal(line.t, y, columns)
     if not chosen.size:
         middle = (frame.upper + frame.lower) // 2
         return f'<text class="tick middle" x="{_LEFT + _COLUMNS // 2}" y="{middle}">{_NOTHING}</text>'
     across = np.rint(10 * _COLUMNS * frame.time.place(line.t[chosen])).astype(int)
     up = np.rint(-10 * (frame.lower - frame.upper) * frame.axis.place(y[chosen])).astype(int)
-    cuts = [0, *gaps(y, chosen).tolist(), chosen.size]
+    cuts = [0, *find_line_gaps(y, chosen).tolist(), chosen.size]
     runs = [_steps(across[start:stop].tolist(), up[start:stop].tolist()) for start, stop in pairwise(cuts)]
     place = f"translate({_LEFT} {frame.lower})scale(.1)"
     return f'<path class="line {line.style}" transform="{place}" d="{"".join(runs)}"/>'
@@ -270,5 +271,5 @@ def _time_labels(time_axis: ChartAxis, top: int) -> Iterator[str]:
         x = _across(time_axis, value)
         anchor = "end" if x > WIDTH - _RIGHT - 8 else "middle"
         yield f'<text class="tick time {anchor}" x="{x:.1f}" y="{top + 13}">{escape(label)}</text>'
-    label = axis_label("time", "s", time_axis.factor)
+    label = format_axis_label("time", "s", time_axis.factor)
     yield f'<text class="label seconds middle" x="{_LEFT + _COLUMNS // 2}" y="{top + 26}">{escape(label)}</text>'

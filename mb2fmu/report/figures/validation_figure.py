@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from mb2fmu.report.figures.figure_style import INK, SOFT, drawn, styled
-from mb2fmu.report.figures.svg_chart import axis_label
+from mb2fmu.report.figures.figure_style import INK, SOFT, render_figure, use_figure_style
+from mb2fmu.report.figures.svg_chart import format_axis_label
 from mb2fmu.validation.result import ValidationResult
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def figure(
     units = {compared[name].unit for name in chosen}
     if len(units) != 1 or len(chosen) > len(_COLOURS):
         raise ValueError(f"a picture shows one to three variables of one unit, not {', '.join(chosen)}")
-    with styled():
+    with use_figure_style():
         drawing = Figure(figsize=(8.0, 4.6), layout="constrained", facecolor="white")
         upper, lower = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         if title:
@@ -57,10 +57,10 @@ def figure(
         _trajectories(upper, result, chosen)
         _errors(lower, result, chosen)
         unit = units.pop()
-        upper.set_ylabel(axis_label(chosen[0] if len(chosen) == 1 else "value", unit))
-        lower.set_ylabel(axis_label("error", unit))
+        upper.set_ylabel(format_axis_label(chosen[0] if len(chosen) == 1 else "value", unit))
+        lower.set_ylabel(format_axis_label("error", unit))
         lower.set_xlabel("time in s")
-    return drawn(drawing, form, dpi=200)
+    return render_figure(drawing, form, dpi=200)
 
 
 def _first(result: ValidationResult) -> list[str]:

@@ -14,7 +14,7 @@ from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
 
-def headline(result: AuditResult) -> str:
+def format_audit_headline(result: AuditResult) -> str:
     """Return the counts in words."""
     parts = [
         f"{result.count(each)} {each}{'s' * (result.count(each) != 1)}" for each in SEVERITIES if result.count(each)
@@ -23,7 +23,7 @@ def headline(result: AuditResult) -> str:
     return f"{told}, {len(result.waived)} waived" if result.waived else told
 
 
-def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
+def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:
     """Yield blocks for a terminal: findings by rule, remedies, and a last line."""
     for (severity, name, source_), group in groupby(
         result.findings, key=lambda each: (each.severity, each.rule, each.source)
@@ -47,7 +47,7 @@ def audit_blocks(result: AuditResult) -> Iterator[RenderableType]:
     effort += f" in {result.seconds:.1f} s"
     if result.runnable is False:
         yield Text("the archive has no binary for this machine: what it does when it runs was not judged", style="bold")
-    last = f"{result.fmu}: {headline(result)}; {effort}"
+    last = f"{result.fmu}: {format_audit_headline(result)}; {effort}"
     good = result.exit_code() == 0
     yield Text(last, style="bold green" if good else "bold red")
 
@@ -75,7 +75,7 @@ def _unjudged(result: AuditResult) -> Mapping[str, list[str]]:
     return found
 
 
-def rule_lines() -> Iterator[str]:
+def format_rules_as_text() -> Iterator[str]:
     """Yield all rules as lines of text."""
     for rule in rules().values():
         yield f"{rule.id:26} {rule.severity:8} {rule.says}"
@@ -83,7 +83,7 @@ def rule_lines() -> Iterator[str]:
             yield f"{'':26} FMI {version}: {section}"
 
 
-def rules_markdown() -> str:
+def format_rules_as_markdown() -> str:
     """Return all rules as tables for the documentation."""
     lines: list[str] = []
     titles = {"description": "What the archive and the description show", "behaviour": "What the running FMU shows"}
@@ -101,9 +101,12 @@ def rules_markdown() -> str:
     return "\n".join(lines)
 
 
-def audit_page(result: AuditResult) -> bytes:
+def render_audit_page(result: AuditResult) -> bytes:
     """Return one self-contained HTML document in UTF-8."""
-    from mb2fmu.report.pages.page_template import environment, source  # brings what pages of validations need, as SymPy
+    from mb2fmu.report.pages.page_template import (  # brings what pages of validations need, as SymPy
+        read_template_source,
+        report_template_environment,
+    )
 
     found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
     for each in result.findings:
@@ -121,10 +124,10 @@ def audit_page(result: AuditResult) -> bytes:
         "Other checkers": ", ".join(result.consulted) or "not asked",
         "Took": f"{result.seconds:.1f} s",
     }
-    made = environment()
+    made = report_template_environment()
     text = made.get_template("audit.html.jinja").render(
-        result=result, found=found, groups=groups, facts=facts, headline=headline(result), unjudged=unjudged,
-        version=int(result.version[:1] or 2), style=Markup(source(made, "page.css").strip()),  # noqa: S704 (our own file)
+        result=result, found=found, groups=groups, facts=facts, headline=format_audit_headline(result), unjudged=unjudged,
+        version=int(result.version[:1] or 2), style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704 (our own file)
     )  # fmt: skip
     lines = (line.rstrip() for line in text.splitlines())
     return ("\n".join(line for line in lines if line) + "\n").encode()

@@ -19,15 +19,15 @@ SHOWN = 5
 """Findings of a rule that an annotation quotes."""
 
 
-def name_of(found: Finding) -> str:
+def finding_source_name(found: Finding) -> str:
     """Return the id of the rule, or the name of the checker, of a finding."""
     return found.rule if found.source == "mb2fmu" else found.source
 
 
 def _grouped(result: AuditResult) -> Iterator[tuple[str, list[Finding]]]:
     """Yield the findings of each rule, sorted by name."""
-    ordered = sorted(result.findings, key=name_of)
-    for name, group in groupby(ordered, key=name_of):
+    ordered = sorted(result.findings, key=finding_source_name)
+    for name, group in groupby(ordered, key=finding_source_name):
         yield name, list(group)
 
 
@@ -36,7 +36,7 @@ def _line(each: Finding) -> str:
     return f"{each.where}: {each.message}" if each.where else each.message
 
 
-def github_lines(result: AuditResult) -> Iterator[str]:
+def format_github_annotations(result: AuditResult) -> Iterator[str]:
     """Yield workflow commands that GitHub Actions shows beside the run, one per rule."""
     for name, group in _grouped(result):
         first, count = group[0], sum(each.number for each in group)
@@ -54,12 +54,12 @@ def _escaped(text: str, more: str = "") -> str:
     return text
 
 
-def sarif(result: AuditResult) -> bytes:
+def format_sarif(result: AuditResult) -> bytes:
     """Return results in the format of code hosts for static analysis; places in the unit are logical locations."""
     named = {name: group[0] for name, group in _grouped(result)}
     described = [_sarif_rule(name, found) for name, found in named.items()]
     order = {name: place for place, name in enumerate(named)}
-    found = [_sarif_result(result, each, order[name_of(each)]) for each in result.findings]
+    found = [_sarif_result(result, each, order[finding_source_name(each)]) for each in result.findings]
     found += [
         {**_sarif_result(result, each, None), "suppressions": [{"kind": "external", "justification": why}]}
         for each, why in result.waived
@@ -89,7 +89,7 @@ def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dic
     where = {"physicalLocation": {"artifactLocation": {"uri": quote(result.fmu, safe="")}}}
     logical = [{"fullyQualifiedName": found.where}] if found.where else []
     entry: dict[str, Any] = {
-        "ruleId": name_of(found),
+        "ruleId": finding_source_name(found),
         "level": _LEVELS[found.severity],
         "message": {"text": _line(found)},
         "locations": [{**where, **({"logicalLocations": logical} if logical else {})}],
@@ -99,7 +99,7 @@ def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dic
     return entry
 
 
-def junit(result: AuditResult) -> bytes:
+def format_junit(result: AuditResult) -> bytes:
     """Return a case per rule: failed where there is an error or a warning, skipped where it was not judged."""
     broken = dict(_grouped(result))
     suite = ET.Element("testsuite", name=f"mb2fmu audit {result.fmu}", time=f"{result.seconds:.3f}")

@@ -7,12 +7,12 @@ from markupsafe import Markup
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.report.equation_display.equation_lists import equation_blocks
-from mb2fmu.report.figures.model_picture import picture
-from mb2fmu.report.pages.page_template import print_page
+from mb2fmu.report.equation_display.equation_lists import form_equation_blocks
+from mb2fmu.report.figures.model_picture import embed_model_picture
+from mb2fmu.report.pages.page_template import render_page_template
 from mb2fmu.report.pages.report_content import FigureGroup, ReportPage, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import fmu_facts as description
-from mb2fmu.visualization import SMALL, Drawing, still
+from mb2fmu.visualization import SMALL, Drawing, render_still_picture
 
 
 def describe(
@@ -39,14 +39,14 @@ def describe(
     Returns:
         UTF-8. Equal arguments give equal bytes.
     """
-    drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
+    drawing = embed_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
     page = ReportPage(
         title=definition.name,
         description=definition.description,
         verdict=None,
         facts=(
-            *description.unit_facts(interface, (provenance or ReportProvenance()).platforms),
-            *description.model_facts(definition, equations, interface),
+            *description.list_fmu_facts(interface, (provenance or ReportProvenance()).platforms),
+            *description.list_model_facts(definition, equations, interface),
         ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
@@ -58,14 +58,14 @@ def describe(
         balances=FigureGroup("", "", ()),
         reference="",
         checks=(),
-        equations=equation_blocks(equations, 0),
-        equations_text=description.equations_text(equations, interface),
-        variables=description.variable_rows(interface, definition),
+        equations=form_equation_blocks(equations, 0),
+        equations_text=description.describe_equations(equations, interface),
+        variables=description.list_variable_rows(interface, definition),
         facts_of_proof={"Token of the unit": interface.token},
         timings={},
         provenance=provenance or ReportProvenance(),
         licences=licences,
         theory=theory or TheoryContent(),
-        still=Markup() if drawing or start is None else Markup(still(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
+        still=Markup() if drawing or start is None else Markup(render_still_picture(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
     )
-    return print_page(page)
+    return render_page_template(page)

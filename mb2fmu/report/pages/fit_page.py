@@ -11,9 +11,9 @@ import numpy.typing as npt
 from markupsafe import Markup, escape
 
 from mb2fmu.analysis.fitted_curve import FittedCurve
-from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, drawn
-from mb2fmu.report.figures.svg_chart import axis_label
-from mb2fmu.report.pages.page_template import environment, source
+from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, render_figure
+from mb2fmu.report.figures.svg_chart import format_axis_label
+from mb2fmu.report.pages.page_template import read_template_source, report_template_environment
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,9 +47,9 @@ class FitPage:
     facts: Mapping[str, str]
 
 
-def fit_page(page: FitPage) -> bytes:
+def render_fit_page(page: FitPage) -> bytes:
     """Print the content as one self-contained HTML page."""
-    made = environment()
+    made = report_template_environment()
     by_experiment: dict[str, list[FittedCurve]] = {}
     for curve in page.curves:
         by_experiment.setdefault(curve.experiment, []).append(curve)
@@ -65,7 +65,7 @@ def fit_page(page: FitPage) -> bytes:
         pictures=pictures,
         matrix=matrix,
         matrix_words=words,
-        style=Markup(source(made, "page.css").strip()),  # noqa: S704 (our own file)
+        style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704 (our own file)
     )
     lines = (line.rstrip() for line in text.splitlines())
     return ("\n".join(line for line in lines if line) + "\n").encode()
@@ -86,7 +86,7 @@ def _motions(curves: Sequence[FittedCurve]) -> bytes:
     for (motion, rest), curve in zip(grid, curves, strict=True):
         motion.plot(curve.time, curve.measured, ".", color=SOFT, markersize=3.5, label="measured")
         motion.plot(curve.time, curve.found, color=BLUE, linewidth=1.5, label="found")
-        motion.set_ylabel(axis_label(curve.name, curve.unit), color=INK)
+        motion.set_ylabel(format_axis_label(curve.name, curve.unit), color=INK)
         rest.axhline(0.0, color=SOFT, linewidth=0.8)
         rest.plot(curve.time, curve.measured - curve.found, ".", color=RED, markersize=3.0)
         rest.set_ylabel(f"left over, {curve.unit}" if curve.unit else "left over", color=INK)
@@ -99,7 +99,7 @@ def _motions(curves: Sequence[FittedCurve]) -> bytes:
     grid[0][0].legend(loc="best", frameon=False, fontsize=9)
     for axes in grid[-1]:
         axes.set_xlabel("t, s", color=INK)
-    return drawn(figure, "svg")
+    return render_figure(figure, "svg")
 
 
 def _correlation(names: Sequence[str], correlation: Floats) -> bytes:
@@ -116,4 +116,4 @@ def _correlation(names: Sequence[str], correlation: Floats) -> bytes:
             axes.text(j, i, text, ha="center", va="center", color="white" if abs(value) > 0.6 else INK, fontsize=8.5)
     axes.set_xticks(range(len(names)), names, rotation=35, ha="right", color=INK)
     axes.set_yticks(range(len(names)), names, color=INK)
-    return drawn(figure, "svg")
+    return render_figure(figure, "svg")

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from mb2fmu.report.equation_display.equation_lists import EquationBlock
 from mb2fmu.report.figures.svg_chart import LineStyle
-from mb2fmu.report.pages.report_identity import claims
+from mb2fmu.report.pages.report_identity import list_report_claims
 from mb2fmu.visualization import AnimationElement
 
 State = Literal["good", "bad", "neutral"]
@@ -330,7 +330,7 @@ class ReportPage:
     def claims(self) -> Mapping[str, str]:
         """Statements of the page about itself for programs: see ``belonging``."""
         verdict = "" if self.verdict is None else "passed" if self.verdict.passed else "failed"
-        return claims(self.title, verdict, self.provenance.unit, self.provenance.core)
+        return list_report_claims(self.title, verdict, self.provenance.unit, self.provenance.core)
 
     @property
     def hashes(self) -> Mapping[str, str]:

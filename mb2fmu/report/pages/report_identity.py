@@ -37,7 +37,7 @@ class ReportClaim:
         return bool(self.core) and self.core == core
 
 
-def claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
+def list_report_claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
     """Return names and contents of the ``meta`` elements that :func:`claim_of` reads; arguments as of ``ReportClaim``."""
     return {f"{_PREFIX}{name}": text for name, text in zip(_NAMES, (model, verdict, unit, core), strict=True) if text}
 

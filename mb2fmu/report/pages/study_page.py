@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from mb2fmu.report.pages.page_template import environment, source
+from mb2fmu.report.pages.page_template import read_template_source, report_template_environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class StudyPage:
     facts: Mapping[str, str]
 
 
-def study_page(page: StudyPage) -> bytes:
+def render_study_page(page: StudyPage) -> bytes:
     """Render the page of a study."""
-    made = environment()
+    made = report_template_environment()
     pictures = [(heading, _image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
     text = made.get_template("study.html.jinja").render(
         page=page,
         pictures=pictures,
-        style=Markup(source(made, "page.css").strip()),  # noqa: S704 (our own file)
+        style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704 (our own file)
     )
     lines = (line.rstrip() for line in text.splitlines())
     return ("\n".join(line for line in lines if line) + "\n").encode()

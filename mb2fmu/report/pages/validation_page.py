@@ -7,18 +7,18 @@ from dataclasses import replace
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.report.equation_display.equation_lists import ROOM, equation_blocks
-from mb2fmu.report.figures.model_picture import picture
-from mb2fmu.report.number_format import short
-from mb2fmu.report.pages.page_template import print_page
+from mb2fmu.report.equation_display.equation_lists import ROOM, form_equation_blocks
+from mb2fmu.report.figures.model_picture import embed_model_picture
+from mb2fmu.report.number_format import format_short_number
+from mb2fmu.report.pages.page_template import render_page_template
 from mb2fmu.report.pages.report_content import ReportPage, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_checks
-from mb2fmu.report.sections.measurement_comparison import table_failures, table_rows
+from mb2fmu.report.sections.measurement_comparison import list_table_failures, list_table_rows
 from mb2fmu.validation.result import ValidationResult
-from mb2fmu.visualization import Drawing, PlotSignals, element
-from mb2fmu.visualization.default_plots import interesting
+from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
+from mb2fmu.visualization.default_plots import choose_default_plots
 
 _AROUND = 9_000  # bytes of the style, heading and licence that come with an animation
 SMALLEST_MOTION = 330_000
@@ -60,19 +60,19 @@ def render(
     given = provenance or ReportProvenance()
     theory = theory or TheoryContent()
     page = replace(_page(definition, equations, interface, result, given, folded=limit is None), theory=theory)
-    content = print_page(page)
+    content = render_page_template(page)
     for columns, most in _THINNER[1:]:
         if limit is None or len(content) + room <= limit:
             break
         page = _thinned(page, definition, equations, result, columns, most)
-        content = print_page(page)
+        content = render_page_template(page)
     if motion is None:
         return content
     drawing, signals = motion
     left = None if limit is None else limit - len(content) - len(live) - _AROUND
-    shown = interesting(signals)
-    part = element(drawing, signals, shown=shown, limit=left, live=live)
-    return print_page(replace(page, animation=part))
+    shown = choose_default_plots(signals)
+    part = render_animation_element(drawing, signals, shown=shown, limit=left, live=live)
+    return render_page_template(replace(page, animation=part))
 
 
 def _page(
@@ -85,43 +85,47 @@ def _page(
     folded: bool,
 ) -> ReportPage:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
-    drawing = picture(definition.diagram, f"What the coordinates of {definition.name} mean")
+    drawing = embed_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
     units = {record.name: record.unit for record in definition.inputs}
-    texts = description.texts(definition, equations)
+    texts = description.list_variable_descriptions(definition, equations)
     return ReportPage(
         title=definition.name,
         description=definition.description,
-        verdict=validation_sections.verdict(
+        verdict=validation_sections.form_verdict_text(
             result,
-            [*event_tables.failures(result), *coverage_section.failures(result), *table_failures(result.tables)],
-            "; ".join(filter(None, (event_tables.events_text(result), coverage_section.coverage_text(result)))),
+            [
+                *event_tables.list_event_failures(result),
+                *coverage_section.list_exercise_failures(result),
+                *list_table_failures(result.tables),
+            ],
+            "; ".join(filter(None, (event_tables.describe_events(result), coverage_section.describe_coverage(result)))),
         ),
         facts=(
-            *description.unit_facts(interface, given.platforms),
-            *description.model_facts(definition, equations, interface),
-            *coverage_section.limits(result),
+            *description.list_fmu_facts(interface, given.platforms),
+            *description.list_model_facts(definition, equations, interface),
+            *coverage_section.describe_untested(result),
         ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
-        errors=validation_sections.error_rows(result, None),
-        errors_text=validation_sections.errors_text(result),
-        others=validation_sections.other_kinds(result) | table_rows(result.tables),
-        groups=validation_sections.trajectory_groups(result, texts, units, columns=None, most=None),
-        invariants=validation_sections.invariant_rows(result),
-        balances=validation_sections.balances(result),
-        reference=validation_sections.reference_text(result),
-        checks=validation_sections.check_rows(result),
-        equations=equation_blocks(equations, ROOM if folded else 0),
-        equations_text=description.equations_text(equations, interface),
-        variables=description.variable_rows(interface, definition)
+        errors=validation_sections.list_error_rows(result, None),
+        errors_text=validation_sections.describe_errors(result),
+        others=validation_sections.list_other_interface_types(result) | list_table_rows(result.tables),
+        groups=validation_sections.draw_trajectory_groups(result, texts, units, columns=None, most=None),
+        invariants=validation_sections.list_invariant_rows(result),
+        balances=validation_sections.draw_balances(result),
+        reference=validation_sections.describe_reference(result),
+        checks=validation_sections.list_check_rows(result),
+        equations=form_equation_blocks(equations, ROOM if folded else 0),
+        equations_text=description.describe_equations(equations, interface),
+        variables=description.list_variable_rows(interface, definition)
         if interface
-        else description.declared_rows(definition),
-        facts_of_proof=validation_sections.provenance_facts(result),
-        timings={activity: f"{short(seconds)} s" for activity, seconds in given.timings.items()},
+        else description.list_declared_rows(definition),
+        facts_of_proof=validation_sections.list_provenance_facts(result),
+        timings={activity: f"{format_short_number(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
-        exercise=coverage_section.exercise(result),
+        exercise=coverage_section.form_exercised_content(result),
         ladder=list_independent_checks(result),
-        events=event_tables.event_tables(result),
+        events=event_tables.form_event_tables(result),
     )
 
 
@@ -135,9 +139,9 @@ def _thinned(
 ) -> ReportPage:
     """Return the page with charts of fewer columns, and fewer of them; nothing else is made anew."""
     units = {record.name: record.unit for record in definition.inputs}
-    texts = description.texts(definition, equations)
+    texts = description.list_variable_descriptions(definition, equations)
     return replace(
         page,
-        errors=validation_sections.error_rows(result, most),
-        groups=validation_sections.trajectory_groups(result, texts, units, columns=columns, most=most),
+        errors=validation_sections.list_error_rows(result, most),
+        groups=validation_sections.draw_trajectory_groups(result, texts, units, columns=columns, most=most),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from mb2fmu.report.number_format import exact, plain, short
+from mb2fmu.report.number_format import format_declared_number, format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import (
     ApiCheckRow,
     DisplayedNumber,
@@ -15,7 +15,7 @@ from mb2fmu.report.pages.report_content import (
     Fact,
     State,
 )
-from mb2fmu.report.sections.validation_sections import judged_row
+from mb2fmu.report.sections.validation_sections import form_error_row
 from mb2fmu.validation.result import (
     KIND_NAMES,
     ApiCheckResult,
@@ -29,7 +29,7 @@ _STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neu
 _SHOWN = 12  # of the perturbed experiment's quantities, the worst; the rest is in the JSON
 
 
-def exercise(result: ValidationResult) -> ExercisedContent | None:
+def form_exercised_content(result: ValidationResult) -> ExercisedContent | None:
     """Return all such checks; None where only the default experiment was requested."""
     moved = result.moved
     if moved is None:
@@ -39,15 +39,15 @@ def exercise(result: ValidationResult) -> ExercisedContent | None:
         moved=_worst(moved),
         signals=tuple(moved.reference.conditions.signals.items()) if moved.reference else (),
         calls=tuple(map(_call, result.calls)),
-        coverage=coverage_rows(result),
-        coverage_text=coverage_text(result),
+        coverage=list_coverage_rows(result),
+        coverage_text=describe_coverage(result),
     )
 
 
-def limits(result: ValidationResult) -> tuple[Fact, ...]:
+def describe_untested(result: ValidationResult) -> tuple[Fact, ...]:
     """Say what the experiments do not cover, so that nobody overrates a pass."""
     moved = "" if result.moved is None else " and in the moved one, whose values are in the table of influence"
-    stop = short(float(result.reference.trajectory.time[-1]), 9)
+    stop = format_short_number(float(result.reference.trajectory.time[-1]), 9)
     parts = [f"Judged in the default experiment up to {stop} s{moved}. Not judged: other values, longer times"]
     if result.events_at_defaults_only:
         names = ", ".join(result.events_at_defaults_only)
@@ -61,7 +61,7 @@ def limits(result: ValidationResult) -> tuple[Fact, ...]:
     return (Fact("Covered", ", ".join(parts)),)
 
 
-def coverage_text(result: ValidationResult) -> str:
+def describe_coverage(result: ValidationResult) -> str:
     """Say how many parameters, start values and inputs are validated, and which are not; empty if nothing was asked."""
     if not result.influences:
         return ""
@@ -72,7 +72,7 @@ def coverage_text(result: ValidationResult) -> str:
     return f"{total - len(lacking)} of {total} parameters, start values and inputs validated; not validated: {names}"
 
 
-def coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
+def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
     """Return one row per parameter, start value and input: the not validated first, then the weakest."""
     if result.moved is None:
         return ()
@@ -87,9 +87,9 @@ def coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
                 name=item.name,
                 role=item.role,
                 unit=move.unit,
-                default=DisplayedNumber(short(move.default), exact(move.default)),
-                moved=DisplayedNumber(short(move.moved), exact(move.moved)),
-                ratio=DisplayedNumber(short(item.ratio), exact(item.ratio)),
+                default=DisplayedNumber(format_short_number(move.default), format_exact_number(move.default)),
+                moved=DisplayedNumber(format_short_number(move.moved), format_exact_number(move.moved)),
+                ratio=DisplayedNumber(format_short_number(item.ratio), format_exact_number(item.ratio)),
                 most=item.most,
                 verdict=verdict,
                 state="good" if item.proven else "bad",
@@ -99,7 +99,7 @@ def coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
     return tuple(rows)
 
 
-def failures(result: ValidationResult) -> Iterable[str]:
+def list_exercise_failures(result: ValidationResult) -> Iterable[str]:
     """Yield what failed, for headlines."""
     if result.moved is not None:
         yield from result.moved.refusals
@@ -117,7 +117,7 @@ def _worst(moved: PerturbedExperimentResult) -> dict[str, tuple[ErrorRow, ...]]:
     for kind in moved.kinds:
         judged: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
         ordered = sorted(judged, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
-        kinds[KIND_NAMES[kind.simulation.kind]] = tuple(map(judged_row, ordered[:_SHOWN]))
+        kinds[KIND_NAMES[kind.simulation.kind]] = tuple(map(form_error_row, ordered[:_SHOWN]))
     return kinds
 
 
@@ -127,8 +127,8 @@ def _call(call: ApiCheckResult) -> ApiCheckRow:
         name=call.name,
         kind=KIND_NAMES[call.kind],
         formula=call.formula,
-        ratio=DisplayedNumber(short(call.ratio), exact(call.ratio)),
-        count=plain(float(call.count)),
+        ratio=DisplayedNumber(format_short_number(call.ratio), format_exact_number(call.ratio)),
+        count=format_declared_number(float(call.count)),
         where=call.where,
         verdict="not judged" if call.verdict == "unjudged" else call.verdict,
         state=_STATES[call.verdict],

@@ -10,8 +10,8 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.latch_records import Latch
-from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw
-from mb2fmu.report.number_format import exact, short
+from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
+from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, State
 from mb2fmu.validation.bounds.untested_switches import describe_mode
 from mb2fmu.validation.modes.event_names import list_switch_names
@@ -26,7 +26,7 @@ _SHOWN = 40  # events of one run, the failed ones always
 _MOST_TICKS = 400
 
 
-def events_text(result: ValidationResult) -> str:
+def describe_events(result: ValidationResult) -> str:
     """Say how many events were judged, for headlines; empty where there are none."""
     events = result.all_events
     if not events:
@@ -37,7 +37,7 @@ def events_text(result: ValidationResult) -> str:
     return f"{passed} of {len(judged)} events as they should be" + (f", {left} not judged" if left else "")
 
 
-def failures(result: ValidationResult) -> Iterator[str]:
+def list_event_failures(result: ValidationResult) -> Iterator[str]:
     """Yield what failed, for headlines: a sentence for each run."""
     for kind in dict.fromkeys(event.kind for event in result.all_events):
         wrong = [event for event in result.all_events if event.kind == kind and event.verdict == "failed"]
@@ -45,10 +45,10 @@ def failures(result: ValidationResult) -> Iterator[str]:
             first = wrong[0]
             at = first.found if math.isnan(first.time) else first.time
             count = f"{len(wrong)} event{'s' if len(wrong) > 1 else ''}"
-            yield f"{count} wrong as {KIND_NAMES[kind]}: {first.name} at {short(at)} s: {first.reason}"
+            yield f"{count} wrong as {KIND_NAMES[kind]}: {first.name} at {format_short_number(at)} s: {first.reason}"
 
 
-def event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
+def form_event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
     """Return one table for each run with events."""
     runs = [("", result.kinds), ("Perturbed experiment: ", result.moved.kinds if result.moved else ())]
     return tuple(
@@ -64,7 +64,11 @@ def _table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
     chosen = [k for k, event in enumerate(events) if k < _SHOWN or event.verdict == "failed"]
     hidden = [event for k, event in enumerate(events) if k not in set(chosen)]
     worst = max((event.ratio for event in hidden), default=0.0)
-    text = f"{len(hidden)} more passed or are not judged, the worst {short(worst)} of its bound." if hidden else ""
+    text = (
+        f"{len(hidden)} more passed or are not judged, the worst {format_short_number(worst)} of its bound."
+        if hidden
+        else ""
+    )
     return EventTable(heading, tuple(_row(k + 1, events[k]) for k in chosen), text)
 
 
@@ -79,7 +83,7 @@ def _row(number: int, event: EventResult) -> EventRow:
         allowed=_number(event.allowed) if not event.grazing else None,
         ratio=_number(event.ratio) if event.verdict != "unjudged" else None,
         jumps=tuple(
-            f"{jump.name} {short(jump.before, 4)} → {short(jump.after, 4)}"
+            f"{jump.name} {format_short_number(jump.before, 4)} → {format_short_number(jump.after, 4)}"
             + ("" if jump.unit == "1" else f" {jump.unit}")
             for jump in event.jumps
         ),
@@ -91,10 +95,12 @@ def _row(number: int, event: EventResult) -> EventRow:
 
 def _number(value: float, digits: int = 3) -> DisplayedNumber | None:
     """Return a number as shown and exact; None for NaN."""
-    return None if math.isnan(value) else DisplayedNumber(short(value, digits), exact(value))
+    return (
+        None if math.isnan(value) else DisplayedNumber(format_short_number(value, digits), format_exact_number(value))
+    )
 
 
-def ticks(reference: ReferenceRun) -> tuple[float, ...]:
+def list_event_times(reference: ReferenceRun) -> tuple[float, ...]:
     """Return the instants of the reference's events, s; none where they would form a black bar."""
     times = tuple(event.time for event in drop_round_off_events(reference.events))
     return times if len(times) <= _MOST_TICKS else ()
@@ -107,7 +113,7 @@ SymbolValue = Callable[[sm.Symbol], float]
 Word = tuple[str, str]  # class of a span in the style sheet, and what it means
 
 
-def modes(reference: ReferenceRun) -> Figure | None:
+def form_mode_strips(reference: ReferenceRun) -> Figure | None:
     """Return modes over time, each as a strip: contacts and latches, then switches; None if none changes."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations) or not reference.modes or not drop_round_off_events(reference.events):
@@ -115,9 +121,9 @@ def modes(reference: ReferenceRun) -> Figure | None:
     strips = tuple(_strips(reference, numeric.frozen))[:_MOST_STRIPS]
     if not strips:
         return None
-    chart = Chart("modes", "Modes of the reference over time", (), ticks=ticks(reference), strips=strips)
+    chart = Chart("modes", "Modes of the reference over time", (), ticks=list_event_times(reference), strips=strips)
     text = "What contacts, latches and switches are between events; marks above are all changes of modes."
-    return Figure("modes", "Modes", text, draw(chart), ())
+    return Figure("modes", "Modes", text, draw_chart(chart), ())
 
 
 def _strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:

@@ -12,8 +12,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
-from mb2fmu.report.equation_display.mathml import identifier
-from mb2fmu.report.number_format import plain
+from mb2fmu.report.equation_display.mathml import format_mathml_identifier
+from mb2fmu.report.number_format import format_declared_number
 from mb2fmu.report.pages.report_content import Fact, VariableRow
 from mb2fmu.version import __version__
 
@@ -26,7 +26,7 @@ _ROLES = {
 }
 
 
-def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
+def list_fmu_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
     """Return standard, kinds and platforms of the FMU, and its tools; nothing for a foreign FMU."""
     if interface is None:
         return ()
@@ -40,7 +40,7 @@ def unit_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tupl
     return tuple(Fact(term, text) for term, text in facts if text)
 
 
-def model_facts(
+def list_model_facts(
     definition: Declarations, equations: EquationsOfMotion, interface: FmuInterface | None
 ) -> tuple[Fact, ...]:
     """Return size of the mechanism, source of the mechanics, experiment; of the FMU only what is known."""
@@ -57,14 +57,17 @@ def model_facts(
         Fact("Parameters", f"{len(definition.parameters)}"),
         Fact("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
         Fact("Outputs", f"{len(equations.outputs)}"),
-        Fact("Experiment", f"0 to {plain(experiment.stop)} s in steps of {plain(experiment.step)} s"),
+        Fact(
+            "Experiment",
+            f"0 to {format_declared_number(experiment.stop)} s in steps of {format_declared_number(experiment.step)} s",
+        ),
         Fact("Solver of the unit", _solver(interface.solver, experiment.step) if interface else ""),
         Fact("The unit", _abilities(interface.capabilities) if interface else ""),
     ]
     return tuple(fact for fact in facts if fact.text)
 
 
-def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None) -> str:
+def describe_equations(equations: EquationsOfMotion, interface: FmuInterface | None) -> str:
     """Return one paragraph before the equations."""
     whose = "The FMU's equations" if interface else "The reference's equations (the FMU's are not known)"
     return (
@@ -74,7 +77,7 @@ def equations_text(equations: EquationsOfMotion, interface: FmuInterface | None)
     )
 
 
-def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[VariableRow, ...]:
+def list_variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[VariableRow, ...]:
     """Return one row per variable of the FMU, in order."""
     symbols = _symbols(definition)
     return tuple(
@@ -83,7 +86,7 @@ def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[Va
             symbol=_math(symbols, variable.derivative_of or variable.name, 1 if variable.derivative_of else 0),
             role=_role(variable),
             unit=variable.unit,
-            start="" if variable.start is None else plain(variable.start),
+            start="" if variable.start is None else format_declared_number(variable.start),
             bounds=_bounds(variable),
             description=variable.description,
         )
@@ -91,7 +94,7 @@ def variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[Va
     )
 
 
-def declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
+def list_declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
     """Return one row per declared variable, for an FMU about which nothing else is known."""
     roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
         ("parameter", definition.parameters),
@@ -116,7 +119,7 @@ def declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
     )
 
 
-def texts(definition: Declarations, equations: EquationsOfMotion) -> dict[str, str]:
+def list_variable_descriptions(definition: Declarations, equations: EquationsOfMotion) -> dict[str, str]:
     """Return variable → its description."""
     declared = (*definition.inputs, *definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     return {r.name: r.description for r in declared} | {o.name: o.description for o in equations.outputs}
@@ -149,8 +152,8 @@ def _solver(solver: SolverSettings, step: float) -> str:
     """Return solver and step or tolerance, in words."""
     row = find_solver_by_kind(solver.kind)
     if row.fixed:
-        return f"{row.title}, fixed step {plain(solver.internal_step or step)} s"
-    return f"{row.title}, relative tolerance {plain(solver.tolerance)}"
+        return f"{row.title}, fixed step {format_declared_number(solver.internal_step or step)} s"
+    return f"{row.title}, relative tolerance {format_declared_number(solver.tolerance)}"
 
 
 def _abilities(capabilities: Capabilities) -> str:
@@ -178,13 +181,13 @@ def _math(symbols: Mapping[str, str], name: str, dots: int = 0) -> Markup:
     """Return a variable's symbol as MathML; empty if it has none."""
     if name not in symbols:
         return Markup()
-    return Markup(f"<math>{identifier(symbols[name], dots)}</math>")  # noqa: S704 (identifier escapes)
+    return Markup(f"<math>{format_mathml_identifier(symbols[name], dots)}</math>")  # noqa: S704 (identifier escapes)
 
 
 def _start(record: Quantity) -> str:
     """Return a start value as text."""
     value = getattr(record, "start", getattr(record, "value", ""))
-    return plain(value) if isinstance(value, float) else str(value)
+    return format_declared_number(value) if isinstance(value, float) else str(value)
 
 
 def _role(variable: FmuVariable) -> str:
@@ -202,5 +205,11 @@ def _bounds(record: FmuVariable | Quantity) -> str:
     """Return the bounds as text, such as 0 … 1 or ≥ 0; empty without any."""
     low, high = record.minimum, record.maximum
     if low is not None and high is not None:
-        return f"{plain(low)} … {plain(high)}"
-    return f"≥ {plain(low)}" if low is not None else f"≤ {plain(high)}" if high is not None else ""
+        return f"{format_declared_number(low)} … {format_declared_number(high)}"
+    return (
+        f"≥ {format_declared_number(low)}"
+        if low is not None
+        else f"≤ {format_declared_number(high)}"
+        if high is not None
+        else ""
+    )

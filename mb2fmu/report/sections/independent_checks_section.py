@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mb2fmu.report.number_format import exact, short
+from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import DisplayedNumber, IndependentCheckRow, State
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.result import ValidationResult
@@ -23,7 +23,7 @@ def _row(check: IndependentCheck) -> IndependentCheckRow:
         name=check.name,
         how=check.how,
         points=str(check.points) if done else "",
-        ratio=DisplayedNumber(short(check.ratio), exact(check.ratio)) if done else None,
+        ratio=DisplayedNumber(format_short_number(check.ratio), format_exact_number(check.ratio)) if done else None,
         worst=check.worst,
         verdict=_WORDS[check.verdict],
         state=_STATES[check.verdict],

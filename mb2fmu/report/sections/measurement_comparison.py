@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mb2fmu.report.pages.report_content import ErrorRow
-from mb2fmu.report.sections.validation_sections import bar, number
+from mb2fmu.report.sections.validation_sections import display_number, error_bar_width
 from mb2fmu.validation.data.measured_data import ColumnResult, TableResult
 from mb2fmu.validation.result import KIND_NAMES
 
@@ -20,14 +20,14 @@ _STYLES = {"passed": "green", "failed": "bold red"}
 _NARROW = 88
 
 
-def table_blocks(results: Sequence[TableResult], width: int) -> Iterator[RenderableType]:
+def format_tables_for_terminal(results: Sequence[TableResult], width: int) -> Iterator[RenderableType]:
     """Yield blocks of tables for a terminal of that ``width``, with one last line each."""
     for result in results:
         yield _table(result, wide=width >= _NARROW)
         yield _line(result)
 
 
-def table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]]:
+def list_table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]]:
     """Return heading → rows of the report, the worst first."""
     return {
         _heading(result): tuple(_row(result, column) for column in sorted(result.columns, key=lambda each: -each.ratio))
@@ -35,7 +35,7 @@ def table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]
     }
 
 
-def table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
+def list_table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
     """Return what failed, for a headline."""
     return tuple(
         f"{result.source}: not within its tolerances: {', '.join(_wrong(result))}"
@@ -44,7 +44,7 @@ def table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
     )
 
 
-def tables_json(results: Sequence[TableResult]) -> str:
+def format_tables_as_json(results: Sequence[TableResult]) -> str:
     """Return tables without a model's validation, as JSON."""
     record: Mapping[str, Any] = {
         "passed": all(result.passed for result in results),
@@ -77,12 +77,12 @@ def _row(result: TableResult, column: ColumnResult) -> ErrorRow:
         name=column.name,
         anchor="",
         unit=column.unit,
-        largest=number(column.error),
-        error=number(column.error),
-        bound=number(column.tolerance),
-        ratio=number(column.ratio),
-        bar=bar(column.ratio),
-        when=number(column.time),
+        largest=display_number(column.error),
+        error=display_number(column.error),
+        bound=display_number(column.tolerance),
+        ratio=display_number(column.ratio),
+        bar=error_bar_width(column.ratio),
+        when=display_number(column.time),
         verdict=column.verdict,
         state="good" if column.verdict == "passed" else "bad",
         remark=f"row {column.row}: {said}" if result.points else said,

@@ -38,7 +38,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
 _FOUND = re.compile(rf"(?<!\w)({'|'.join(sorted(map(re.escape, WORDS), key=len, reverse=True))})(?!\w)", re.IGNORECASE)
 
 
-def explained(text: str) -> Markup:
+def add_tooltips(text: str) -> Markup:
     """Return a text for the page in which each word's first occurrence carries its explanation."""
     told: set[str] = set()
     pieces = []

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw
-from mb2fmu.report.number_format import exact, plain, short
+from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
+from mb2fmu.report.number_format import format_declared_number, format_exact_number, format_short_number
 from mb2fmu.report.pages.report_content import (
     CheckRow,
     DisplayedNumber,
@@ -20,7 +20,7 @@ from mb2fmu.report.pages.report_content import (
     State,
     VerdictText,
 )
-from mb2fmu.report.sections.event_tables import modes, ticks
+from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
 from mb2fmu.validation.reference.variable_scales import FACTOR
 from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
 
@@ -31,7 +31,7 @@ _MANY = 24
 _DEFECT = "one-step error of "
 
 
-def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> VerdictText:
+def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> VerdictText:
     """Return the judgement in words, as it stands in the result.
 
     Args:
@@ -67,7 +67,7 @@ def verdict(result: ValidationResult, exercised: Iterable[str] = (), coverage: s
     )
 
 
-def error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
+def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
     """Return one row per variable, the worst first; the first ``most`` link to a chart."""
     anchors = {v.name: f"variable-{k}" for k, v in enumerate(result.variables)}
     ordered = sorted(result.variables, key=_worst)
@@ -77,12 +77,12 @@ def error_rows(result: ValidationResult, most: int | None = None) -> tuple[Error
             name=v.name,
             anchor=anchors[v.name] if v.name in drawn else "",
             unit=v.unit,
-            largest=number(v.max_error),
-            error=number(v.error),
-            bound=number(v.bound),
-            ratio=number(v.ratio),
-            bar=bar(v.ratio),
-            when=number(v.at),
+            largest=display_number(v.max_error),
+            error=display_number(v.error),
+            bound=display_number(v.bound),
+            ratio=display_number(v.ratio),
+            bar=error_bar_width(v.ratio),
+            when=display_number(v.at),
             verdict=v.verdict,
             state=_STATES[v.verdict],
             remark=v.reason,
@@ -91,50 +91,50 @@ def error_rows(result: ValidationResult, most: int | None = None) -> tuple[Error
     )
 
 
-def other_kinds(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
+def list_other_interface_types(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
     """Return the other ways in which the FMU was run → one row per variable and invariant, the worst first."""
     kinds = {}
     for other in result.others:
-        rows = [*map(judged_row, other.variables), *map(judged_row, other.invariants)]
+        rows = [*map(form_error_row, other.variables), *map(form_error_row, other.invariants)]
         kinds[KIND_NAMES[other.simulation.kind]] = tuple(sorted(rows, key=lambda row: -float(row.ratio.value)))
     return kinds
 
 
-def errors_text(result: ValidationResult) -> str:
+def describe_errors(result: ValidationResult) -> str:
     """Say what the errors are compared with."""
-    tolerance = plain(result.reference.conditions.tolerance)
+    tolerance = format_declared_number(result.reference.conditions.tolerance)
     return (
-        f"Bound: {plain(FACTOR)} (or how often the motion has gone through its range, if that is more) · tolerance "
+        f"Bound: {format_declared_number(FACTOR)} (or how often the motion has gone through its range, if that is more) · tolerance "
         f"({tolerance}) · the larger of the variable's range and its sensitivity to the start, plus twice the "
         "reference's own uncertainty, plus round-off. Each error is shown where it is largest in relation to its "
         "bound; the worst variable stands first."
     )
 
 
-def invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
+def list_invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     """Return one row per invariant, in the result's order."""
-    return tuple(map(judged_row, result.invariants))
+    return tuple(map(form_error_row, result.invariants))
 
 
-def judged_row(judged: VariableResult | InvariantResult) -> ErrorRow:
+def form_error_row(judged: VariableResult | InvariantResult) -> ErrorRow:
     """Return a row without a link to a chart."""
     error = judged.error if isinstance(judged, VariableResult) else judged.value
     return ErrorRow(
         name=judged.name,
         anchor="",
         unit=judged.unit,
-        largest=number(error),
-        error=number(error),
-        bound=number(judged.bound),
-        ratio=number(judged.ratio),
-        bar=bar(judged.ratio),
-        when=number(judged.at),
+        largest=display_number(error),
+        error=display_number(error),
+        bound=display_number(judged.bound),
+        ratio=display_number(judged.ratio),
+        bar=error_bar_width(judged.ratio),
+        when=display_number(judged.at),
         verdict=judged.verdict,
         state=_STATES[judged.verdict],
     )
 
 
-def trajectory_groups(
+def draw_trajectory_groups(
     result: ValidationResult,
     texts: Mapping[str, str],
     units: Mapping[str, str],
@@ -166,7 +166,7 @@ def trajectory_groups(
     ).capitalize()
     hidden = len(result.variables) - len(drawn)
     note = f"{_count(hidden, 'variable')} nearer to the reference are not drawn here." if hidden else ""
-    strips = modes(result.reference)
+    strips = form_mode_strips(result.reference)
     groups = [
         FigureGroup(title, note, tuple(motion)),
         FigureGroup("Outputs", "", tuple(outputs)),
@@ -176,7 +176,7 @@ def trajectory_groups(
     return tuple(group for group in groups if group.figures)
 
 
-def balances(result: ValidationResult) -> FigureGroup:
+def draw_balances(result: ValidationResult) -> FigureGroup:
     """Return charts of balances; one-step errors together, as fractions of their bounds."""
     time = result.reference.trajectory.time
     figures = [
@@ -192,17 +192,18 @@ def balances(result: ValidationResult) -> FigureGroup:
     return FigureGroup("Balances and residuals", text, tuple(figures))
 
 
-def reference_text(result: ValidationResult) -> str:
+def describe_reference(result: ValidationResult) -> str:
     """Say how well the reference satisfies its own balances."""
     balances = result.reference.balances
-    scales = [short(b.scale) + ("" if b.unit == "1" else f" {b.unit}") for b in balances]
+    scales = [format_short_number(b.scale) + ("" if b.unit == "1" else f" {b.unit}") for b in balances]
     kept = [
-        f"{b.name} ({b.formula}) to {short(b.worst, 2)} of {scale}" for b, scale in zip(balances, scales, strict=True)
+        f"{b.name} ({b.formula}) to {format_short_number(b.worst, 2)} of {scale}"
+        for b, scale in zip(balances, scales, strict=True)
     ]
     return f"The reference itself keeps {'; '.join(kept)}." if kept else ""
 
 
-def check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
+def list_check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
     """Return one row per checker and importer."""
     rows = [*_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
@@ -221,7 +222,7 @@ def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.others)):
         steps = _count(len(simulation.time) - 1, "step")
-        said = f"{steps} to {short(float(simulation.time[-1]), 9)} s; " + (
+        said = f"{steps} to {format_short_number(float(simulation.time[-1]), 9)} s; " + (
             _count(len(simulation.log), "message") + " from the unit" if simulation.log else "no message from the unit"
         )
         yield CheckRow(
@@ -229,7 +230,7 @@ def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
         )
 
 
-def provenance_facts(result: ValidationResult) -> dict[str, str]:
+def list_provenance_facts(result: ValidationResult) -> dict[str, str]:
     """Return the tools behind FMU and reference, flattened: without dates and paths."""
     facts: dict[str, str] = {}
     known = set(result.provenance) & {"versions"} | {"parameters"}  # those stand in the table of variables
@@ -273,9 +274,9 @@ def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: 
             ),
         ),
         shaded_from=v.horizon if v.horizon < time[-1] else None,
-        ticks=ticks(result.reference),
+        ticks=list_event_times(result.reference),
     )
-    return Figure(anchor, v.name, text, draw(chart, columns=columns), chart.legend, _STATES[v.verdict])
+    return Figure(anchor, v.name, text, draw_chart(chart, columns=columns), chart.legend, _STATES[v.verdict])
 
 
 def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
@@ -286,7 +287,7 @@ def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[s
     for k, name in enumerate(run.input_names):
         line = ChartLine("input", "first", time, np.repeat(run.inputs[:, k], 2))
         chart = Chart(f"input-{k}", f"{name} over time", (ChartPanel(name, units[name], (line,)),))
-        figures.append(Figure(f"input-{k}", name, texts.get(name, ""), draw(chart), ()))
+        figures.append(Figure(f"input-{k}", name, texts.get(name, ""), draw_chart(chart), ()))
     return FigureGroup("Inputs", "", tuple(figures))
 
 
@@ -294,7 +295,7 @@ def _invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
     """Return the figure of an invariant over time, with its bound."""
     lines = (ChartLine(i.formula, "error", time, i.values), ChartLine("bound", "bound", time, i.bounds))
     chart = Chart(anchor, f"{i.name} over time, under its bound", (ChartPanel(i.name, i.unit, lines, "log"),))
-    return Figure(anchor, i.name, "", draw(chart), chart.legend, _STATES[i.verdict])
+    return Figure(anchor, i.name, "", draw_chart(chart), chart.legend, _STATES[i.verdict])
 
 
 def _defects(defects: list[InvariantResult], time: Any) -> Figure:
@@ -310,7 +311,7 @@ def _defects(defects: list[InvariantResult], time: Any) -> Figure:
         "step-defects", "Largest one-step error over time", (ChartPanel("one-step error / bound", "1", lines, "log"),)
     )
     state: State = "good" if all(i.verdict == "passed" for i in defects) else "bad"
-    return Figure("step-defects", "one-step errors", "", draw(chart), chart.legend, state)
+    return Figure("step-defects", "one-step errors", "", draw_chart(chart), chart.legend, state)
 
 
 def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
@@ -321,16 +322,30 @@ def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
     for i in [*singles, *([max(defects, key=lambda i: i.ratio)] if defects else [])]:
         words = i.name if i.name in dict(result.reference.diagnosed) else i.name[:1].upper() + i.name[1:]
         name = "Worst one-step error" if i.name.startswith(_DEFECT) else words
-        note = _at(i.name.removeprefix(_DEFECT), i.at) if i.name.startswith(_DEFECT) else f"at {short(i.at)} s"
-        tiles.append(Fact(f"{name} / bound", short(i.ratio), _STATES[i.verdict], note, exact(i.ratio)))
-    checks = [row for row in check_rows(result) if row.verdict != "ran"]
+        note = (
+            _at(i.name.removeprefix(_DEFECT), i.at)
+            if i.name.startswith(_DEFECT)
+            else f"at {format_short_number(i.at)} s"
+        )
+        tiles.append(
+            Fact(
+                f"{name} / bound", format_short_number(i.ratio), _STATES[i.verdict], note, format_exact_number(i.ratio)
+            )
+        )
+    checks = [row for row in list_check_rows(result) if row.verdict != "ran"]
     if checks:
         clean = sum(row.state != "bad" for row in checks)
         state: State = "good" if clean == len(checks) else "bad"
         tiles.append(Fact("Checkers", f"{clean} of {len(checks)} agree", state))
     part = _uncertainty(result)
     tiles.append(
-        Fact("Reference's uncertainty / bound", short(part, 2), "neutral", "largest while judged", exact(part))
+        Fact(
+            "Reference's uncertainty / bound",
+            format_short_number(part, 2),
+            "neutral",
+            "largest while judged",
+            format_exact_number(part),
+        )
     )
     return tuple(tiles)
 
@@ -347,7 +362,9 @@ def _worst_of_all(result: ValidationResult) -> Fact:
         if any(item is worst for item in (*kind.variables, *kind.invariants))
     )
     note = _at(worst.name, worst.at) + next(where, "")
-    return Fact("Worst error / bound", short(worst.ratio), bounded, note, exact(worst.ratio))
+    return Fact(
+        "Worst error / bound", format_short_number(worst.ratio), bounded, note, format_exact_number(worst.ratio)
+    )
 
 
 def _uncertainty(result: ValidationResult) -> float:
@@ -366,11 +383,11 @@ def _horizons(result: ValidationResult) -> tuple[str, ...]:
     stop = float(result.reference.trajectory.time[-1])
     early = [v for v in result.variables if v.horizon < stop]
     if not early:
-        return (f"All variables are judged over the whole run of {short(stop, 9)} s.",)
+        return (f"All variables are judged over the whole run of {format_short_number(stop, 9)} s.",)
     first = min(early, key=lambda v: v.horizon)
     part = f"{len(early)} of {_count(len(result.variables), 'variable')}"
-    earliest = f"the earliest at {short(first.horizon)} s ({first.name})"
-    text = f"{part} judged up to a horizon before the end at {short(stop, 9)} s, {earliest}"
+    earliest = f"the earliest at {format_short_number(first.horizon)} s ({first.name})"
+    text = f"{part} judged up to a horizon before the end at {format_short_number(stop, 9)} s, {earliest}"
     return (f"{text}; beyond it the balances alone are judged.",)
 
 
@@ -399,21 +416,21 @@ def _columns(charts: int) -> int:
     return 382 if charts > _MANY else 764
 
 
-def bar(ratio: float) -> float:
+def error_bar_width(ratio: float) -> float:
     """Return a bar of 12.5 % per decade; the bound stands at 75 %, where the style sheet marks it."""
     if not math.isfinite(ratio):
         return 100.0
     return round(min(max(75 + 12.5 * math.log10(ratio), 0.0), 100.0), 1) if ratio > 0 else 0.0
 
 
-def number(value: float) -> DisplayedNumber:
+def display_number(value: float) -> DisplayedNumber:
     """Return a number for people and for machines."""
-    return DisplayedNumber(short(value), exact(value))
+    return DisplayedNumber(format_short_number(value), format_exact_number(value))
 
 
 def _at(name: str, time: float) -> str:
     """Return a name with the time at which it is meant."""
-    return f"{name} at {short(time)} s"
+    return f"{name} at {format_short_number(time)} s"
 
 
 def _count(number: int, noun: str) -> str:
@@ -434,5 +451,5 @@ def _flat(source: Mapping[str, object], prefix: str = "") -> list[tuple[str, str
         if isinstance(value, Mapping):
             rows += _flat(value, f"{prefix}{name} ")
         else:
-            rows.append((f"{prefix}{name}", plain(value) if isinstance(value, float) else str(value)))
+            rows.append((f"{prefix}{name}", format_declared_number(value) if isinstance(value, float) else str(value)))
     return rows

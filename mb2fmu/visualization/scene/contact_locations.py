@@ -44,7 +44,7 @@ class ContactArrow:
     directions: Floats
 
 
-def touch_places(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow, ...]:
+def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow, ...]:
     """Return where the touches of a scene are along a motion; nothing for those that are at none of its points."""
     wanted = [
         (t, k, gap)

@@ -45,7 +45,7 @@ class ContactOverlay:
     pushed: bool
 
 
-def touches_along(drawing: Drawing, signals: PlotSignals | None) -> ContactOverlay | None:
+def form_contact_overlay(drawing: Drawing, signals: PlotSignals | None) -> ContactOverlay | None:
     """Return the touches of a drawing whose variables are among the signals; None if there are none.
 
     Args:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.visualization.scene.contact_locations import ContactArrow, touch_places
+from mb2fmu.visualization.scene.contact_locations import ContactArrow, locate_contacts
 from mb2fmu.visualization.scene.drawing_records import (
     WORLD,
     AnchorPoint,
@@ -25,9 +25,15 @@ from mb2fmu.visualization.scene.drawing_records import (
     PoseSeries,
 )
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh
-from mb2fmu.visualization.scene.poses import PoseTrajectory, StateTrajectory, places, start_of
+from mb2fmu.visualization.scene.poses import PoseTrajectory, StateTrajectory, evaluate_poses, start_trajectory
 from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLink
-from mb2fmu.visualization.scene.unit_quaternions import Turn, continuous, quaternions, rotated, turn_of_y
+from mb2fmu.visualization.scene.unit_quaternions import (
+    Turn,
+    make_signs_continuous,
+    quaternions_from_matrices,
+    rotate_vector,
+    rotation_of_y_axis,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,7 +45,7 @@ FAR = 5.0
 _RIGID = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
 
 
-def draw(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | None = None) -> Drawing:
+def draw_motion(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | None = None) -> Drawing:
     """Evaluate a scene along a motion.
 
     Args:
@@ -47,16 +53,16 @@ def draw(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | None = 
         motion: How it moves.
         ghost: The same mechanism, as the reference moves.
     """
-    artist = _DrawingBuilder(scene, places(scene, motion))
-    drawing = artist.drawing(touch_places(scene, motion))
+    artist = _DrawingBuilder(scene, evaluate_poses(scene, motion))
+    drawing = artist.drawing(locate_contacts(scene, motion))
     if ghost is None:
         return drawing
-    return replace(drawing, ghost=artist.poses(places(scene, ghost)))
+    return replace(drawing, ghost=artist.poses(evaluate_poses(scene, ghost)))
 
 
 def draw_start(scene: Scene) -> Drawing:
     """Return the mechanism at its start values."""
-    return draw(scene, start_of(scene))
+    return draw_motion(scene, start_trajectory(scene))
 
 
 class _DrawingBuilder:
@@ -111,8 +117,10 @@ class _DrawingBuilder:
         poses = self.poses(self.where)
         near = _near(poses, solids, self.scene.meshes)
         standing = np.array([s.anchor.local for s in solids if s.anchor.pose == WORLD and s.role == "shape"])
-        moving = np.array([place_of(poses, s.anchor)[0] for s in solids if s.anchor.pose != WORLD])
-        up, toward, flat = viewpoint(self.where, self._mechanism(), moving.reshape(-1, 3), standing.reshape(-1, 3))
+        moving = np.array([anchor_positions(poses, s.anchor)[0] for s in solids if s.anchor.pose != WORLD])
+        up, toward, flat = choose_viewpoint(
+            self.where, self._mechanism(), moving.reshape(-1, 3), standing.reshape(-1, 3)
+        )
         right = np.cross(up, toward)
         right = right / np.linalg.norm(right)
         centre, span = self._box(poses, solids, np.stack([right, np.cross(toward, right), toward]))
@@ -133,7 +141,7 @@ class _DrawingBuilder:
             toward=toward,
             flat=flat,
             near=near,
-            travels=near > 0 and not is_ball(solids) and _way(poses) > FAR * near,
+            travels=near > 0 and not moves_like_ball(solids) and _way(poses) > FAR * near,
             floor=float((self.where.points @ up).min()),
             keys=tuple(self.keys),
             arrow_scales=tuple(self.scales),
@@ -153,7 +161,9 @@ class _DrawingBuilder:
         """Return the poses found so far, wherever the mechanism goes."""
         points = [point for point, _ in self.keys]
         frames = [frame for _, frame in self.keys]
-        turned = {f: continuous(quaternions(where.rotations[:, f])) for f in dict.fromkeys(frames)}
+        turned = {
+            f: make_signs_continuous(quaternions_from_matrices(where.rotations[:, f])) for f in dict.fromkeys(frames)
+        }
         n = len(where.time)
         turns = np.stack([turned[f] for f in frames], axis=1) if frames else np.zeros((n, 0, 4))
         scales = np.array(self.scales)[:, None] if self.scales else np.zeros((0, 1))
@@ -195,7 +205,7 @@ class _DrawingBuilder:
         for shape in self.scene.shapes:
             anchor = self._anchor(shape.point, shape.frame)
             sizes = tuple(abs(float(self.where.sizes[i])) for i in shape.sizes)
-            turn = turn_of_y(self._vector(shape.along))
+            turn = rotation_of_y_axis(self._vector(shape.along))
             color = shape.color or (self.colors[shape.body] if shape.frame or shape.body in self.named_bodies else GREY)
             place = AnchorPoint(anchor.pose, _triple(np.array(anchor.local) + self._vector(shape.offset)))
             yield DrawnSolid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
@@ -220,7 +230,7 @@ class _DrawingBuilder:
         """Return half axes in m and the turn of the ellipsoid with a body's mass and inertia; None for a particle."""
         if body.inertia < 0:
             return None
-        return ellipsoid(float(self.where.sizes[body.mass]), self.where.sizes[body.inertia : body.inertia + 6])
+        return inertia_ellipsoid(float(self.where.sizes[body.mass]), self.where.sizes[body.inertia : body.inertia + 6])
 
     def _rod(self, link: SceneLink) -> DrawnSolid | None:
         """Return a thin cylinder between two points of a frame; None if they are one point, or not fixed in a pose."""
@@ -234,7 +244,7 @@ class _DrawingBuilder:
         color = next((self.colors[body.name] for body in self.bodies if body.frame == link.frame), GREY)
         color = color if link.frame else GREY
         place = AnchorPoint(ends[0].pose, _triple((a + b) / 2))
-        return DrawnSolid("cylinder", (length, 0.55 * self.unit), place, turn_of_y(b - a), color, 1.0, "rod")
+        return DrawnSolid("cylinder", (length, 0.55 * self.unit), place, rotation_of_y_axis(b - a), color, 1.0, "rod")
 
     def _fixed(self, point: int, frame: int) -> AnchorPoint | None:
         """Return an anchor; None if it would need a second pose for a frame that has one."""
@@ -269,7 +279,7 @@ class _DrawingBuilder:
             anchor = self._fixed(point, frame) if along else None
             if anchor is not None:
                 sizes = (3.6 * self.unit, 1.05 * self.unit)
-                yield DrawnSolid("cylinder", sizes, anchor, turn_of_y(axis), GREY, 1.0, "joint")
+                yield DrawnSolid("cylinder", sizes, anchor, rotation_of_y_axis(axis), GREY, 1.0, "joint")
             elif kind != "slide":
                 yield DrawnSolid("sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), GREY, 1.0, "joint")
 
@@ -315,17 +325,17 @@ class _DrawingBuilder:
         low, high = points.min(axis=0), points.max(axis=0)
         for solid in solids:
             reach = _reach(solid, self.scene.meshes)
-            track = place_of(poses, solid.anchor) @ axes.T
+            track = anchor_positions(poses, solid.anchor) @ axes.T
             low, high = np.minimum(low, track.min(axis=0) - reach), np.maximum(high, track.max(axis=0) + reach)
         return (low + high) / 2 @ axes, np.maximum(high - low, 1e-9)
 
 
-def place_of(poses: PoseSeries, anchor: AnchorPoint) -> Floats:
+def anchor_positions(poses: PoseSeries, anchor: AnchorPoint) -> Floats:
     """Return an anchor's position over time, shape (n_t, 3)."""
     local = np.array(anchor.local)
     if anchor.pose == WORLD:
         return np.broadcast_to(local, (len(poses.time), 3))
-    return poses.positions[:, anchor.pose] + rotated(poses.turns[:, anchor.pose], local)
+    return poses.positions[:, anchor.pose] + rotate_vector(poses.turns[:, anchor.pose], local)
 
 
 def _reach(solid: DrawnSolid, meshes: Sequence[TriangleMesh]) -> float:
@@ -342,7 +352,7 @@ def _way(poses: PoseSeries) -> float:
     return float(np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))))
 
 
-def is_ball(solids: Sequence[DrawnSolid]) -> bool:
+def moves_like_ball(solids: Sequence[DrawnSolid]) -> bool:
     """Return whether all that moves is a ball, or several about one point: seen from near, it shows no motion.
 
     Args:
@@ -373,7 +383,7 @@ def _triple(values: Floats) -> tuple[float, float, float]:
 _DIAGONAL = 1e-9
 
 
-def ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | None:
+def inertia_ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | None:
     """Return half axes, and the rotation from the ellipsoid's axes to the body's frame.
 
     I_a = m/5 (b² + c²) about half axis a, and so on; hence a² = 5/(2 m) (I_b + I_c - I_a). A thin rod has no thickness:
@@ -399,7 +409,7 @@ def ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | None:
         axes = axes * np.sign(axes[np.argmax(np.abs(axes), axis=0), range(3)])
         axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
     squares = 2.5 / mass * (values.sum() - 2 * values)
-    w, x, y, z = (float(c) for c in quaternions(axes[None])[0])
+    w, x, y, z = (float(c) for c in quaternions_from_matrices(axes[None])[0])
     return np.sqrt(np.maximum(squares, 0.0)), (w, x, y, z)
 
 
@@ -407,7 +417,7 @@ _FLAT = 1e-6
 _BEFORE = 0.6  # widths of what moves
 
 
-def viewpoint(
+def choose_viewpoint(
     where: PoseTrajectory, mechanism: Sequence[int], moving: Floats, standing: Floats
 ) -> tuple[Floats, Floats, bool]:
     """Return up, the direction to the eye, and whether all motion is in one plane.

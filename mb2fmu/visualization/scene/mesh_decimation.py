@@ -14,7 +14,7 @@ Key = TypeVar("Key", bound=Hashable)
 _CELLS = (96, 64, 48, 36, 26, 18, 12, 8)
 
 
-def thinned(mesh: TriangleMesh, most: int) -> TriangleMesh:
+def decimate_mesh(mesh: TriangleMesh, most: int) -> TriangleMesh:
     """Return at most ``most`` faces; the same mesh if it has no more (Rossignac and Borrel 1993: vertex clustering)."""
     if len(mesh.faces) <= most:
         return mesh
@@ -43,24 +43,24 @@ def _numbered(rows: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def fitting(meshes: tuple[TriangleMesh, ...], most: int) -> tuple[TriangleMesh, ...]:
+def decimate_meshes_to_size(meshes: tuple[TriangleMesh, ...], most: int) -> tuple[TriangleMesh, ...]:
     """Return meshes thinned alike to at most ``most`` characters in a page, as far as the coarsest grid allows."""
     kept, faces = meshes, max((len(mesh.faces) for mesh in meshes), default=0)
     while faces > 1 and sum(len(text) for mesh in kept for text in mesh.to_record().values()) > most:
         faces //= 2
-        kept = tuple(thinned(mesh, faces) for mesh in meshes)
+        kept = tuple(decimate_mesh(mesh, faces) for mesh in meshes)
     return kept
 
 
-def thinning_note(kept: int, given: int, where: str) -> str:
+def describe_decimation(kept: int, given: int, where: str) -> str:
     """Return the sentence that tells a reader of thinned surfaces."""
     return f"Surfaces are drawn with {kept:,} of their {given:,} triangles in {where}."
 
 
-def thinned_together(meshes: Mapping[Key, TriangleMesh], budget: int) -> dict[Key, TriangleMesh]:
+def decimate_meshes_together(meshes: Mapping[Key, TriangleMesh], budget: int) -> dict[Key, TriangleMesh]:
     """Return meshes with about ``budget`` triangles in total, shared by the square roots of their sizes."""
     if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:
         return dict(meshes)
     weights = {key: float(np.sqrt(len(mesh.faces))) for key, mesh in meshes.items()}
     share = budget / sum(weights.values())
-    return {key: thinned(mesh, int(share * weights[key])) for key, mesh in meshes.items()}
+    return {key: decimate_mesh(mesh, int(share * weights[key])) for key, mesh in meshes.items()}

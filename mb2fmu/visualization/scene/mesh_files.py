@@ -56,7 +56,7 @@ class TriangleMesh:
         return cls(vertices, faces)
 
 
-def triangles(content: bytes, name: str, where: str = "", most: int | None = MOST) -> TriangleMesh:
+def read_triangle_mesh(content: bytes, name: str, where: str = "", most: int | None = MOST) -> TriangleMesh:
     """Read a mesh file.
 
     Args:

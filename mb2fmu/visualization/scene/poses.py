@@ -76,7 +76,7 @@ class PoseTrajectory:
     up: Floats | None
 
 
-def start_of(scene: Scene) -> StateTrajectory:
+def start_trajectory(scene: Scene) -> StateTrajectory:
     """Return the start values alone: a motion of one instant."""
     states, inputs, parameters = (
         np.array([variable.start for variable in group]) for group in (scene.states, scene.inputs, scene.parameters)
@@ -84,7 +84,7 @@ def start_of(scene: Scene) -> StateTrajectory:
     return StateTrajectory(np.zeros(1), states[None, :], inputs[None, :], parameters)
 
 
-def places(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
+def evaluate_poses(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
     """Evaluate the scene's program; values that are not finite keep those of the instant before."""
     n = len(motion.time)
 
@@ -111,7 +111,7 @@ def places(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
     )
 
 
-def sampled_inputs(scene: Scene, time: Floats) -> Floats:
+def sample_inputs(scene: Scene, time: Floats) -> Floats:
     """Return the signals of the default experiment at some times, shape (n_t, n_r)."""
     if not scene.inputs:
         return np.zeros((len(time), 0))

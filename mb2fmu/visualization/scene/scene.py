@@ -250,9 +250,9 @@ def _check(scene: Scene) -> None:
     """
     if not (isinstance(scene.name, str) and isinstance(scene.description, str)):
         raise ValueError("its name and description are no texts")  # noqa: TRY004 - as for all that is no scene
-    check_experiment(scene.stop, scene.step, scene.tolerance)
+    check_experiment_numbers(scene.stop, scene.step, scene.tolerance)
     for name in _PARTS:
-        check_types(getattr(scene, name))
+        check_record_types(getattr(scene, name))
     entries = {name: len(entry.results) for name, entry in scene.program.entries.items()}
     points, frames = entries["points"] // 3, entries["rotations"] // 9
     sizes, vectors = entries["sizes"], entries["vectors"] // 3
@@ -284,7 +284,7 @@ MOST_STEPS = 10_000_000
 _COLOR = re.compile(r"(#[0-9a-fA-F]{6})?\Z")
 
 
-def check_types(records: Iterable[object]) -> None:
+def check_record_types(records: Iterable[object]) -> None:
     """Check the values of records against the types of their fields.
 
     Args:
@@ -303,7 +303,7 @@ def check_types(records: Iterable[object]) -> None:
                 raise ValueError(f"{_short(value)} is no colour: #rrggbb")
 
 
-def check_experiment(stop: object, step: object, tolerance: object) -> None:
+def check_experiment_numbers(stop: object, step: object, tolerance: object) -> None:
     """Check an experiment's numbers.
 
     Raises:

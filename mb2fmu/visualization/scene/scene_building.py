@@ -31,12 +31,12 @@ from mb2fmu.visualization.scene.scene import (
     SceneTrace,
     SceneVariable,
 )
-from mb2fmu.visualization.scene.scene_contacts import touches_of
+from mb2fmu.visualization.scene.scene_contacts import list_scene_contacts
 
 _INERTIA = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 
 
-def describe(
+def build_scene(
     mechanism: Mechanism, equations: EquationsOfMotion, meshes: Mapping[str, TriangleMesh] | None = None
 ) -> Scene | None:
     """Return the scene of a mechanism.
@@ -97,9 +97,9 @@ class _SceneBuilder:
         bodies, shapes = tuple(self._bodies()), tuple(self._shapes())
         links, joints = tuple(self._links()), tuple(self._joints())
         traces, arrows = tuple(self._traces()), tuple(self._arrows())
-        states, inputs, parameters = variables(d, self.equations)
+        states, inputs, parameters = list_scene_variables(d, self.equations)
         names = dict(zip(self.equations.states, (state.name for state in states), strict=True))
-        touches, self.gaps = touches_of(self.equations, names)
+        touches, self.gaps = list_scene_contacts(self.equations, names)
         return Scene(
             name=d.name,
             description=d.description,
@@ -252,7 +252,9 @@ class _SceneBuilder:
 Variables = tuple[SceneVariable, ...]
 
 
-def variables(definition: Declarations, equations: EquationsOfMotion) -> tuple[Variables, Variables, Variables]:
+def list_scene_variables(
+    definition: Declarations, equations: EquationsOfMotion
+) -> tuple[Variables, Variables, Variables]:
     """Return the FMU's names of states, inputs and parameters, in the order of the equations."""
     d, e = definition, equations
     declared: dict[Any, Coordinate | Speed | AuxiliaryState] = dict(zip(e.q, d.coordinates, strict=True))

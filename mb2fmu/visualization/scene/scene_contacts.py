@@ -42,7 +42,7 @@ class SceneContact:
     impulse_unit: str
 
 
-def touches_of(
+def list_scene_contacts(
     equations: EquationsOfMotion, names: Mapping[sm.Symbol, str]
 ) -> tuple[list[SceneContact], list[sm.Expr]]:
     """Return what can touch, in the order of the equations, and the expressions of its gaps.

@@ -9,7 +9,7 @@ Floats = npt.NDArray[np.float64]
 Turn = tuple[float, float, float, float]
 
 
-def quaternions(matrices: Floats) -> Floats:
+def quaternions_from_matrices(matrices: Floats) -> Floats:
     """Return quaternions (n, 4), w ≥ 0, of rotation matrices (n, 3, 3), by the largest component (Shepperd 1978)."""
     m = matrices
     trace = m[:, 0, 0] + m[:, 1, 1] + m[:, 2, 2]
@@ -35,32 +35,32 @@ def quaternions(matrices: Floats) -> Floats:
     return np.asarray(np.where(q[:, :1] < 0, -q, q))
 
 
-def continuous(turns: Floats) -> Floats:
+def make_signs_continuous(turns: Floats) -> Floats:
     """Return the rotations with signs chosen so that no quaternion jumps, shape (n, 4)."""
     steps = np.sum(turns[1:] * turns[:-1], axis=1)
     signs = np.concatenate([[1.0], np.cumprod(np.where(steps < 0, -1.0, 1.0))])
     return np.asarray(turns * signs[:, None])
 
 
-def rotated(turns: Floats, vector: Floats) -> Floats:
+def rotate_vector(turns: Floats, vector: Floats) -> Floats:
     """Return a vector turned by each rotation, shape (n, 4) and (3,) → (n, 3)."""
     w, v = turns[:, :1], turns[:, 1:]
     cross = 2.0 * np.cross(v, vector)
     return vector + w * cross + np.cross(v, cross)
 
 
-def product(a: Floats, b: Floats) -> Floats:
+def quaternion_product(a: Floats, b: Floats) -> Floats:
     """Return first b, then a: shape (4,) each."""
     w, v = a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
     return np.concatenate([[w], v])
 
 
-def matrix(turn: Floats) -> Floats:
+def quaternion_matrix(turn: Floats) -> Floats:
     """Return the direction cosine matrix of one quaternion, shape (4,) → (3, 3)."""
-    return np.stack([rotated(turn[None, :], axis)[0] for axis in np.eye(3)], axis=1)
+    return np.stack([rotate_vector(turn[None, :], axis)[0] for axis in np.eye(3)], axis=1)
 
 
-def turn_of_y(direction: Floats) -> Turn:
+def rotation_of_y_axis(direction: Floats) -> Turn:
     """Return the shortest rotation of the y axis into a direction."""
     size = float(np.linalg.norm(direction))
     if size == 0:

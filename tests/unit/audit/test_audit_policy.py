@@ -22,8 +22,8 @@ from lxml import etree
 from mb2fmu.audit import audit, read_policy
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.report.pages.audit_page import audit_blocks, audit_page, headline
-from mb2fmu.report.pages.ci_reports import github_lines, junit, sarif
+from mb2fmu.report.pages.audit_page import format_audit_for_terminal, format_audit_headline, render_audit_page
+from mb2fmu.report.pages.ci_reports import format_github_annotations, format_junit, format_sarif
 
 ROOT = Path(__file__).parents[3]
 TODAY = dt.date(2027, 1, 15)
@@ -82,16 +82,16 @@ def test_a_waiver_that_fits_nothing_is_told(wrong: Path, tmp_path: Path, about: 
     found = policy(tmp_path, f'[[waive]]\nrule = "variables.name"\nreason = "for now"\n{about}\n')
     result = audit(wrong, run=False, others=False, policy=found)
     assert bool(result.idle) == idle
-    text = "".join(str(block) for block in audit_blocks(result))
+    text = "".join(str(block) for block in format_audit_for_terminal(result))
     assert ("fits nothing that was found" in text) == idle
-    assert (b"fits nothing that was found" in audit_page(result)) == idle
+    assert (b"fits nothing that was found" in render_audit_page(result)) == idle
 
 
 def test_the_headline_tells_what_is_waived(wrong: Path, tmp_path: Path) -> None:
     bare = audit(wrong, run=False, others=False)
-    assert "waived" not in headline(bare)
+    assert "waived" not in format_audit_headline(bare)
     every = policy(tmp_path, '[[waive]]\nrule = "*"\nreason = "for now"\n')
-    assert headline(audit(wrong, run=False, others=False, policy=every)) == (
+    assert format_audit_headline(audit(wrong, run=False, others=False, policy=every)) == (
         f"nothing new found, {len(bare.findings)} waived"
     )
 
@@ -120,18 +120,18 @@ def test_only_what_is_new_fails(wrong: Path, tmp_path: Path) -> None:
 
 def test_machines_read_it(wrong: Path) -> None:
     result = audit(wrong, run=False, others=False)
-    whole = json.loads(sarif(result))
+    whole = json.loads(format_sarif(result))
     assert whole["version"] == "2.1.0"
     run = whole["runs"][0]
     rules = [each["id"] for each in run["tool"]["driver"]["rules"]]
     assert all(rules[each["ruleIndex"]] == each["ruleId"] for each in run["results"])
-    suite = ET.fromstring(junit(result)).find("testsuite")
+    suite = ET.fromstring(format_junit(result)).find("testsuite")
     assert suite is not None
     cases = suite.findall("testcase")
     assert int(suite.get("tests", "0")) == len(cases)
     assert int(suite.get("failures", "0")) == len(suite.findall("testcase/failure")) >= 2
     assert int(suite.get("skipped", "0")) == len(suite.findall("testcase/skipped")) == len(result.unjudged)
-    lines = list(github_lines(result))
+    lines = list(format_github_annotations(result))
     assert len(lines) == len({each.rule for each in result.findings})
 
 
@@ -140,7 +140,9 @@ def test_code_hosts_find_the_file_by_its_address(wrong: Path) -> None:
     name = "a unit: 100 % ü [x].fmu"
     places = [
         each["physicalLocation"]["artifactLocation"]["uri"]
-        for entry in json.loads(sarif(audit(wrong.rename(wrong.with_name(name)), run=False, others=False)))["runs"]
+        for entry in json.loads(format_sarif(audit(wrong.rename(wrong.with_name(name)), run=False, others=False)))[
+            "runs"
+        ]
         for found in entry["results"]
         for each in found["locations"]
     ]
@@ -167,8 +169,8 @@ def test_reports_are_of_their_schemas(wrong: Path, tmp_path: Path) -> None:
     known = policy(tmp_path, '[[waive]]\nrule = "variables.name"\nreason = "known"\n')
     right = audit(ball.pack(ball.contents(2), tmp_path / "right.fmu"), run=False, others=False)
     for each in (found, known.applied(found), replace(found, faults=("Traceback\nValueError: \x01",)), right):
-        assert list(validator(schema).iter_errors(json.loads(sarif(each)))) == []
-        cases.assertValid(etree.fromstring(junit(each)))
+        assert list(validator(schema).iter_errors(json.loads(format_sarif(each)))) == []
+        cases.assertValid(etree.fromstring(format_junit(each)))
 
 
 def test_exit_codes_of_units_that_cannot_be_run(tmp_path: Path) -> None:

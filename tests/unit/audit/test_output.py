@@ -15,8 +15,8 @@ from lxml import html
 
 from mb2fmu.audit import audit, rules
 from mb2fmu.cli import commands
-from mb2fmu.report.pages.audit_page import audit_page, rules_markdown
-from mb2fmu.report.pages.ci_reports import github_lines
+from mb2fmu.report.pages.audit_page import format_rules_as_markdown, render_audit_page
+from mb2fmu.report.pages.ci_reports import format_github_annotations
 
 DOCS = Path(__file__).parents[3] / "docs" / "audit.md"
 
@@ -62,7 +62,7 @@ def test_json_holds_everything(wrong: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_is_self_contained_and_escapes(wrong: Path) -> None:
-    page = audit_page(audit(wrong, run=False, others=False))
+    page = render_audit_page(audit(wrong, run=False, others=False))
     tree = html.fromstring(page)
     assert not tree.xpath("//script|//link|//img[not(starts-with(@src, 'data:'))]|//*[@src[starts-with(., 'http')]]")
     assert b"<b>" not in page
@@ -71,7 +71,7 @@ def test_the_page_is_self_contained_and_escapes(wrong: Path) -> None:
 
 
 def test_annotations_are_one_line_each(wrong: Path) -> None:
-    lines = list(github_lines(audit(wrong, run=False, others=False)))
+    lines = list(format_github_annotations(audit(wrong, run=False, others=False)))
     assert all("\n" not in line for line in lines)
     assert any(line.startswith("::error file=wrong.fmu,title=units.declared::") for line in lines)
 
@@ -123,4 +123,4 @@ def test_every_rule_is_listed_and_documented() -> None:
         assert rule.id in text
         for section in rule.sections.values():
             assert section in text
-    assert rules_markdown() in documented
+    assert format_rules_as_markdown() in documented

@@ -322,14 +322,14 @@ def test_tables_fit_a_narrow_terminal(
 ) -> None:
     from rich.console import Console
 
-    from mb2fmu.report.terminal_verdict import verdict_blocks
+    from mb2fmu.report.terminal_verdict import format_verdict_blocks
 
     assert finished.returncode == 0
     shorten_proofs(monkeypatch)
     result = pipeline.validate(swing.parent / "out" / "Swing.fmu", swing).result
     for width in (60, 100):
         console = Console(width=width, record=True, file=io.StringIO())
-        for block in verdict_blocks(result, width):
+        for block in format_verdict_blocks(result, width):
             console.print(block)
         text = console.export_text()
         assert max(map(len, text.splitlines())) <= width

@@ -17,7 +17,7 @@ from mb2fmu import Model, Parts, pipeline
 from mb2fmu.analysis import linearize, set_operating_point_start
 from mb2fmu.cli import commands
 from mb2fmu.errors import AnalysisError
-from mb2fmu.report.figures.eigenvalue_figure import spectrum, spectrum_text
+from mb2fmu.report.figures.eigenvalue_figure import draw_eigenvalues, format_eigenvalues
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -230,13 +230,13 @@ def test_time_in_the_equations_is_refused():
 
 def test_what_is_shown():
     found = mb2fmu.linearize(_oscillator(c=3.0))
-    text = spectrum_text(found)
+    text = format_eigenvalues(found)
     assert "Equilibrium" in text
     assert "damping ratio" in text
-    assert "undamped" in spectrum_text(mb2fmu.linearize(_oscillator(c=0.0)))
-    assert etree.fromstring(spectrum(found)).tag.endswith("svg")
-    assert spectrum(found) == spectrum(found)
-    assert spectrum(found, form="png").startswith(b"\x89PNG")
+    assert "undamped" in format_eigenvalues(mb2fmu.linearize(_oscillator(c=0.0)))
+    assert etree.fromstring(draw_eigenvalues(found)).tag.endswith("svg")
+    assert draw_eigenvalues(found) == draw_eigenvalues(found)
+    assert draw_eigenvalues(found, form="png").startswith(b"\x89PNG")
     content = json.loads(found.to_json())
     assert np.array(content["A"]) == pytest.approx(found.A)
     assert content["states"] == list(found.states)

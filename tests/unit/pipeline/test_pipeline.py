@@ -23,8 +23,8 @@ from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
-    build_options,
-    formulation_options,
+    select_build_options,
+    select_formulation_options,
 )
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import report_pages
@@ -225,7 +225,7 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
 def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
     asked: ExportOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
     definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
-    typed = report_pages.command(definition, {"n": 2}, asked)
+    typed = report_pages.format_run_command(definition, {"n": 2}, asked)
     words = (
         "mb2fmu run andrews.py --set n=2 --at m1=0.5 --method tmt --constraints partition --independent q1,q2 --fmi 3"
     )
@@ -234,8 +234,8 @@ def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
 
 def test_options_fall_into_those_of_equations_and_those_of_the_unit():
     asked: ExportOptions = {"method": "tmt", "baumgarte": 1.0, "fmi": "3", "fast": True}
-    assert formulation_options(asked) == {"method": "tmt", "baumgarte": 1.0}
-    assert build_options(asked) == {"fmi": "3", "fast": True}
+    assert select_formulation_options(asked) == {"method": "tmt", "baumgarte": 1.0}
+    assert select_build_options(asked) == {"fmi": "3", "fast": True}
     assert set(ExportOptions.__annotations__) == {*FormulationOptions.__annotations__, *BuildOptions.__annotations__}
 
 
@@ -253,7 +253,7 @@ def test_the_pipeline_reads_as_one_page():
 
 def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:
     described = []
-    monkeypatch.setattr(visualization, "describe", lambda *given: described.append(given))
+    monkeypatch.setattr(visualization, "build_scene", lambda *given: described.append(given))
     shorten_proofs(monkeypatch)
     assert mb2fmu.run(pendulum(), tmp_path).passed
     assert len(described) == 1

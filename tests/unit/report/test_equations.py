@@ -18,13 +18,19 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSolve,
     MassMatrixDynamics,
 )
-from mb2fmu.report.equation_display.equation_lists import DIMENSION, LENGTH, LISTED, OperationCounter, equation_blocks
+from mb2fmu.report.equation_display.equation_lists import (
+    DIMENSION,
+    LENGTH,
+    LISTED,
+    OperationCounter,
+    form_equation_blocks,
+)
 
 a, b = sm.symbols("a b")
 
 
 def blocks_of(equations):
-    return {block.title: block for block in equation_blocks(equations)}
+    return {block.title: block for block in form_equation_blocks(equations)}
 
 
 def text_of(line):
@@ -68,7 +74,9 @@ def test_long_entries_stand_below_and_very_long_ones_are_folded(pendulum):
     assert mass.startswith("M= cosθ +cos(2θ)")
     assert force.startswith(f"f=an expression of {OperationCounter().of(endless):,} operationscosθ +")
     assert block.lines[2].count("<details>") == 1
-    cut = next(b for b in equation_blocks(replace(equations, dynamics=dynamics), 0) if b.title.startswith("Dynamics"))
+    cut = next(
+        b for b in form_equation_blocks(replace(equations, dynamics=dynamics), 0) if b.title.startswith("Dynamics")
+    )
     assert text_of(cut.lines[2]) == f"f=an expression of {OperationCounter().of(endless):,} operations"
     assert OperationCounter().of(endless) > LISTED
 
@@ -79,7 +87,7 @@ def test_large_matrices_are_folded(pendulum):
     assert not block.lines
     assert "9 × 9 entries; M and f written out have 9 operations" in block.note
     assert [text_of(line)[:4] for line in block.folded[:2]] == ["M11=", "M22="]
-    assert not next(b for b in equation_blocks(equations, 0) if b.title.startswith("Dynamics")).folded
+    assert not next(b for b in form_equation_blocks(equations, 0) if b.title.startswith("Dynamics")).folded
     assert blocks_of(wide(pendulum().equations, DIMENSION))["Dynamics: M u̇ = f"].lines
 
 
@@ -101,7 +109,7 @@ def test_linear_solves_are_named_and_long_lists_folded(pendulum):
     block = blocks_of(replace(equations, intermediates=(solve, *many)))["Intermediates, in order of evaluation"]
     assert text_of(block.lines[0]) == "x, y, from 2 linear equations: <dependent> speeds"
     assert (len(block.lines), len(block.folded), block.note) == (LENGTH, 6, "")
-    cut = next(b for b in equation_blocks(replace(equations, intermediates=(solve, *many)), 0) if b.dense)
+    cut = next(b for b in form_equation_blocks(replace(equations, intermediates=(solve, *many)), 0) if b.dense)
     assert (len(cut.folded), cut.note) == (0, "6 further intermediates: mb2fmu equations writes them all.")
 
 
@@ -124,7 +132,7 @@ def test_operation_counts(expression, count):
 
 def test_a_recursion_shows_its_links():
     path = Path(__file__).parents[3] / "models" / "three_body_pendulum.py"
-    blocks = equation_blocks(pipeline.derive(path, method="recursive-articulated").equations)
+    blocks = form_equation_blocks(pipeline.derive(path, method="recursive-articulated").equations)
     links = next(block for block in blocks if block.title.startswith("Links"))
     assert len(links.lines) == 3
     assert "A on ground" in links.lines[0]

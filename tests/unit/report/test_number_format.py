@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.report.number_format import exact, plain, short
+from mb2fmu.report.number_format import format_declared_number, format_exact_number, format_short_number
 
 _LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 
@@ -24,18 +24,18 @@ def read(text):
 
 @given(st.floats(-1e300, 1e300, allow_subnormal=False), st.integers(1, 9))
 def test_a_short_number_is_right_to_its_digits(value, digits):
-    assert read(short(value, digits)) == pytest.approx(value, rel=0.51 * 10.0 ** (1 - digits), abs=1e-320)
+    assert read(format_short_number(value, digits)) == pytest.approx(value, rel=0.51 * 10.0 ** (1 - digits), abs=1e-320)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_an_exact_number_reads_back_to_the_same_bits(value):
-    assert math.copysign(1.0, float(exact(value))) == math.copysign(1.0, value)
-    assert float(exact(value)) == value
+    assert math.copysign(1.0, float(format_exact_number(value))) == math.copysign(1.0, value)
+    assert float(format_exact_number(value)) == value
 
 
 @given(st.floats(-1e300, 1e300, allow_subnormal=False))
 def test_a_plain_number_has_all_its_digits(value):
-    assert read(plain(value)) == pytest.approx(value, rel=1e-14)
+    assert read(format_declared_number(value)) == pytest.approx(value, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_plain_number_has_all_its_digits(value):
     ],
 )
 def test_short_numbers(value, text):
-    assert short(value) == text
+    assert format_short_number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_short_numbers(value, text):
     [(9.81, "9.81"), (2.0, "2"), (1e-6, "10⁻⁶"), (2.5e-7, "2.5·10⁻⁷"), (-1.5, "−1.5"), (0.0, "0"), (math.inf, "∞")],
 )
 def test_plain_numbers(value, text):
-    assert plain(value) == text
+    assert format_declared_number(value) == text

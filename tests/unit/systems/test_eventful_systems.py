@@ -18,7 +18,7 @@ from fmpy.fmi2 import FMU2Slave
 from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import Model, export, pipeline, pre
-from mb2fmu.pipeline.system_runs.system_run import whole_motion
+from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
 from mb2fmu.systems import CoupledSystem, SystemMotion, read_component, simulate_system, wire_system
 
 STOP = 0.8
@@ -71,7 +71,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]
 
 @cache
 def truth() -> dict[str, npt.NDArray[np.float64]]:
-    return whole_motion(pipeline.derive(part("Whole")), np.linspace(0.0, STOP, 321))
+    return simulate_monolithic_model(pipeline.derive(part("Whole")), np.linspace(0.0, STOP, 321))
 
 
 def coupled(units: dict[str, Path], step: float) -> tuple[SystemMotion, float]:

@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.system_runs.split_run import started
+from mb2fmu.pipeline.system_runs.split_run import simulate_split_start
 from mb2fmu.systems.splitting import MechanismPart, SplittingSettings, Way, cut_mechanism, make_part_mechanisms
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.wired_system import CouplingError
@@ -91,7 +91,7 @@ def split(
     model: Any, at: Sequence[str], way: Way | None = None, arguments: Mapping[str, Any] | None = None, **settings: Any
 ) -> tuple[Derivation, Coupled]:
     whole = pipeline.derive(model, arguments=arguments)
-    known = started(whole, at, way, SplittingSettings(**settings))
+    known = simulate_split_start(whole, at, way, SplittingSettings(**settings))
     return whole, Coupled(make_part_mechanisms(cut_mechanism(whole.mechanism, at, way, known), known))
 
 
@@ -199,10 +199,12 @@ def test_a_bushing_comes_near_to_its_constraint_as_it_stiffens() -> None:
 
 def test_a_constraint_is_cut_by_a_bushing_that_holds_also_if_nothing_is_said() -> None:
     """Neither the way nor a stiffness is named."""
-    chosen = started(pipeline.derive(springs(rigid=True)), ["level"], None, SplittingSettings(), step=0.01)
+    chosen = simulate_split_start(pipeline.derive(springs(rigid=True)), ["level"], None, SplittingSettings(), step=0.01)
     assert chosen.stiffness * 0.01**2 > 0.0
     assert chosen.damping > 0.0
-    assert chosen == started(pipeline.derive(springs(rigid=True)), ["level"], "bushing", SplittingSettings(), step=0.01)
+    assert chosen == simulate_split_start(
+        pipeline.derive(springs(rigid=True)), ["level"], "bushing", SplittingSettings(), step=0.01
+    )
 
 
 @pytest.mark.repeats  # by day: what the sides push with at the start, and the command's own run
@@ -234,10 +236,13 @@ def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
 def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: Way, period: float) -> None:
     """A hundredth of its mass is k T²; what is chosen stays, and a part without mass is told."""
     whole = pipeline.derive(PENDULUM)
-    chosen = started(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
+    chosen = simulate_split_start(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
     assert chosen.stiffness * period**2 == pytest.approx(0.01 * 2.0)
     assert chosen.damping == pytest.approx(0.2 * np.sqrt(2.0 * chosen.stiffness))
-    assert started(whole, ["P2"], way, SplittingSettings(delay=0.002, stiffness=5.0), step=0.01).stiffness == 5.0
+    assert (
+        simulate_split_start(whole, ["P2"], way, SplittingSettings(delay=0.002, stiffness=5.0), step=0.01).stiffness
+        == 5.0
+    )
     massless = replace(whole.mechanism, bodies=tuple(replace(body, mass=sm.S.Zero) for body in whole.mechanism.bodies))
     with pytest.raises(CouplingError, match="a part has no mass"):
         choose_bushing_stiffness(SplittingSettings(), massless, [0, 0, 1, 1], period)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.event_support import needs_events
-from mb2fmu.pipeline.fmu_build.source_targets import PRINTERS, described
-from mb2fmu.pipeline.system_runs.system_run import whole_motion
+from mb2fmu.pipeline.fmu_build.source_targets import PRINTERS, describe_native_interface
+from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_identifiers
 from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
 
@@ -81,9 +81,9 @@ def errors(path: Path, *, planted: tuple[str, str] | None = None, stop: float = 
     # Instants of events stand twice, and not on the grid.
     tenths = np.asarray(found.time) / (0.1 * stop)
     last = {round(t): k for k, t in enumerate(tenths.tolist()) if abs(t - round(t)) < 1e-9}
-    truth = whole_motion(derivation, np.linspace(0.0, stop, 11), 1e-13)
+    truth = simulate_monolithic_model(derivation, np.linspace(0.0, stop, 11), 1e-13)
     states = readers.states_in(source)
-    described_states = sorted(described(derivation).of("state"), key=lambda v: v.index)
+    described_states = sorted(describe_native_interface(derivation).of("state"), key=lambda v: v.index)
     owns = [v.name for v in described_states]
     # rumoca iterates no event at the start itself, but just behind it.
     first = 1 if "discrete Real stage" in source else 0
@@ -215,7 +215,7 @@ def test_flanges_carry_power() -> None:
     parts = [PRINTERS["modelica"](pipeline.derive(folder / f"{name}.py")) for name in ("body", "axle")]
     text = "\n".join(files[path].decode() for files in parts for path in files)
     found = simulated(FLANGE + text + TRUCK, "Truck")
-    truth = whole_motion(pipeline.derive(folder / "whole.py"), np.array(found.time), 1e-13)
+    truth = simulate_monolithic_model(pipeline.derive(folder / "whole.py"), np.array(found.time), 1e-13)
     for shown, own in (("body.unit.z", "z_body"), ("axle.unit.z", "z_axle")):
         assert np.max(np.abs(np.array(found[shown]) - truth[own])) <= 1e-10
     assert np.max(np.abs(truth["z_axle"])) > 0.01

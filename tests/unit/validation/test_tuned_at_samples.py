@@ -13,7 +13,7 @@ from mechanisms import mechanism_of
 
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import read_archive
-from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names, list_values_to_set
@@ -39,7 +39,7 @@ def sampled() -> Model:
 @pytest.fixture(scope="module")
 def yardstick():
     read = mechanism_of(sampled())
-    return read.declared, make_reference_data(read.declared, reference_equations(read, None).equations)
+    return read.declared, make_reference_data(read.declared, choose_reference_equations(read, None).equations)
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])

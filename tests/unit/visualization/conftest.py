@@ -77,7 +77,7 @@ def scene_of():
 
     def made(model):
         mechanism = read_mechanism(check_model(model))
-        return model_scene.scene_of(mechanism, formulate(mechanism, "auto"))
+        return model_scene.build_model_scene(mechanism, formulate(mechanism, "auto"))
 
     return made
 
@@ -108,7 +108,7 @@ def motion(scene):
 
 @pytest.fixture
 def drawing(scene, motion):
-    return visualization.draw(scene, motion)
+    return visualization.draw_motion(scene, motion)
 
 
 @pytest.fixture

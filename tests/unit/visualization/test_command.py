@@ -14,7 +14,7 @@ from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError, PackageError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.visualization.animation_page import frames
+from mb2fmu.visualization.animation_page import choose_animation_frames
 
 MODEL = '''
 import sympy as sm
@@ -134,7 +134,7 @@ def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
     assert cores[0][visualization.FILE] == cores[1][visualization.FILE]
     scene = visualization.Scene.from_json(cores[0][visualization.FILE], "unit")
     assert scene.bodies
-    assert len(frames(np.linspace(0, scene.stop, 2000))) > 2
+    assert len(choose_animation_frames(np.linspace(0, scene.stop, 2000))) > 2
 
 
 def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch):
@@ -147,19 +147,19 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
 
     monkeypatch.setattr(video, "WIDTH", 160)
     monkeypatch.setattr(video, "MOST", 5)
-    drawing = visualization.draw(scene, motion)
-    video.film(drawing, tmp_path / "a.gif")
+    drawing = visualization.draw_motion(scene, motion)
+    video.render_video(drawing, tmp_path / "a.gif")
     with Image.open(tmp_path / "a.gif") as film:
         assert film.n_frames == 5
         first = film.convert("RGB").tobytes()
         film.seek(3)
         assert film.convert("RGB").tobytes() != first
-    video.film(drawing, tmp_path / "a.webp", width=80, most=3)
+    video.render_video(drawing, tmp_path / "a.webp", width=80, most=3)
     with Image.open(tmp_path / "a.webp") as small:
         assert (small.n_frames, small.width) == (3, 80)
     monkeypatch.setattr(video.film_encoding.shutil, "which", lambda _name: None)
     with pytest.raises(ToolError, match="ffmpeg"):
-        video.film(drawing, tmp_path / "a.mp4")
+        video.render_video(drawing, tmp_path / "a.mp4")
     assert not (tmp_path / "a.mp4").exists()
-    video.film(drawing, tmp_path / "a.webm", width=80, most=3)
+    video.render_video(drawing, tmp_path / "a.webm", width=80, most=3)
     assert (tmp_path / "a.webm").read_bytes().count(b"\x9d\x01\x2a") == 3  # start codes of VP8 key frames

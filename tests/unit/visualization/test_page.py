@@ -15,7 +15,7 @@ from lxml import etree, html
 from mb2fmu import visualization
 from mb2fmu.errors import ToolError
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.animation_page import decoded, frames
+from mb2fmu.visualization.animation_page import choose_animation_frames, decode_channels
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 
 HOSTILE = '</script><script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
@@ -35,22 +35,24 @@ def parse(page):
 
 
 def test_three_js_is_the_library_alone_with_its_licence():
-    text = three_js.source()
+    text = three_js.read_three_js_source()
     assert text.startswith("/**\n * @license\n * Copyright 2010-")
     assert "SPDX-License-Identifier: MIT" in text[:200]
     assert "GLTFLoader" not in text
-    assert len(three_js.library().packed) < 230_000
+    assert len(three_js.load_three_js().packed) < 230_000
     assert text.count("</script") == 0
 
 
 def test_a_trimesh_without_it_is_named(monkeypatch):
     monkeypatch.setattr(three_js, "_MEMBER", "elsewhere.html")
     with pytest.raises(ToolError, match=r"three\.js cannot be taken"):
-        three_js.source()
+        three_js.read_three_js_source()
 
 
 def test_nothing_is_loaded_and_only_two_known_scripts_run(scene, motion, drawing):
-    page = visualization.page(replace(drawing, name=HOSTILE), signals_of(scene, motion), description=HOSTILE)
+    page = visualization.render_animation_page(
+        replace(drawing, name=HOSTILE), signals_of(scene, motion), description=HOSTILE
+    )
     root = parse(page)
     assert root.findtext(".//h1") == HOSTILE
     scripts = root.findall(".//script")
@@ -61,13 +63,18 @@ def test_nothing_is_loaded_and_only_two_known_scripts_run(scene, motion, drawing
     assert policy.startswith("default-src 'none'")
     script = re.findall(r"<script>(.*?)</script>", page.decode(), flags=re.DOTALL)
     assert len(script) == 1
-    digests = {base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in (script[0], three_js.source())}
+    digests = {
+        base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()
+        for t in (script[0], three_js.read_three_js_source())
+    }
     assert set(re.findall(r"'sha256-([^']+)'", policy)) == digests
     assert "'unsafe-inline'" not in policy.split("script-src")[1]
 
 
 def test_the_same_motion_gives_the_same_page(scene, motion, drawing):
-    assert visualization.page(drawing) == visualization.page(visualization.draw(scene, motion))
+    assert visualization.render_animation_page(drawing) == visualization.render_animation_page(
+        visualization.draw_motion(scene, motion)
+    )
 
 
 def data_of(page):
@@ -77,16 +84,16 @@ def data_of(page):
 
 def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
     """Whatever the number of points: 60 per second of motion, first and last among them; fewer where a limit is."""
-    assert len(frames(np.linspace(0, 10, 100_000))) == 601
-    assert len(frames(np.linspace(0, 0.15, 100_000))) == 240
-    assert len(frames(np.linspace(0, 2, 30))) == 30
-    assert frames(np.linspace(0, 1000, 100_000))[[0, -1]].tolist() == [0, 99_999]
-    assert len(frames(np.linspace(0, 1000, 100_000))) == 4000
+    assert len(choose_animation_frames(np.linspace(0, 10, 100_000))) == 601
+    assert len(choose_animation_frames(np.linspace(0, 0.15, 100_000))) == 240
+    assert len(choose_animation_frames(np.linspace(0, 2, 30))) == 30
+    assert choose_animation_frames(np.linspace(0, 1000, 100_000))[[0, -1]].tolist() == [0, 99_999]
+    assert len(choose_animation_frames(np.linspace(0, 1000, 100_000))) == 4000
     motion = wander(scene, 1500)
     motion = replace(motion, time=50 * motion.time)
-    drawing = visualization.draw(scene, motion, replace(motion, states=1.1 * motion.states))
-    whole = visualization.element(drawing).body.encode()
-    small = visualization.element(drawing, limit=len(whole) - 20_000).body.encode()
+    drawing = visualization.draw_motion(scene, motion, replace(motion, states=1.1 * motion.states))
+    whole = visualization.render_animation_element(drawing).body.encode()
+    small = visualization.render_animation_element(drawing, limit=len(whole) - 20_000).body.encode()
     assert len(small) <= len(whole) - 20_000
     assert data_of(whole)["count"] == 1500
     assert 200 < data_of(small)["count"] < 1500
@@ -97,17 +104,17 @@ def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
 def test_a_difference_too_small_for_a_picture_can_be_magnified(scene, motion, size):
     """The ghost travels as its difference, in steps of its own: 1e-9 beside metres is there to five digits."""
     moved = replace(motion, states=motion.states + size * np.cos(motion.time)[:, None])
-    drawing = visualization.draw(scene, motion, moved)
+    drawing = visualization.draw_motion(scene, motion, moved)
     flipped = replace(drawing.ghost, turns=-drawing.ghost.turns)  # the same rotations
-    page = visualization.page(replace(drawing, ghost=flipped))
-    apart = decoded(data_of(page)["apart"], len(motion.time)).reshape(len(motion.time), -1, 7)
+    page = visualization.render_animation_page(replace(drawing, ghost=flipped))
+    apart = decode_channels(data_of(page)["apart"], len(motion.time)).reshape(len(motion.time), -1, 7)
     expected = np.concatenate(
         [drawing.ghost.positions - drawing.poses.positions, drawing.ghost.turns - drawing.poses.turns], axis=2
     )
     assert 0.1 * size < np.max(np.abs(expected)) < 10 * size
     np.testing.assert_allclose(apart, expected, atol=4e-5 * np.max(np.abs(expected)))
     assert b'data-part="apart"' in page
-    assert b'data-part="apart"' not in visualization.page(visualization.draw(scene, motion))
+    assert b'data-part="apart"' not in visualization.render_animation_page(visualization.draw_motion(scene, motion))
 
 
 def test_surfaces_are_thinned_where_a_limit_is_and_the_page_says_so(scene, motion):
@@ -116,9 +123,9 @@ def test_surfaces_are_thinned_where_a_limit_is_and_the_page_says_so(scene, motio
 
     sphere = trimesh.creation.icosphere(subdivisions=5, radius=0.2)
     mesh = TriangleMesh(sphere.vertices.astype(np.float32), sphere.faces.astype(np.uint32))
-    drawing = replace(visualization.draw(scene, motion), meshes=(mesh,))
-    whole = visualization.element(drawing).body.encode()
-    small = visualization.element(drawing, limit=len(whole) - 300_000).body.encode()
+    drawing = replace(visualization.draw_motion(scene, motion), meshes=(mesh,))
+    whole = visualization.render_animation_element(drawing).body.encode()
+    small = visualization.render_animation_element(drawing, limit=len(whole) - 300_000).body.encode()
     assert len(small) <= len(whole) - 300_000
     kept = TriangleMesh.from_record(data_of(small)["meshes"][0])
     assert 500 < len(kept.faces) < 20_480
@@ -130,7 +137,7 @@ def test_surfaces_are_thinned_where_a_limit_is_and_the_page_says_so(scene, motio
 def test_a_plot_offers_what_is_to_be_shown_and_the_first_others(motion, drawing):
     names = tuple(f"y{k}" for k in range(100))
     signals = visualization.PlotSignals(names, ("m",) * 100, np.outer(motion.time, np.arange(100)))
-    data = data_of(visualization.page(drawing, signals, shown=("y90", "y7")))["signals"]
+    data = data_of(visualization.render_animation_page(drawing, signals, shown=("y90", "y7")))["signals"]
     assert data["names"] == [*names[:23], "y90"]
     assert [data["names"][k] for k in data["shown"]] == ["y90", "y7"]
     assert data["values"]["ranges"][-1] == [0, 180]
@@ -138,8 +145,8 @@ def test_a_plot_offers_what_is_to_be_shown_and_the_first_others(motion, drawing)
 
 def test_in_a_browser_time_goes_on_and_bodies_move(scene, motion, browser):
     """Played: the clock runs. Opened at two times: names stand beside bodies, and have moved; the plot's cursor too."""
-    drawing = visualization.draw(scene, motion, replace(motion, states=motion.states * 1.05))
-    page = visualization.page(drawing, signals_of(scene, motion)).replace(
+    drawing = visualization.draw_motion(scene, motion, replace(motion, states=motion.states * 1.05))
+    page = visualization.render_animation_page(drawing, signals_of(scene, motion)).replace(
         b'data-part="names"', b'data-part="names" checked="checked"'
     )
     page = page.replace(b' data-part="labels" hidden="hidden"', b' data-part="labels"')
@@ -162,7 +169,7 @@ def test_in_a_browser_the_picture_is_not_blank_and_moves(scene, motion, browser,
     """Pixels of the canvas: many that are not paper, and others at another time."""
     from PIL import Image
 
-    page = visualization.page(visualization.draw(scene, motion))
+    page = visualization.render_animation_page(visualization.draw_motion(scene, motion))
     pictures = []
     for k, t in enumerate((0.2, 1.5)):
         browser(page, f"--screenshot={tmp_path / f'{k}.png'}", fragment=f"#t={t}&pause")
@@ -174,7 +181,9 @@ def test_in_a_browser_the_picture_is_not_blank_and_moves(scene, motion, browser,
 
 
 def test_without_a_graphics_card_the_still_is_shown(drawing, browser):
-    shown = html.fromstring(browser(visualization.page(drawing), "--dump-dom", "--disable-3d-apis", clean=False))
+    shown = html.fromstring(
+        browser(visualization.render_animation_page(drawing), "--dump-dom", "--disable-3d-apis", clean=False)
+    )
     assert shown.find_class("animation")[0].get("data-state") == "failed"
     assert "cannot be shown here" in shown.find_class("animation-still")[0].text_content()
     assert len(shown.find_class("still")) == 1

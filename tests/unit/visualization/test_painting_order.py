@@ -7,7 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
-from mb2fmu.visualization.painting_order import MOST, box, cloud, cylinder, ellipsoid, painted_order
+from mb2fmu.visualization.painting_order import (
+    MOST,
+    box_hull,
+    cylinder_hull,
+    ellipsoid_hull,
+    point_cloud_hull,
+    sort_for_painting,
+)
 
 TOWARD = np.array([0.0, -np.cos(0.4), np.sin(0.4)])
 """The eye looks down a little, along y."""
@@ -20,22 +27,24 @@ def order(*solids):
     """Indices of (middle, half extent, hull), what is behind first."""
     reach = np.array([[-1.0, -1.0], [1.0, 1.0]])
     boxes = [np.array([middle @ RIGHT, middle @ UP]) + half * reach for middle, half, _ in solids]
-    return painted_order([float(middle @ TOWARD) for middle, _, _ in solids], boxes, [h for *_, h in solids], TOWARD)
+    return sort_for_painting(
+        [float(middle @ TOWARD) for middle, _, _ in solids], boxes, [h for *_, h in solids], TOWARD
+    )
 
 
 def ball(*middle, radius=0.1):
     at = np.array(middle, dtype=float)
-    return at, radius, ellipsoid(at, EYE, np.full(3, radius))
+    return at, radius, ellipsoid_hull(at, EYE, np.full(3, radius))
 
 
 def plank(*middle, edges=(4.0, 4.0, 0.2)):
     at, sizes = np.array(middle, dtype=float), np.array(edges)
-    return at, 2.0, box(at, EYE, sizes)
+    return at, 2.0, box_hull(at, EYE, sizes)
 
 
 def disc(*middle):
     at = np.array(middle, dtype=float)
-    return at, 2.0, cylinder(at, np.array([0.0, 0.0, 1.0]), 0.2, 2.0)
+    return at, 2.0, cylinder_hull(at, np.array([0.0, 0.0, 1.0]), 0.2, 2.0)
 
 
 @pytest.mark.parametrize("table", [plank, disc])
@@ -51,7 +60,7 @@ def test_a_ball_on_a_table_is_in_front_wherever_it_lies(table, place) -> None:
 
 def test_points_of_meshes_and_lines_lie_beyond_faces_too() -> None:
     rail = np.array([[-1.0, 1.5, 0.2], [1.0, 1.8, 0.3]])
-    assert order(plank(0, 0, 0), (rail.mean(axis=0), 1.0, cloud(rail))) == [0, 1]
+    assert order(plank(0, 0, 0), (rail.mean(axis=0), 1.0, point_cloud_hull(rail))) == [0, 1]
 
 
 def test_where_no_face_tells_depth_does() -> None:
@@ -77,7 +86,7 @@ def test_a_circle_is_cut_and_everybody_is_painted_once() -> None:
         across /= np.linalg.norm(across)
         R = np.stack([along, across, np.cross(along, across)], axis=1)
         middle = 0.8 * np.array([-np.sin(angle), np.cos(angle), 0.0])
-        turned.append((middle, 2.0, box(middle, R, np.array([4.0, 0.2, 0.05]))))
+        turned.append((middle, 2.0, box_hull(middle, R, np.array([4.0, 0.2, 0.05]))))
     for some in itertools.permutations(turned):
         assert sorted(order(*some)) == [0, 1, 2]
     many = [ball(0.0, 0.01 * k, 0.0) for k in range(MOST + 1)]

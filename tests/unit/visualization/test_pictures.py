@@ -17,11 +17,24 @@ from scipy.spatial.transform import Rotation
 from mb2fmu import visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
-from mb2fmu.visualization.animation_page import STEPS, decoded, encoded
-from mb2fmu.visualization.scene.drawing import PALETTE, ellipsoid, is_ball, place_of, viewpoint
+from mb2fmu.visualization.animation_page import STEPS, decode_channels, encode_channels
+from mb2fmu.visualization.scene.drawing import (
+    PALETTE,
+    anchor_positions,
+    choose_viewpoint,
+    inertia_ellipsoid,
+    moves_like_ball,
+)
 from mb2fmu.visualization.scene.drawing_records import WORLD, AnchorPoint, DrawnSolid
-from mb2fmu.visualization.scene.mesh_decimation import thinned
-from mb2fmu.visualization.scene.unit_quaternions import continuous, matrix, product, quaternions, rotated, turn_of_y
+from mb2fmu.visualization.scene.mesh_decimation import decimate_mesh
+from mb2fmu.visualization.scene.unit_quaternions import (
+    make_signs_continuous,
+    quaternion_matrix,
+    quaternion_product,
+    quaternions_from_matrices,
+    rotate_vector,
+    rotation_of_y_axis,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 finite = st.floats(-1e6, 1e6)
@@ -31,29 +44,31 @@ angles = arrays(np.float64, 3, elements=st.floats(-4, 4))
 @given(arrays(np.float64, (5, 3), elements=st.floats(-4, 4)))
 def test_quaternions_are_those_of_the_rotations(vectors):
     rotations = Rotation.from_rotvec(vectors)
-    found = quaternions(rotations.as_matrix())
+    found = quaternions_from_matrices(rotations.as_matrix())
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-14)
-    np.testing.assert_allclose([matrix(q) for q in found], rotations.as_matrix(), atol=1e-14)
+    np.testing.assert_allclose([quaternion_matrix(q) for q in found], rotations.as_matrix(), atol=1e-14)
 
 
 @given(angles, angles, arrays(np.float64, 3, elements=st.floats(-9, 9)))
 def test_products_turn_one_after_another(a, b, vector):
-    p, q = (quaternions(Rotation.from_rotvec(v).as_matrix()[None])[0] for v in (a, b))
-    together = rotated(product(p, q)[None], vector)[0]
-    np.testing.assert_allclose(together, rotated(p[None], rotated(q[None], vector)[0])[0], atol=1e-13)
+    p, q = (quaternions_from_matrices(Rotation.from_rotvec(v).as_matrix()[None])[0] for v in (a, b))
+    together = rotate_vector(quaternion_product(p, q)[None], vector)[0]
+    np.testing.assert_allclose(together, rotate_vector(p[None], rotate_vector(q[None], vector)[0])[0], atol=1e-13)
 
 
 def test_a_turning_body_has_no_jumps():
-    turns = quaternions(Rotation.from_rotvec(np.outer(np.linspace(0, 20, 400), [0, 0.6, 0.8])).as_matrix())
+    turns = quaternions_from_matrices(
+        Rotation.from_rotvec(np.outer(np.linspace(0, 20, 400), [0, 0.6, 0.8])).as_matrix()
+    )
     assert np.abs(np.diff(turns, axis=0)).max() > 1
-    assert np.abs(np.diff(continuous(turns), axis=0)).max() < 0.03
+    assert np.abs(np.diff(make_signs_continuous(turns), axis=0)).max() < 0.03
 
 
 @given(arrays(np.float64, 3, elements=st.floats(-3, 3)))
 def test_y_is_turned_into_a_direction(direction):
     size = np.linalg.norm(direction)
     expected = direction / size if size > 0 else np.array([0.0, 1.0, 0.0])
-    np.testing.assert_allclose(matrix(np.array(turn_of_y(direction)))[:, 1], expected, atol=1e-7)
+    np.testing.assert_allclose(quaternion_matrix(np.array(rotation_of_y_axis(direction)))[:, 1], expected, atol=1e-7)
 
 
 @given(arrays(np.float64, 3, elements=st.floats(0.01, 2)), angles, st.floats(0.1, 50))
@@ -62,21 +77,21 @@ def test_the_ellipsoid_has_the_mass_and_the_inertia_of_its_body(half, vector, ma
     """Forward: I_a = m/5 (b² + c²), turned; back through ``ellipsoid``; forward again."""
     R = Rotation.from_rotvec(vector).as_matrix()
     tensor = R @ np.diag(mass / 5 * (np.sum(half**2) - half**2)) @ R.T
-    found, turn = ellipsoid(mass, tensor[[0, 1, 2, 0, 1, 0], [0, 1, 2, 1, 2, 2]])
-    Q = matrix(np.array(turn))
+    found, turn = inertia_ellipsoid(mass, tensor[[0, 1, 2, 0, 1, 0], [0, 1, 2, 1, 2, 2]])
+    Q = quaternion_matrix(np.array(turn))
     np.testing.assert_allclose(Q @ np.diag(mass / 5 * (np.sum(found**2) - found**2)) @ Q.T, tensor, atol=1e-9 * mass)
 
 
 def test_a_thin_rod_has_no_thickness_and_nothing_has_no_ellipsoid():
-    half, _ = ellipsoid(3.0, np.array([0.25, 0.0, 0.25, 0, 0, 0]))  # of length 1
+    half, _ = inertia_ellipsoid(3.0, np.array([0.25, 0.0, 0.25, 0, 0, 0]))  # of length 1
     np.testing.assert_allclose(half, [0, np.sqrt(5 / 12), 0], atol=1e-15)
-    assert ellipsoid(1.0, np.zeros(6)) is None
-    assert ellipsoid(0.0, np.ones(6)) is None
+    assert inertia_ellipsoid(1.0, np.zeros(6)) is None
+    assert inertia_ellipsoid(0.0, np.ones(6)) is None
 
 
 @given(arrays(np.float64, (7, 2), elements=finite))
 def test_what_is_sent_is_what_was_to_the_width_of_a_step(values):
-    found = decoded(encoded(values), 7)
+    found = decode_channels(encode_channels(values), 7)
     span = np.ptp(values, axis=0)
     size = np.abs(values).max(axis=0)
     assert np.all(np.abs(found - values) <= 0.51 * span / STEPS + 6e-9 * size + 1e-30)
@@ -85,19 +100,21 @@ def test_what_is_sent_is_what_was_to_the_width_of_a_step(values):
 def test_smooth_motion_takes_few_characters():
     t = np.linspace(0, 10, 1000)[:, None]
     values = np.sin(t * np.arange(1, 11) / 3)
-    assert len(encoded(values)["data"]) < 0.45 * 4 / 3 * values.size * 4  # base64 of float32
-    assert encoded(np.full((1000, 2), 3.5))["ranges"] == [[3.5], [3.5]]
+    assert len(encode_channels(values)["data"]) < 0.45 * 4 / 3 * values.size * 4  # base64 of float32
+    assert encode_channels(np.full((1000, 2), 3.5))["ranges"] == [[3.5], [3.5]]
 
 
 def test_what_is_fixed_in_a_body_moves_with_it(scene, motion, drawing):
     """Every solid, wherever it was fixed, is where the scene's own points and rotations put it."""
-    where = visualization.scene.poses.places(scene, motion)
+    where = visualization.scene.poses.evaluate_poses(scene, motion)
     for shape, solid in zip(scene.shapes, drawing.solids, strict=False):
         offset = where.sizes[shape.offset : shape.offset + 3]
         expected = where.points[:, shape.point] + where.rotations[:, shape.frame] @ offset
-        np.testing.assert_allclose(place_of(drawing.poses, solid.anchor), expected, atol=1e-9)
+        np.testing.assert_allclose(anchor_positions(drawing.poses, solid.anchor), expected, atol=1e-9)
     trace = drawing.traces[0]
-    np.testing.assert_allclose(place_of(drawing.poses, trace.anchor), where.points[:, scene.traces[0].point], atol=1e-9)
+    np.testing.assert_allclose(
+        anchor_positions(drawing.poses, trace.anchor), where.points[:, scene.traces[0].point], atol=1e-9
+    )
 
 
 def test_only_what_moves_by_itself_has_a_pose(drawing):
@@ -124,19 +141,29 @@ def seen_from_z(drawing, solid):
 
 def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
     """An ellipsoid turned by 30° about the line of sight; a cylinder that is seen from its end, and from its side."""
-    turn = tuple(quaternions(Rotation.from_euler("z", 30, degrees=True).as_matrix()[None])[0])
+    turn = tuple(quaternions_from_matrices(Rotation.from_euler("z", 30, degrees=True).as_matrix()[None])[0])
     ball = DrawnSolid("ellipsoid", (2.0, 1.0, 5.0), AnchorPoint(WORLD, (0, 0, 0)), turn, PALETTE[0], 1.0, "shape")
-    shown = etree.fromstring(visualization.still(seen_from_z(drawing, ball), triad=False)).find(f".//{SVG}ellipse")
+    shown = etree.fromstring(visualization.render_still_picture(seen_from_z(drawing, ball), triad=False)).find(
+        f".//{SVG}ellipse"
+    )
     assert float(shown.get("rx")) / float(shown.get("ry")) == pytest.approx(2, abs=2e-3)
     angle = float(re.search(r"rotate\((\S+)", shown.get("transform"))[1])
     assert angle % 180 == pytest.approx(150)  # the picture's y points down
     end = DrawnSolid(
-        "cylinder", (3.0, 0.5), AnchorPoint(WORLD, (0, 0, 0)), turn_of_y(np.array([0, 0, 1.0])), PALETTE[0], 1.0, "rod"
+        "cylinder",
+        (3.0, 0.5),
+        AnchorPoint(WORLD, (0, 0, 0)),
+        rotation_of_y_axis(np.array([0, 0, 1.0])),
+        PALETTE[0],
+        1.0,
+        "rod",
     )
-    shown = etree.fromstring(visualization.still(seen_from_z(drawing, end), triad=False)).find(f".//{SVG}ellipse")
+    shown = etree.fromstring(visualization.render_still_picture(seen_from_z(drawing, end), triad=False)).find(
+        f".//{SVG}ellipse"
+    )
     assert shown.get("rx") == shown.get("ry")
     side = replace(end, turn=(1.0, 0.0, 0.0, 0.0))
-    picture = etree.fromstring(visualization.still(seen_from_z(drawing, side), triad=False))
+    picture = etree.fromstring(visualization.render_still_picture(seen_from_z(drawing, side), triad=False))
     assert picture.find(f".//{SVG}ellipse") is None
     numbers = [float(n) for n in re.findall(r"-?[\d.]+", picture.find(f".//{SVG}path").get("d"))]
     assert numbers  # a rectangle three times as high as it is wide
@@ -146,10 +173,10 @@ def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
 
 
 def test_a_still_is_a_picture_the_same_each_time_and_of_its_instant(scene, motion, drawing):
-    first = visualization.still(drawing, 0.0, strobe=0)
-    assert first == visualization.still(visualization.draw(scene, motion), 0.0)
-    assert first != visualization.still(drawing, 1.3)
-    root = etree.fromstring(visualization.still(drawing, 1.3, strobe=3, background="#ffffff"))
+    first = visualization.render_still_picture(drawing, 0.0, strobe=0)
+    assert first == visualization.render_still_picture(visualization.draw_motion(scene, motion), 0.0)
+    assert first != visualization.render_still_picture(drawing, 1.3)
+    root = etree.fromstring(visualization.render_still_picture(drawing, 1.3, strobe=3, background="#ffffff"))
     assert len(root.findall(f"{SVG}g")) == 4
     width, height = float(root.get("width")), float(root.get("height"))
     for shown in root.iter(f"{SVG}ellipse"):
@@ -169,7 +196,7 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
     solids = (ball, beside) if speed else (ball, post)
     some = replace(drawing, solids=solids, lines=(), traces=(), arrows=(), poses=moving)
     times = np.linspace(poses.time[0], poses.time[-1], 7).tolist()
-    pictures = [etree.fromstring(each) for each in visualization.stills(some, times)]
+    pictures = [etree.fromstring(each) for each in visualization.render_film_pictures(some, times)]
     assert len({picture.get("viewBox") for picture in pictures}) == 1
     circles = [picture.findall(f".//{SVG}ellipse") for picture in pictures]
     assert len({circle.get("rx") for some in circles for circle in some}) == 1
@@ -183,14 +210,16 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
 def test_a_ball_alone_is_not_followed(drawing):
     """From near a ball shows nothing of its motion: the whole way is in the picture, and the ball moves in it."""
     ball = DrawnSolid("sphere", (0.02,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "shape")
-    assert is_ball((ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=AnchorPoint(WORLD, (0, 0, 0)))))
-    assert not is_ball((ball, replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))))
-    assert not is_ball((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
+    assert moves_like_ball((ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=AnchorPoint(WORLD, (0, 0, 0)))))
+    assert not moves_like_ball((ball, replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))))
+    assert not moves_like_ball((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
     poses = drawing.poses
     away = np.outer(poses.time - poses.time[0], 2.0 * drawing.up)
     moving = replace(poses, positions=poses.positions + away[:, None, :])
     some = replace(drawing, solids=(ball,), lines=(), traces=(), arrows=(), poses=moving)
-    pictures = [etree.fromstring(each) for each in visualization.stills(some, [poses.time[0], poses.time[-1]])]
+    pictures = [
+        etree.fromstring(each) for each in visualization.render_film_pictures(some, [poses.time[0], poses.time[-1]])
+    ]
     first, last = (float(picture.find(f".//{SVG}ellipse").get("cy")) for picture in pictures)
     assert first - last > 0.5 * float(pictures[0].get("height"))
 
@@ -207,7 +236,7 @@ def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, sc
     time = np.linspace(0, 2, 30)
     states = np.stack([np.sin(time), np.cos(time)], axis=1)
     p = np.array([v.start for v in scene.parameters])
-    flat = visualization.draw(scene, visualization.StateTrajectory(time, states, np.zeros((30, 0)), p))
+    flat = visualization.draw_motion(scene, visualization.StateTrajectory(time, states, np.zeros((30, 0)), p))
     assert flat.flat
     np.testing.assert_allclose(flat.toward, [0, 0, 1], atol=1e-12)
 
@@ -217,7 +246,7 @@ def test_what_stands_still_is_not_looked_at_from_behind(place, seen_from):
     """A forearm hides the hand from behind: the eye is on the other side. What stands elsewhere changes nothing."""
     moving = np.array([[0.0, y, z] for y in (-0.4, 0.0, 0.4) for z in (0.0, 0.3)])
     where = SimpleNamespace(points=np.stack([moving, moving + np.array([0.1, 0.0, 0.2])]), up=None)
-    _, toward, flat = viewpoint(where, range(6), moving, np.array([[0.0, place, 0.0]]))
+    _, toward, flat = choose_viewpoint(where, range(6), moving, np.array([[0.0, place, 0.0]]))
     assert not flat
     assert np.sign(toward[1]) == seen_from
 
@@ -231,7 +260,7 @@ def test_a_way_much_longer_than_the_mechanism_leaves_the_picture(drawing):
     alone = replace(drawing, solids=moving, lines=lines, arrows=())
     sizes = []
     for some in (replace(alone, traces=()), replace(alone, poses=replace(poses, positions=poses.positions + way))):
-        root = etree.fromstring(visualization.still(some))
+        root = etree.fromstring(visualization.render_still_picture(some))
         sizes.append((root.get("width"), root.get("height")))
     assert sizes[0] == sizes[1]
     assert not drawing.travels
@@ -249,19 +278,19 @@ def sphere_mesh():
 def test_meshes_come_out_of_files_as_they_went_in(kind):
     mesh = sphere_mesh()
     content = mesh.export(file_type=kind)
-    found = visualization.triangles(content.encode() if isinstance(content, str) else content, f"ball.{kind}")
+    found = visualization.read_triangle_mesh(content.encode() if isinstance(content, str) else content, f"ball.{kind}")
     assert len(found.faces) == len(mesh.faces)
     np.testing.assert_allclose(np.linalg.norm(found.vertices, axis=1), 2, rtol=1e-5)
 
 
 def test_a_mesh_is_thinned_out_without_losing_its_shape():
-    mesh = visualization.triangles(sphere_mesh().export(file_type="stl"), "ball.stl")
-    few = thinned(mesh, 2500)
+    mesh = visualization.read_triangle_mesh(sphere_mesh().export(file_type="stl"), "ball.stl")
+    few = decimate_mesh(mesh, 2500)
     assert 300 < len(few.faces) <= 2500
     np.testing.assert_allclose(np.linalg.norm(few.vertices, axis=1), 2, rtol=1e-5)
-    assert thinned(few, 2500) is few
+    assert decimate_mesh(few, 2500) is few
 
 
 def test_a_mesh_that_is_too_fine_is_refused():
     with pytest.raises(ModelError, match=r"20,480 triangles[\s\S]*thin it out to 100"):
-        visualization.triangles(sphere_mesh().export(file_type="stl"), "ball.stl", most=100)
+        visualization.read_triangle_mesh(sphere_mesh().export(file_type="stl"), "ball.stl", most=100)

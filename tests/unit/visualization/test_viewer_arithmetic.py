@@ -18,7 +18,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Block, Layout, Program, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.model.scalar_operations import OPERATIONS, Op
-from mb2fmu.visualization.interactive_fmu import live_json, scene_tables
+from mb2fmu.visualization.interactive_fmu import form_scene_tables, format_script_safe_json
 
 SCRIPT = (Path(visualization.__file__).parent / "templates" / "viewer_arithmetic.js").read_text()
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="told"></pre><script>{script}
@@ -107,10 +107,11 @@ def test_pages_compute_what_numpy_does(tmp_path: Path) -> None:
     made: dict[str, tuple[Program, list[float]]] = {kind: matrix(kind) for kind in FACTORS}
     made |= {"operations": operations(), "curve": curve(), "newton": newton()}
     given = [
-        {"record": scene_tables(program), "t": 0.125, "x": x, "p": list(PARAMETERS)} for program, x in made.values()
+        {"record": form_scene_tables(program), "t": 0.125, "x": x, "p": list(PARAMETERS)}
+        for program, x in made.values()
     ]
     page = tmp_path / "page.html"
-    page.write_text(PAGE.format(script=SCRIPT, cases=live_json(given)))
+    page.write_text(PAGE.format(script=SCRIPT, cases=format_script_safe_json(given)))
     words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--dump-dom"]
     done = subprocess.run([name, *words, page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
     told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, flags=re.DOTALL)

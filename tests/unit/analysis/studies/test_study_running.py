@@ -23,7 +23,7 @@ from mb2fmu.analysis.studies.dask_workers import connect_workers
 from mb2fmu.cli.application import commands
 from mb2fmu.errors import AnalysisError, ToolError
 from mb2fmu.pipeline.study_runs.study_run import run_study
-from mb2fmu.pipeline.study_runs.study_summary import replay
+from mb2fmu.pipeline.study_runs.study_summary import format_replay_command
 
 MODELS = Path(__file__).parents[4] / "models"
 FEW = "'at the end' = { of = 'h' }\n"
@@ -74,13 +74,13 @@ def test_results_are_those_of_free_fall_and_what_fails_is_a_row(falling: Path, t
     assert np.isnan([found[name][2] for name in ("at the end", "lowest", "steps")]).all()
     page = outcome.summary.read_text()
     assert "fmi2DoStep returned" in page
-    assert replay(outcome.study, outcome.folder / "Falling.fmu", 3).split()[:2] == ["mb2fmu", "simulate"]
+    assert format_replay_command(outcome.study, outcome.folder / "Falling.fmu", 3).split()[:2] == ["mb2fmu", "simulate"]
 
 
 def test_a_replayed_case_has_the_bits_of_its_row(falling: Path, tmp_path: Path) -> None:
     rows = "g,push\n9.81,0.3\n3.7000000000000002,0.1\n"
     outcome = run_study(plan_of(falling, tmp_path, rows), tmp_path / "out", scheduler="none")
-    command = replay(outcome.study, outcome.folder / "Falling.fmu", 1).split()[1:]
+    command = format_replay_command(outcome.study, outcome.folder / "Falling.fmu", 1).split()[1:]
     written = tmp_path / "case.csv"
     done = CliRunner().invoke(commands, [*command[: command.index("--plot")], "--csv", str(written)])
     assert done.exit_code == 0, done.output
@@ -98,7 +98,7 @@ def test_a_replayed_case_of_a_model_follows_the_inputs_of_its_experiment(tmp_pat
         "vary": {"m2": {"from": 0.5, "to": 2.0}}, "results": {"tip.x": "tip.x"},
     }  # fmt: skip
     outcome = run_study(plan, tmp_path / "out", scheduler="none")
-    command = replay(outcome.study, outcome.folder / "DoublePendulum.fmu", 1).split()[1:]
+    command = format_replay_command(outcome.study, outcome.folder / "DoublePendulum.fmu", 1).split()[1:]
     written = tmp_path / "case.csv"
     done = CliRunner().invoke(commands, [*command[: command.index("--plot")], "--csv", str(written)])
     assert done.exit_code == 0, done.output

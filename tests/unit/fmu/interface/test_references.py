@@ -58,7 +58,7 @@ def test_gaps_are_refused(derivation):
     ("written", "version"), [("2", "2"), (2, "2"), ("2.0", "2"), ("3", "3"), (3, "3"), ("3.0", "3")]
 )
 def test_versions_may_be_written_as_numbers(written, version):
-    assert pipeline_options.major_version({"fmi": written}) == version
+    assert pipeline_options.fmi_major_version({"fmi": written}) == version
 
 
 @pytest.mark.parametrize("written", [1, "1.0", True, 2.0, None, "3.1", [3]])

@@ -20,7 +20,7 @@ from mb2fmu.fmu.toolchain import (
     compilers,
     host_platform,
 )
-from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions, compiler_of
+from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions, choose_compiler
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)
@@ -97,7 +97,7 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
     try:
         assert compilers.default_compiler() == "cc"
         asked: tuple[BuildOptions, ...] = ({}, {"compiler": None}, {"compiler": "zig"})
-        assert [compiler_of(options) for options in asked] == ["cc", "cc", "zig"]
+        assert [choose_compiler(options) for options in asked] == ["cc", "cc", "zig"]
         windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host_platform())
         with pytest.raises(ToolError, match=r"pip install 'mb2fmu\[zig\]'"):
             compilers.compile_options("cc", windows, fast=False)

@@ -21,7 +21,7 @@ from mb2fmu.mechanics.formulations.loops import LoopEquations, LoopMismatch, Loo
 from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
 from mb2fmu.mechanics.formulations.loops.rod_and_leg_loops import RodLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.report.equation_display.equation_text import listing
+from mb2fmu.report.equation_display.equation_text import format_equations
 
 # --- whole models ----------------------------------------------------------------------------------------------------
 
@@ -107,12 +107,12 @@ def test_a_crank_that_turns_round_and_round_has_continuous_angles():
 def test_the_python_listing_moves_as_the_program_does():
     derivation = derived("four_bar")
     code = {}
-    exec(listing(derivation.equations, "FourBar", "python"), code)
+    exec(format_equations(derivation.equations, "FourBar", "python"), code)
     x, r, p = pipeline.start_values(derivation)
     x = x + np.array([0.7, 1.3])
     found = evaluation.make_evaluator(derivation.program, "rhs")(0.0, x, r, p)
     assert code["rhs"](0.0, x, r, p) == pytest.approx(found, rel=1e-12)
-    assert "q2 = " in listing(derivation.equations, "FourBar")
+    assert "q2 = " in format_equations(derivation.equations, "FourBar")
 
 
 def test_the_solution_ends_before_two_links_come_into_one_line():

@@ -18,9 +18,9 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ValidationError
-from mb2fmu.pipeline.simulation.input_signals import formula, read_inputs
-from mb2fmu.pipeline.simulation.simulation_times import MOST_TIMES, stop_and_step
-from mb2fmu.visualization.default_plots import interesting
+from mb2fmu.pipeline.simulation.input_signals import parse_input_formula, read_inputs
+from mb2fmu.pipeline.simulation.simulation_times import MOST_TIMES, choose_stop_and_step
+from mb2fmu.visualization.default_plots import choose_default_plots
 from mb2fmu.visualization.scene.poses import PlotSignals
 
 OSCILLATOR = '''"""A mass on a spring, pushed."""
@@ -195,9 +195,9 @@ def test_times_are_possible_or_refused(stop, step, usual_stop, usual_step) -> No
     end, size = stop or usual_stop, step or usual_step
     if (step is not None and size > end) or end / size > MOST_TIMES:
         with pytest.raises(ValidationError, match="→"):
-            stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
+            choose_stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
         return
-    end, size = stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
+    end, size = choose_stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
     assert end == (stop or usual_stop)
     assert step is None or size == step
     assert end / MOST_TIMES <= size <= end
@@ -235,7 +235,7 @@ def test_all_faults_of_inputs_are_told_at_once() -> None:
 def test_formulas_are_python(amplitude: float, t: float) -> None:
     text = f"{amplitude!r}*sin(2*pi*t)^2 + max(t, 1) - (step(t - 1) if t > 2 else ramp(t - 3))"
     later = (1.0 if t >= 1 else 0.0) if t > 2 else max(t - 3, 0.0)
-    assert formula(text)(t) == pytest.approx(amplitude * math.sin(2 * math.pi * t) ** 2 + max(t, 1) - later)
+    assert parse_input_formula(text)(t) == pytest.approx(amplitude * math.sin(2 * math.pi * t) ** 2 + max(t, 1) - later)
 
 
 def test_a_first_look_is_at_what_moves() -> None:
@@ -243,7 +243,7 @@ def test_a_first_look_is_at_what_moves() -> None:
     names = ("wheel", "lean", "still", "kinetic_energy", "x", "y", "z")
     units = ("rad", "rad", "m", "J", "m", "m", "m")
     columns = [5 * t, np.sin(t), 0 * t + 1, np.cos(t), np.sin(2 * t), np.cos(3 * t), np.sin(t)]
-    chosen = interesting(PlotSignals(names, units, np.array(columns).T), 3)
+    chosen = choose_default_plots(PlotSignals(names, units, np.array(columns).T), 3)
     assert chosen == ("lean", "x", "y")
 
 

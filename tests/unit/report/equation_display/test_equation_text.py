@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     VelocityConstraints,
 )
-from mb2fmu.report.equation_display.equation_text import listing, operation_counts
+from mb2fmu.report.equation_display.equation_text import count_operations_by_section, format_equations
 
 x, y, v, w, vd, wd, a, F, t, m, lam, f, s, h = sm.symbols("x y v w vd wd a F t m lambda f s h")
 
@@ -60,7 +60,7 @@ def constrained(*, reduced: bool) -> EquationsOfMotion:
 def test_python_listing_moves_as_the_equations_do(reduced: bool, time: float, state: list[float]) -> None:
     """x' of the printed code is the solution that the constrained Newton equations have by hand."""
     code: dict[str, object] = {}
-    exec(listing(constrained(reduced=reduced), "Slope", "python"), code)
+    exec(format_equations(constrained(reduced=reduced), "Slope", "python"), code)
     mass, gain, pull = 1.5, 0.7, 0.3
     x_, _, v_, a_ = state
     got = code["rhs"](time, np.array(state), [pull], [mass, gain])  # type: ignore[operator]
@@ -72,7 +72,7 @@ def test_python_listing_moves_as_the_equations_do(reduced: bool, time: float, st
 
 
 def test_text_names_every_part_and_zero_entries_stay_away() -> None:
-    text = listing(constrained(reduced=False), "Slope")
+    text = format_equations(constrained(reduced=False), "Slope")
     assert text.startswith("Slope: M u' = f by kane\nstates: x, y, v, a\n")
     for line in ("x' = v", "f = 2*m", "M[1,1] = m", "f[2] = -f*lambda", "0 (slope) = ", "a' = v' - a", "T = "):
         assert f"  {line}" in text, line
@@ -81,7 +81,7 @@ def test_text_names_every_part_and_zero_entries_stay_away() -> None:
 
 
 def test_latex_shows_derivatives_as_dots_and_balances_its_environments() -> None:
-    text = listing(constrained(reduced=False), "Slope", "latex")
+    text = format_equations(constrained(reduced=False), "Slope", "latex")
     assert r"\dot{x} &= v \\" in text
     assert r"\dot{a} &= \dot{v} - a \\" in text
     assert r"M_{1,1} &= m \\" in text
@@ -89,7 +89,7 @@ def test_latex_shows_derivatives_as_dots_and_balances_its_environments() -> None
 
 
 def test_operations_are_counted_by_part() -> None:
-    counts = operation_counts(constrained(reduced=False))
+    counts = count_operations_by_section(constrained(reduced=False))
     assert counts["mass matrix"] == 0
     assert counts["forcing"] == 4  # a cosine and a product; a product and the sign
     assert counts["kinematics"] == 0

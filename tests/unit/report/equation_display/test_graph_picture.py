@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import (
     MechanismGraph,
     build_mechanism_graph,
 )
-from mb2fmu.report.equation_display.graph_picture import graph_picture
+from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -79,7 +79,7 @@ def test_the_picture_is_svg_that_shows_every_name() -> None:
         (("weight",), (), ()),
         ((), tuple(f"tip{i}" for i in range(12)), ()),
     )
-    text = graph_picture(graph)
+    text = draw_mechanism_graph(graph)
     root = ET.fromstring(text)
     words = ["".join(e.itertext()) for e in root.iter() if e.tag.endswith("text")]
     assert {"left & right", "end", "pin", "spring", "weight", "tip0", "… and 5 more"} <= set(words)
@@ -88,12 +88,12 @@ def test_the_picture_is_svg_that_shows_every_name() -> None:
         x, y = float(shape.get("x", "0")), float(shape.get("y", "0"))
         assert 0 <= x <= x + float(shape.attrib["width"]) <= width
         assert 0 <= y <= y + float(shape.attrib["height"]) <= height
-    assert graph_picture(graph) == text
+    assert draw_mechanism_graph(graph) == text
 
 
 def test_what_is_drawn_has_a_colour_for_dark_screens() -> None:
     """Colours stand in the style alone, and every rule with one has another one for the dark."""
-    text = graph_picture(graph_of(mb2fmu.load("models/four_bar.py")))
+    text = draw_mechanism_graph(graph_of(mb2fmu.load("models/four_bar.py")))
     style, drawn = re.search(r"<style>(.*)</style>(.*)", text, flags=re.DOTALL).groups()
     light, dark = style.split("@media screen and (prefers-color-scheme:dark)")
 
@@ -117,7 +117,7 @@ def test_bodies_around_a_ring_of_joints_are_drawn() -> None:
     """A wheel and a frame that hold each other, and a body that no joint leads to."""
     ring = (GraphEdge("joint", "hub", 0, 1), GraphEdge("joint", "axle", 1, 0))
     names = ("wheel", "frame", "fork")
-    drawn = graph_picture(MechanismGraph("Ring", names, ring, ((),) * 4, ((),) * 4))
+    drawn = draw_mechanism_graph(MechanismGraph("Ring", names, ring, ((),) * 4, ((),) * 4))
     assert all(f">{name}<" in drawn for name in names)
 
 
@@ -137,7 +137,7 @@ def graphs(draw) -> MechanismGraph:
 @given(graphs())
 def test_wires_run_behind_no_body_and_nothing_is_cut(graph: MechanismGraph) -> None:
     """All in the view box, letters 7 wide; wires touch boxes from outside only, each its own two."""
-    root = ET.fromstring(graph_picture(graph))
+    root = ET.fromstring(draw_mechanism_graph(graph))
     width, height = (float(root.attrib[key]) for key in ("width", "height"))
     boxes = [
         [float(e.attrib[key]) for key in ("x", "y", "width", "height")]

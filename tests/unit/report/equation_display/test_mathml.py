@@ -13,7 +13,7 @@ from sympy.parsing.sympy_parser import (
     standard_transformations,
 )
 
-from mb2fmu.report.equation_display.mathml import MathMLPrinter, identifier, width
+from mb2fmu.report.equation_display.mathml import MathMLPrinter, format_mathml_identifier, formula_width
 
 a, b, q1, m_rod, theta_2 = sm.symbols("a b q1 m_rod theta_2")
 t = sm.Symbol("t")
@@ -111,17 +111,17 @@ def test_notation(expression, text):
     ],
 )
 def test_names(name, dots, text):
-    assert flat(etree.fromstring(identifier(name, dots))) == text
+    assert flat(etree.fromstring(format_mathml_identifier(name, dots))) == text
 
 
 @given(st.text(st.characters(min_codepoint=32, exclude_categories=("Cs", "Cn", "Co")), min_size=1))
 def test_no_name_breaks_out(name):
-    root = etree.fromstring(f"<math>{identifier(name)}</math>")
+    root = etree.fromstring(f"<math>{format_mathml_identifier(name)}</math>")
     assert {etree.QName(e).localname for e in root.iter()} <= {"math", "mi", "msub", "mn", "mtext"}
 
 
 def test_symbols_may_be_printed_otherwise():
-    assert flat(parsed(a + b, {b: identifier("u", dots=1)})) == "a+u˙"
+    assert flat(parsed(a + b, {b: format_mathml_identifier("u", dots=1)})) == "a+u˙"
 
 
 expressions = st.recursive(
@@ -142,7 +142,7 @@ def test_every_expression_is_well_formed_with_all_its_symbols(expression):
     root = parsed(expression)
     assert not root.xpath("//mrow[not(node())]")
     for symbol in sm.sympify(expression).free_symbols:
-        assert etree.tostring(etree.fromstring(identifier(symbol.name))) in etree.tostring(root)
+        assert etree.tostring(etree.fromstring(format_mathml_identifier(symbol.name))) in etree.tostring(root)
 
 
 @given(expressions)
@@ -174,7 +174,7 @@ def read_back(pieces):
     for sign, ours in SIGNS.items():
         text = text.replace(sign, ours)
     for name, value in POINT.items():
-        text = text.replace(flat(etree.fromstring(identifier(name))), f" ({value}) ")
+        text = text.replace(flat(etree.fromstring(format_mathml_identifier(name))), f" ({value}) ")
     rules = (*standard_transformations, implicit_multiplication_application)
     return float(parse_expr(text, transformations=rules))
 
@@ -196,4 +196,4 @@ def test_what_is_wider_than_a_page_is_broken_within_its_brackets():
     inner = sum(sm.Symbol(f"length_{k}") * sm.sin(sm.Symbol(f"angle_{k}")) for k in range(12))
     wide = (inner**2 + 1) ** sm.Rational(-1, 2) * inner * a
     pieces = MathMLPrinter().pieces(wide + b, 40)
-    assert max(map(width, pieces)) <= 40 < width(MathMLPrinter().expression(wide))
+    assert max(map(formula_width, pieces)) <= 40 < formula_width(MathMLPrinter().expression(wide))

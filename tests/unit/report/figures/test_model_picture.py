@@ -7,13 +7,13 @@ import base64
 import pytest
 from lxml import etree
 
-from mb2fmu.report.figures.model_picture import picture
+from mb2fmu.report.figures.model_picture import embed_model_picture
 
 PREFIX = "data:image/svg+xml;base64,"
 
 
 def shown(diagram):
-    image = etree.fromstring(str(picture(diagram, "a <b> pendulum")).replace('">', '"/>'))
+    image = etree.fromstring(str(embed_model_picture(diagram, "a <b> pendulum")).replace('">', '"/>'))
     assert image.get("alt") == "a <b> pendulum"
     return etree.fromstring(base64.b64decode(image.get("src").removeprefix(PREFIX)))
 
@@ -31,4 +31,4 @@ ENTITY = '<!DOCTYPE svg [<!ENTITY x SYSTEM "file:///etc/hostname">]><svg viewBox
     "diagram", ["", "o--o  text", "<svg", "<html><svg/></html>", '<svg xmlns="urn:other"/>', ENTITY]
 )
 def test_what_is_no_drawing_is_not_shown(diagram):
-    assert picture(diagram, "nothing") == ""
+    assert embed_model_picture(diagram, "nothing") == ""

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from lxml import etree
 
-from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, axis_label, draw
+from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart, format_axis_label
 
 
 def drawing(*lines, scale="linear"):
-    return etree.fromstring(draw(Chart("c", "a title", (ChartPanel("angle", "rad", lines, scale),))))
+    return etree.fromstring(draw_chart(Chart("c", "a title", (ChartPanel("angle", "rad", lines, scale),))))
 
 
 def paths(root, style):
@@ -77,7 +77,7 @@ def test_a_log_panel_draws_magnitudes():
 def test_names_are_escaped():
     t = np.array([0.0, 1.0])
     chart = Chart('"><script>', "<script>", (ChartPanel("<script>", "<b>", (ChartLine("<i>", "fmu", t, t),)),))
-    root = etree.fromstring(draw(chart))
+    root = etree.fromstring(draw_chart(chart))
     assert root.find("title").text == "<script>"
     assert not list(root.iter("script", "b", "i"))
 
@@ -97,4 +97,4 @@ def test_a_line_needs_a_time_for_each_value():
     ],
 )
 def test_axis_labels(arguments, label):
-    assert axis_label(*arguments) == label
+    assert format_axis_label(*arguments) == label

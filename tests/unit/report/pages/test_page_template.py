@@ -22,7 +22,7 @@ from mb2fmu import visualization
 from mb2fmu.audit.checkers import CheckerFinding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import ReportProvenance, describe, render
-from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
+from mb2fmu.report.terminal_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import IndependentCheck, IndependentChecks
 
 HOSTILE = '<script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'
@@ -77,7 +77,7 @@ def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
             r.verdict for r in checks
         ]
     assert "not as own kinematics" in text
-    assert "own kinematics" in str(verdict_line(result))
+    assert "own kinematics" in str(format_verdict_line(result))
 
 
 def test_the_description_of_a_unit_that_nobody_has_run_claims_nothing(pendulum):
@@ -156,7 +156,7 @@ def test_a_pass_is_said_plainly(pendulum):
     root = parse(page_of(case))
     headline = " ".join(root.find(".//h2[@id='verdict']").itertext())
     assert " ".join(headline.split()) == "Passed 6 quantities within their bounds, 4 variables among them"
-    assert "6 quantities within their bounds" in str(verdict_line(case.result))  # the terminal counts the same
+    assert "6 quantities within their bounds" in str(format_verdict_line(case.result))  # the terminal counts the same
     assert not [e for e in root.iter() if "bad" in (e.get("class") or "").split()]
 
 
@@ -185,9 +185,9 @@ def test_numbers_in_the_tables_are_the_results_to_the_last_bit(pendulum):
 
 
 def test_the_terminal_says_why_a_variable_is_judged_to_an_earlier_time(pendulum):
-    said = "\n".join(str(block) for block in verdict_blocks(pendulum(horizon=1.2).result, 120))
+    said = "\n".join(str(block) for block in format_verdict_blocks(pendulum(horizon=1.2).result, 120))
     assert "Judged to less than the end at 2 s: 4 of 4 variables, the first is" in said
-    assert "Judged to less" not in "\n".join(str(block) for block in verdict_blocks(pendulum().result, 120))
+    assert "Judged to less" not in "\n".join(str(block) for block in format_verdict_blocks(pendulum().result, 120))
 
 
 def test_a_horizon_is_said_and_shaded(pendulum):
@@ -277,12 +277,12 @@ def test_a_hundred_variables_of_a_hundred_thousand_points_stay_small(pendulum):
 def motion():
     """A pendulum on a moving pivot, and its reference a little beside it."""
     mechanism = mechanism_of(moving_pivot())
-    scene = visualization.describe(mechanism, formulate(mechanism, "kane"))
+    scene = visualization.build_scene(mechanism, formulate(mechanism, "kane"))
     time = np.linspace(0, 3, 400)
     states = np.stack([np.sin(time), np.cos(time)], axis=1)
     p = np.array([parameter.start for parameter in scene.parameters])
     found, reference = (visualization.StateTrajectory(time, k * states, np.zeros((400, 0)), p) for k in (1.0, 1.03))
-    return visualization.draw(scene, found, reference), visualization.PlotSignals(
+    return visualization.draw_motion(scene, found, reference), visualization.PlotSignals(
         ("q1", "u1"), ("rad", "rad/s"), states
     )
 

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from mb2fmu.report import render
-from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
+from mb2fmu.report.terminal_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import (
     ApiCheckResult,
     ExercisedResult,
@@ -76,8 +76,8 @@ def test_no_influence_is_not_proven_and_never_passed(pendulum):
         ("torque", "proven"),
         ("m", "proven"),
     ]
-    assert "2 of 3 parameters" in str(verdict_line(result))
-    lines = [str(block) for block in verdict_blocks(result, 120)]
+    assert "2 of 3 parameters" in str(format_verdict_line(result))
+    lines = [str(block) for block in format_verdict_blocks(result, 120)]
     assert "not validated: parameter g<: its bounds leave no room" in lines
 
 
@@ -89,10 +89,10 @@ def test_a_call_that_is_wrong_fails_and_one_that_is_not_offered_does_not(pendulu
     assert result.passed == (verdict == "unjudged")
     root = page(case, result)
     assert ("adjoint derivatives" in said(root, ".//h2[@id='verdict']")) == (verdict == "failed")
-    assert ("adjoint derivatives" in str(verdict_line(result))) == (verdict == "failed")
+    assert ("adjoint derivatives" in str(format_verdict_line(result))) == (verdict == "failed")
     calls = root.find(".//div[@aria-label='Table of calls']")
     assert "because" in "".join(calls.itertext())
-    lines = [str(block) for block in verdict_blocks(result, 120)]
+    lines = [str(block) for block in format_verdict_blocks(result, 120)]
     assert "API checks during the run, Co-Simulation: 1 of 2 agree with the reference" in lines
 
 
@@ -101,7 +101,7 @@ def test_the_moved_experiment_fails_the_verdict(pendulum):
     result = exercised(case.result, failing=True)
     assert not result.passed
     assert "perturbed experiment" in said(page(case, result), ".//h2[@id='verdict']")
-    assert result.variables[0].name in str(verdict_line(result))
+    assert result.variables[0].name in str(format_verdict_line(result))
     read = json.loads(result.to_json())
     assert read["moved"]["passed"] is False
     assert [item["proven"] for item in read["influences"]] == [True, False, True]
@@ -110,4 +110,4 @@ def test_the_moved_experiment_fails_the_verdict(pendulum):
 def test_without_an_exercise_nothing_is_said_of_it(pendulum):
     case = pendulum()
     assert page(case, case.result).find(".//h2[@id='exercise']") is None
-    assert "proven" not in str(verdict_line(case.result))
+    assert "proven" not in str(format_verdict_line(case.result))

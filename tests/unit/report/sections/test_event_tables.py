@@ -11,10 +11,10 @@ from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
 from mb2fmu.report import render
-from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw
-from mb2fmu.report.sections.coverage_section import limits
-from mb2fmu.report.sections.event_tables import modes, ticks
-from mb2fmu.report.terminal_verdict import verdict_blocks, verdict_line
+from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
+from mb2fmu.report.sections.coverage_section import describe_untested
+from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
+from mb2fmu.report.terminal_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation.result import EventJump, EventResult, PerturbedExperimentResult
 
 
@@ -37,10 +37,10 @@ def test_page_and_terminal_count_the_same_events(pendulum):
     headline = "".join(root.find(".//h2[@id='verdict']").itertext())
     assert "1 event wrong as Co-Simulation: h <= 0 at 0.75 s: it is 1e-04 s late" in headline
     assert "1 of 2 events as they should be, 1 not judged" in headline
-    assert "it is 1e-04 s late" in verdict_line(result).plain
-    right = verdict_line(replace(case.result, events=events[::2])).plain
+    assert "it is 1e-04 s late" in format_verdict_line(result).plain
+    right = format_verdict_line(replace(case.result, events=events[::2])).plain
     assert "1 of 1 events as they should be, 1 not judged" in right
-    said = "\n".join(str(block) for block in verdict_blocks(result, 100))
+    said = "\n".join(str(block) for block in format_verdict_blocks(result, 100))
     assert "Events, Co-Simulation: 1 of 2 as they should be" in said
     rows = ["".join(row.itertext()) for row in root.iterfind(".//section[@aria-labelledby='events']//tbody/tr")]
     assert len(rows) == 3
@@ -56,25 +56,25 @@ def test_events_of_the_default_experiment_alone_are_named(pendulum):
     assert replace(both, moved=None).events_at_defaults_only == ()
     result = replace(both, moved=replace(moved, kinds=(replace(kind, events=kind.events[:1]),)))
     assert result.events_at_defaults_only == ("g <= 0",)
-    said = "\n".join(str(block) for block in verdict_blocks(result, 100))
+    said = "\n".join(str(block) for block in format_verdict_blocks(result, 100))
     assert "not validated: event g <= 0: it is not in the perturbed experiment" in said
-    assert "of which the perturbed experiment has none (g <= 0)" in str(limits(result)[0])
+    assert "of which the perturbed experiment has none (g <= 0)" in str(describe_untested(result)[0])
 
 
 def test_strips_say_what_is_held_and_ticks_when_it_changes():
     reference = reference_of(belt())
-    figure = modes(reference)
+    figure = form_mode_strips(reference)
     root = etree.fromstring(figure.picture)
     spans = [(rect.get("class"), rect.find("title").text) for rect in root.iter("rect")]
     assert [style for style, _ in spans] == ["span none", "span down"]
     assert spans[0][1] == "held: 0 s to 0.5 s"
-    (tick,) = ticks(reference)
+    (tick,) = list_event_times(reference)
     assert abs(tick - 0.5) < 1e-9
 
 
 def strips_of(model) -> dict[str, list[str]]:
     """Return label → meanings of its spans with their ends."""
-    root = etree.fromstring(modes(reference_of(model)).picture)
+    root = etree.fromstring(form_mode_strips(reference_of(model)).picture)
     found: dict[str, list[str]] = {}
     for item in root.iter("text", "rect"):
         if item.get("class") == "label":
@@ -111,7 +111,7 @@ def test_a_contact_has_one_strip_under_its_name():
 
 def test_long_labels_of_strips_are_cut_and_told_whole():
     label = "a" * 100
-    root = etree.fromstring(draw(Chart("c", "t", (), strips=(ModeStrip(label, ((0.0, 1.0, "up", "true"),)),))))
+    root = etree.fromstring(draw_chart(Chart("c", "t", (), strips=(ModeStrip(label, ((0.0, 1.0, "up", "true"),)),))))
     (text,) = (each for each in root.iter("text") if each.get("class") == "label")
     assert text.find("title").text == label
     assert len(text.find("title").tail) <= 66
@@ -119,7 +119,7 @@ def test_long_labels_of_strips_are_cut_and_told_whole():
 
 def test_spans_share_the_time_axis():
     strips = (ModeStrip("s", ((0.0, 1.0, "up", "true"), (1.0, 4.0, "none", "false"))),)
-    root = etree.fromstring(draw(Chart("c", "t", (), ticks=(1.0,), strips=strips)))
+    root = etree.fromstring(draw_chart(Chart("c", "t", (), ticks=(1.0,), strips=strips)))
     first, second = root.iter("rect")
     assert float(second.get("width")) == 3 * float(first.get("width"))
     assert float(second.get("x")) == float(first.get("x")) + float(first.get("width"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.report.sections.tooltips import WORDS, explained
+from mb2fmu.report.sections.tooltips import WORDS, add_tooltips
 
 PIECES = st.lists(st.sampled_from([*WORDS, "of", "<b>", "&", "rebound", "Bounds", ":", "12"]), max_size=12)
 
@@ -17,7 +17,7 @@ PIECES = st.lists(st.sampled_from([*WORDS, "of", "<b>", "&", "rebound", "Bounds"
 @given(PIECES)
 def test_the_text_stays_and_each_word_is_explained_once(pieces: list[str]) -> None:
     text = " ".join(pieces)
-    shown = str(explained(text))
+    shown = str(add_tooltips(text))
     assert html.unescape(re.sub(r"</?dfn[^>]*>", "", shown)) == text
     marked = re.findall(r"<dfn[^>]*>([^<]*)</dfn>", shown)
     assert len({html.unescape(word).lower() for word in marked}) == len(marked)
@@ -26,5 +26,5 @@ def test_the_text_stays_and_each_word_is_explained_once(pieces: list[str]) -> No
 
 @pytest.mark.parametrize("word", list(WORDS))
 def test_every_word_is_found_also_with_a_capital(word: str) -> None:
-    assert str(explained(f"The {word.capitalize()}: 3")).count("<dfn") == 1
-    assert html.escape(WORDS[word], quote=True).replace("&#x27;", "&#39;") in str(explained(word))
+    assert str(add_tooltips(f"The {word.capitalize()}: 3")).count("<dfn") == 1
+    assert html.escape(WORDS[word], quote=True).replace("&#x27;", "&#39;") in str(add_tooltips(word))

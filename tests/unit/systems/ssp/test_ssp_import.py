@@ -11,7 +11,7 @@ from lxml import etree
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.system_runs.system_run import joined_system
+from mb2fmu.pipeline.system_runs.system_run import wire_loaded_system
 from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_component, wire_system
 from mb2fmu.systems.fmu_component import TERMINALS
 from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, find_schema_faults, write_ssp_files
@@ -42,7 +42,7 @@ def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
 
 
 def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
-    joined = joined_system(written(files, tmp_path))
+    joined = wire_loaded_system(written(files, tmp_path))
     assert [component.name for component in joined.components] == ["left", "right"]
     assert dict(joined.values[0]) == {"m": 1.1, "k": 40.0, "x": 0.25}
     assert dict(joined.values[1]) == {"k": 40.0, "c": 161.0, "x": 0.25}
@@ -76,7 +76,7 @@ def test_parameters_of_the_system_are_a_mapping_that_other_readers_read(files: F
 
 def test_what_the_system_says_has_precedence_over_its_components(files: FileTree, tmp_path: Path) -> None:
     changed = files["resources/parameters.ssv"].replace(b'value="40.0"', b'value="50.0"')
-    joined = joined_system(written(files, tmp_path, **{"resources/parameters.ssv": changed}))
+    joined = wire_loaded_system(written(files, tmp_path, **{"resources/parameters.ssv": changed}))
     assert [joined.values[0]["k"], joined.values[1]["k"], joined.values[1]["c"]] == [50.0, 50.0, 201.0]
 
 
@@ -97,7 +97,7 @@ def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None
     structure = re.sub(rb"<ssd:ParameterBinding [^>]*/>", bound, files[STRUCTURE])
     assert structure != files[STRUCTURE]
     changes = {STRUCTURE: structure, "resources/left.ssv": values.encode(), "resources/left.ssm": mapping.encode()}
-    joined = joined_system(written(files, tmp_path, **changes), arguments={"step": "0.01"})
+    joined = wire_loaded_system(written(files, tmp_path, **changes), arguments={"step": "0.01"})
     assert joined.values[0]["m"] == pytest.approx(1.4)
     assert joined.system.run.stepping.step == 0.01
 
@@ -117,7 +117,7 @@ def test_what_is_wrong_is_told(files: FileTree, tmp_path: Path, old: bytes, new:
     assert old in files[STRUCTURE]
     path = written(files, tmp_path, **{STRUCTURE: files[STRUCTURE].replace(old, new, 1)})
     with pytest.raises(Mb2FmuError) as told:
-        joined_system(path)
+        wire_loaded_system(path)
     line = files[STRUCTURE].partition(old)[0].count(b"\n") + 1
     assert text.replace("{line}", str(line)) in str(told.value)
 
@@ -160,7 +160,7 @@ def test_every_version_follows_its_schema_and_is_read_back(
         said = version.removesuffix("-draft") if name == STRUCTURE else min(version, "2.0")
         assert told == said
         assert list(find_schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
-    joined = joined_system(written(made, tmp_path))
+    joined = wire_loaded_system(written(made, tmp_path))
     assert (joined.wiring.links, joined.values) == (by_terminals.wiring.links, by_terminals.values)
     assert write_ssp_files(joined, version)[STRUCTURE] == made[STRUCTURE]
     assert (b'kind="terminal"' in made[STRUCTURE]) == (version == "2.1-draft")
@@ -193,5 +193,5 @@ def test_a_member_that_would_land_outside_is_refused(files: FileTree, tmp_path: 
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("../outside.txt", "x")
     with pytest.raises(Mb2FmuError, match="outside"):
-        joined_system(path)
+        wire_loaded_system(path)
     assert not (tmp_path.parent / "outside.txt").exists()

@@ -26,7 +26,7 @@ from mb2fmu.mechanics.mechanism import close_loops
 from mb2fmu.model.model import Experiment
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
-from mb2fmu.pipeline.run_and_report.validation_run import reference_equations
+from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import form_experiment_numbers, make_reference, make_reference_data
 from mb2fmu.validation.bounds.perturbation_sizes import LEAST, MOST, keep_within_bounds, perturbation_fraction
 from mb2fmu.validation.experiment.perturbed_experiment import (
@@ -184,7 +184,7 @@ def test_no_length_locks_what_moves_by_default():
     A right FMU, made for what swings, then failed in a rigid frame.
     """
     read = mechanism_of(platform())
-    source = reference_equations(close_loops(read), None)
+    source = choose_reference_equations(close_loops(read), None)
     reference = make_reference(source.mechanism.declared, source.equations, mechanism=source.mechanism)
     found = form_perturbed_experiment(source.mechanism.declared, reference)
     moved = {move.name: move for move in found.moves}
@@ -234,7 +234,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
 def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
     """A four-bar, moved, passes its dead centre: where an FMU of the crank's angle alone ends."""
     read = mechanism_of(pipeline.load(MODELS / "four_bar.py"))
-    source = reference_equations(read, None)
+    source = choose_reference_equations(read, None)
     reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
     settable = {"la", "lb", "lc", "ln", "m", "g", "q1", "u1"}
     everywhere = form_perturbed_experiment(
@@ -280,7 +280,7 @@ def in_a_hole(*, rests: bool) -> Model:
 def test_nothing_starts_inside_of_what_it_touches(rests):
     """Each coordinate and the hole's radius are moved by themselves; the bead is put back, and modes are no numbers."""
     read = mechanism_of(in_a_hole(rests=rests))
-    source = reference_equations(read, None)
+    source = choose_reference_equations(read, None)
     found = form_perturbed_experiment(
         read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
     )
@@ -321,7 +321,7 @@ def test_bounds_of_a_drive_throw_nothing_away(light):
         model.input(force, 0.0, "N", min=-50.0, max=50.0)
     model.experiment(stop=1.0, step=0.01, signals={F_1: 2 * sm.sin(3 * t), F_2: light * sm.sin(4 * t)})
     read = mechanism_of(model)
-    source = reference_equations(read, None)
+    source = choose_reference_equations(read, None)
     found = form_perturbed_experiment(
         read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
     )

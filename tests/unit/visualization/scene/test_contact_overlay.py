@@ -13,9 +13,9 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
-from mb2fmu.pipeline.display.motion_drawings import scene_needed
-from mb2fmu.visualization.scene.contact_locations import touch_places
-from mb2fmu.visualization.scene.contact_overlay import HELD, OPEN, SLIDES, touches_along
+from mb2fmu.pipeline.display.motion_drawings import require_scene
+from mb2fmu.visualization.scene.contact_locations import locate_contacts
+from mb2fmu.visualization.scene.contact_overlay import HELD, OPEN, SLIDES, form_contact_overlay
 from mb2fmu.visualization.scene.poses import StateTrajectory
 from mb2fmu.visualization.scene.scene import Scene
 
@@ -45,7 +45,7 @@ def scene() -> Scene:
     model.add(Impact("far", 3 * s - x**2))
     model.add(Latch("bolt", [s - x - 1], within=0.1, close=s - x <= 1))
     model.add(CoulombFriction("slide", (O, Q, N.x), kinetic=0.2))
-    return scene_needed(pipeline.derive(model))
+    return require_scene(pipeline.derive(model))
 
 
 def motion_of(scene: Scene) -> tuple[StateTrajectory, visualization.PlotSignals]:
@@ -72,7 +72,7 @@ def motion_of(scene: Scene) -> tuple[StateTrajectory, visualization.PlotSignals]
 def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
     motion, _ = motion_of(scene)
     found = {}
-    for place in touch_places(scene, motion):
+    for place in locate_contacts(scene, motion):
         found.setdefault(scene.touches[place.touch].name, []).append(place)
     assert sorted(found) == ["bolt", "other", "wall"]  # "far" is no distance, "slide" has no gap
     (wall,) = found["wall"]
@@ -93,8 +93,8 @@ def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
 
 def test_efforts_states_and_blows_are_the_variables(scene):
     motion, signals = motion_of(scene)
-    drawing = visualization.draw(scene, motion)
-    found = touches_along(drawing, signals)
+    drawing = visualization.draw_motion(scene, motion)
+    found = form_contact_overlay(drawing, signals)
     each = {touch["name"]: touch for touch in found.parts["each"]}
     assert list(each) == ["wall", "other", "far", "bolt", "slide"]
     assert each["wall"]["blows"] == [[0.3, 1.0, 2.5]]
@@ -112,8 +112,8 @@ def test_efforts_states_and_blows_are_the_variables(scene):
     }
     assert lengths[3] == pytest.approx(0.25 * max(drawing.span))  # the largest force
     assert lengths[0] == pytest.approx(lengths[3] / 2)
-    assert touches_along(drawing, None) is None
-    assert touches_along(drawing, replace(signals, names=tuple(f"no {name}" for name in signals.names))) is None
+    assert form_contact_overlay(drawing, None) is None
+    assert form_contact_overlay(drawing, replace(signals, names=tuple(f"no {name}" for name in signals.names))) is None
 
 
 def test_scenes_travel_with_touches_and_read_those_without(scene):
@@ -130,7 +130,7 @@ def test_scenes_travel_with_touches_and_read_those_without(scene):
 
 def test_in_a_browser_words_and_flashes_follow_the_motion(scene, browser):
     motion, signals = motion_of(scene)
-    page = visualization.page(visualization.draw(scene, motion), signals)
+    page = visualization.render_animation_page(visualization.draw_motion(scene, motion), signals)
 
     def chips(t: float) -> list[tuple[str, str, str]]:
         shown = browser(page, "--dump-dom", fragment=f"#t={t}&pause")
@@ -165,7 +165,7 @@ def stopped(lever: float) -> Scene:
     model.speed(omega, 1.0, "rad/s")
     model.add(HardStop("stop", (O, P, N.x), stiffness=1e3, damping=1.0, lower=-0.2, upper=0.1))
     model.add(Backlash("play", (None, A, N.z), stiffness=50.0, position=phi, play=0.1))
-    return scene_needed(pipeline.derive(model))
+    return require_scene(pipeline.derive(model))
 
 
 @pytest.mark.parametrize("lever", [0.7, 1.0])
@@ -179,14 +179,16 @@ def test_compliant_stops_and_play_push_where_they_act(lever):
     motion = StateTrajectory(
         np.arange(n) * 0.1, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters])
     )
-    (stop,) = touch_places(scene, motion)  # a torque is no arrow, though the end of a lever of 1 m moves as the angle
+    (stop,) = locate_contacts(
+        scene, motion
+    )  # a torque is no arrow, though the end of a lever of 1 m moves as the angle
     assert scene.touches[stop.touch].name == "stop"
     assert stop.directions == pytest.approx(np.tile([1.0, 0.0, 0.0], (n, 1)), abs=1e-8)
     force = 1e3 * (np.maximum(-0.2 - x, 0) - np.maximum(x - 0.1, 0))
     torque = -50.0 * np.maximum(phi - 0.05, 0)
     columns = (*names, "stop.force", "play.torque")
     signals = visualization.PlotSignals(columns, ("1",) * len(columns), np.column_stack([values, force, torque]))
-    found = touches_along(visualization.draw(scene, motion), signals)
+    found = form_contact_overlay(visualization.draw_motion(scene, motion), signals)
     assert [(each["name"], each["unit"]) for each in found.parts["each"]] == [("stop", "N"), ("play", "N.m")]
     assert {word for each in found.parts["each"] for word in each["words"]} == {"open", "rests", "touches"}
     assert np.array_equal(found.values[:, 0] == SLIDES, force != 0)

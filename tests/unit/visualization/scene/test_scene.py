@@ -17,8 +17,8 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check_model
-from mb2fmu.visualization.scene.poses import places, sampled_inputs
-from mb2fmu.visualization.scene.unit_quaternions import matrix
+from mb2fmu.visualization.scene.poses import evaluate_poses, sample_inputs
+from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix
 
 
 @pytest.mark.parametrize("build", [cart_with_pathways, moving_pivot, sympy_rolling_disc])
@@ -26,7 +26,7 @@ from mb2fmu.visualization.scene.unit_quaternions import matrix
 def test_points_and_rotations_are_those_of_the_mechanism(build, method):
     """Against Newton and Euler's kinematics in NumPy, which know nothing of Program."""
     mechanism = mechanism_of(build())
-    scene = visualization.describe(mechanism, formulate(mechanism, method))
+    scene = visualization.build_scene(mechanism, formulate(mechanism, method))
     numeric = Numeric(mechanism)
     located = [i for i, place in enumerate(mechanism.points) if place.located]
     if build is sympy_rolling_disc:  # it has no positions: turned rightly, about its contact point
@@ -34,7 +34,7 @@ def test_points_and_rotations_are_those_of_the_mechanism(build, method):
     for state in random_states(mechanism, 4):
         numeric.move(state)
         motion = visualization.StateTrajectory(np.array([state.t]), state.x[None], state.r[None], state.p)
-        found = places(scene, motion)
+        found = evaluate_poses(scene, motion)
         expected = np.array([numeric.numeric.points[i].position for i in located])
         if located:
             np.testing.assert_allclose(found.points[0], expected, atol=1e-12)
@@ -48,14 +48,14 @@ def test_a_scene_is_the_same_through_json(scene, motion):
     content = scene.to_json()
     again = visualization.Scene.from_json(content, "unit.fmu")
     assert again.to_json() == content
-    a, b = places(scene, motion), places(again, motion)
+    a, b = evaluate_poses(scene, motion), evaluate_poses(again, motion)
     for name in ("points", "rotations", "vectors", "sizes"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
 def test_arrows_are_the_loads(scene, motion):
     """Gravity is constant; torque and reaction are opposite; a pair is its vector."""
-    found = places(scene, motion).vectors
+    found = evaluate_poses(scene, motion).vectors
     p = {parameter.name: parameter.start for parameter in scene.parameters}
     np.testing.assert_allclose(found[:, 0], np.tile([0, -p["m"] * 2 * p["g"], 0], (len(motion.time), 1)), rtol=1e-12)
     np.testing.assert_allclose(found[:, 1], -found[:, 2], rtol=1e-12)
@@ -72,9 +72,9 @@ def test_signals_are_those_of_the_experiment():
     t = me.dynamicsymbols._t
     model.experiment(stop=1.0, signals={F: 2 * sm.sin(3 * t)})
     mechanism = mechanism_of(model)
-    scene = visualization.describe(mechanism, formulate(mechanism, "auto"))
+    scene = visualization.build_scene(mechanism, formulate(mechanism, "auto"))
     time = np.linspace(0, 1, 7)
-    np.testing.assert_allclose(sampled_inputs(scene, time), 2 * np.sin(3 * time)[:, None], rtol=1e-14)
+    np.testing.assert_allclose(sample_inputs(scene, time), 2 * np.sin(3 * time)[:, None], rtol=1e-14)
 
 
 def test_names_of_intermediates_do_not_meet():
@@ -109,7 +109,7 @@ def test_a_lagrangian_alone_can_be_drawn_on_frames_of_the_user_s(scene_of):
     motion = visualization.StateTrajectory(
         np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0)
     )
-    tip = places(scene, motion).points[:, scene.traces[0].point]
+    tip = evaluate_poses(scene, motion).points[:, scene.traces[0].point]
     np.testing.assert_allclose(tip, [[2 * np.sin(q), -2 * np.cos(q), 0] for q in (0.3, 1.1)], rtol=1e-14)
 
 
@@ -123,10 +123,10 @@ def test_a_link_reaches_from_point_to_point(scene_of):
     motion = visualization.StateTrajectory(
         np.array([0.0, 1.0]), np.array([[0.3, 0], [1.1, 0]]), np.zeros((2, 0)), np.zeros(0)
     )
-    drawing = visualization.draw(scene, motion)
+    drawing = visualization.draw_motion(scene, motion)
     rod = drawing.solids[1]  # in the pose of A at the middle of the first shape, -A.y
     np.testing.assert_allclose(rod.sizes, (2.0, 0.05))
-    along = matrix(np.array(rod.turn))[:, 1] * rod.sizes[0] / 2
+    along = quaternion_matrix(np.array(rod.turn))[:, 1] * rod.sizes[0] / 2
     np.testing.assert_allclose(np.array(rod.anchor.local) - along, [0.3, 1, 0], atol=1e-12)
     np.testing.assert_allclose(np.array(rod.anchor.local) + along, [1.5, -0.6, 0], atol=1e-12)
 
@@ -205,7 +205,7 @@ def _binary(triangles):
 )
 def test_a_damaged_mesh_file_is_refused_with_its_place(name, content, message):
     with pytest.raises(ModelError, match=message):
-        visualization.triangles(content, name)
+        visualization.read_triangle_mesh(content, name)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_damaged_scene_is_refused_in_plain_words(scene, damage):
 def test_what_is_not_finite_stays_where_it_was(scene, motion):
     broken = motion.states.copy()
     broken[10:12] = np.nan
-    found = places(scene, replace(motion, states=broken)).points
+    found = evaluate_poses(scene, replace(motion, states=broken)).points
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(found[11], found[9])
 
