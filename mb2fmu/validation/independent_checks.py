@@ -325,7 +325,7 @@ def _reading_rung(made: SourceAccelerations) -> Sequence[IndependentCheck]:
 def _outputs_errors(
     made: SourceAccelerations, description: FmuDescription, answers: Mapping[str, Sequence[Any]], allowed: float
 ) -> list[tuple[float, str]]:
-    """Return error over bound and place of the outputs at the same points; ``allowed`` as for :func:`compare_samples`."""
+    """Return error over bound and place of the outputs at these points; ``allowed``: see :func:`compare_samples`."""
     names, errors = _outputs(made, description), []
     for number, sample in enumerate(made.samples):
         answer = answers[_session(number)][0]

@@ -126,7 +126,8 @@ def render_audit_page(result: AuditResult) -> bytes:
     }
     made = report_template_environment()
     text = made.get_template("audit.html.jinja").render(
-        result=result, found=found, groups=groups, facts=facts, headline=format_audit_headline(result), unjudged=unjudged,
+        result=result, found=found, groups=groups, facts=facts,
+        headline=format_audit_headline(result), unjudged=unjudged,
         version=int(result.version[:1] or 2), style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704 (our own file)
     )  # fmt: skip
     lines = (line.rstrip() for line in text.splitlines())

@@ -38,7 +38,7 @@ class ReportClaim:
 
 
 def list_report_claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
-    """Return names and contents of the ``meta`` elements that :func:`claim_of` reads; arguments as of ``ReportClaim``."""
+    """Return names and contents of the ``meta`` elements for :func:`claim_of`; arguments as of ``ReportClaim``."""
     return {f"{_PREFIX}{name}": text for name, text in zip(_NAMES, (model, verdict, unit, core), strict=True) if text}
 
 

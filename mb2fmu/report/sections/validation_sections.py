@@ -104,7 +104,8 @@ def describe_errors(result: ValidationResult) -> str:
     """Say what the errors are compared with."""
     tolerance = format_declared_number(result.reference.conditions.tolerance)
     return (
-        f"Bound: {format_declared_number(FACTOR)} (or how often the motion has gone through its range, if that is more) · tolerance "
+        f"Bound: {format_declared_number(FACTOR)} (or how often the motion has gone through its range, if that is more)"
+        " · tolerance "
         f"({tolerance}) · the larger of the variable's range and its sensitivity to the start, plus twice the "
         "reference's own uncertainty, plus round-off. Each error is shown where it is largest in relation to its "
         "bound; the worst variable stands first."

@@ -1,4 +1,4 @@
-"""Split one mechanism: ``Mechanism`` → ``MechanismCut`` (the part of each state) → ``MechanismPart`` (a mechanism each).
+"""Split one mechanism into parts: ``Mechanism`` → ``MechanismCut`` → ``MechanismPart`` (a mechanism each).
 
 A part keeps the bodies that move with its own states, and the loads on them. States of other parts that these move
 with, or that loads contain, become its inputs; what the others need of it becomes its outputs; both stand in one

@@ -1,4 +1,4 @@
-"""``cut_mechanism``: find the part of each state and body from the names of joints, points, loads or constraints to cut."""
+"""Find the part of each state and body from the names of joints, points, loads or constraints to cut."""
 
 from __future__ import annotations
 

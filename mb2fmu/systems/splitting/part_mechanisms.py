@@ -1,4 +1,4 @@
-"""``make_part_mechanisms``: make one mechanism of each part of a ``MechanismCut``; motions and forces of other parts are inputs."""
+"""Make one mechanism of each part of a ``MechanismCut``; motions and forces of other parts are inputs."""
 
 from __future__ import annotations
 

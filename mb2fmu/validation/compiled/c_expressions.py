@@ -1,4 +1,4 @@
-"""``CExpressionWriter``: write SymPy's expressions as C; each common subexpression once, sums and products in given order.
+"""Write SymPy's expressions as C; each common subexpression once, sums and products in given order.
 
 Everything else (functions, piecewise expressions, the characteristic curves of muscles) is printed by SymPy's own
 printer of C, node by node. Numbers are printed to all digits.

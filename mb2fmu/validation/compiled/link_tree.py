@@ -1,4 +1,4 @@
-"""``ArticulatedTree``: a tree of rigid links, each with one speed, for the articulated-body algorithm of ``articulated.c``.
+"""A tree of rigid links, each with one speed, for the articulated-body algorithm of ``articulated.c``.
 
 A long chain's mass matrix is ill conditioned: of 300 links, M u' = f loses seven digits of u'. Link after link nothing
 is lost, and the work grows with the number of links instead of its cube. A link is what a speed moves and no speed

@@ -342,7 +342,7 @@ def _runs(reference: ReferenceRun, run: ExperimentNumbers, followers: tuple[int,
 
 
 def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple[int, ...]) -> bool:
-    """Return whether a motion starts in the default's assembly and never makes ``find_following_coordinates`` undetermined."""
+    """Return whether a motion starts in the default's assembly, and its following coordinates stay determined."""
     sides = []
     for each in (default, moved):
         numeric, run = each.numeric, each.conditions

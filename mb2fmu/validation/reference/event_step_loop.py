@@ -105,7 +105,7 @@ def integrate_with_events(
     budget: int,
     seen: IntegrationEventLog | None = None,
 ) -> Floats:
-    """Return (x, W) at each communication point; arguments as of :meth:`.trajectory_integration.Journey.integrate_with_events`.
+    """Return (x, W) at each communication point; arguments as of :meth:`.TrajectoryIntegration.travel`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """

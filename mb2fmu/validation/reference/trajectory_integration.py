@@ -1,4 +1,4 @@
-"""``TrajectoryIntegration``: integrate equations of motion between communication points, compiled where there is a compiler."""
+"""Integrate equations of motion between communication points, compiled where there is a compiler."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def find_moving_variables(values: Floats, uncertainty: Floats, typical: Floats) 
 
 
 def compute_motion_scales(values: Floats, moves: Flags, typical: Floats) -> Floats:
-    """Return the scale of each variable by its own motion, shape (n,); arguments as for :func:`find_moving_variables`."""
+    """Return the scale of each variable by its own motion, shape (n,); see :func:`find_moving_variables`."""
     largest = np.max(np.abs(values), axis=0)
     return np.where(moves, np.minimum(largest, _RANGES * np.ptp(values, axis=0)), typical)
 

@@ -215,7 +215,8 @@ def _served(kinds: Collection[str], rules: Collection[str]) -> dict[str, set[str
 
 
 def _watched(
-    archive: FmuArchive, scratch: Path, members: dict[str, str], base: dict[str, Any], host: RemoteHost, guards: _Supervisors
+    archive: FmuArchive, scratch: Path, members: dict[str, str], base: dict[str, Any],
+    host: RemoteHost, guards: _Supervisors
 ) -> SupervisedRunResult:  # fmt: skip
     """Run the FMU once more under valgrind, for the rule that needs it."""
     own = {**base, "far": host.as_json(), "rules": [MEMORY]}

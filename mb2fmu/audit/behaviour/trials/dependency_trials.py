@@ -278,7 +278,8 @@ def _moves(
 
 
 def _round(
-    stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable], effects: ChangeEffects, group: Group,
+    stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable],
+    effects: ChangeEffects, group: Group,
     patient: Callable[[], bool], due: float = math.inf,
 ) -> None:  # fmt: skip
     """Change every known at one point; time by less than the distance to the next time event."""

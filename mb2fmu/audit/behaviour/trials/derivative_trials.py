@@ -134,7 +134,8 @@ def _compare(
 
 
 def _combined(
-    stage: TrialFixture, instance: FmuInstance, unknowns: Sequence[DescribedVariable], knowns: Sequence[DescribedVariable],
+    stage: TrialFixture, instance: FmuInstance, unknowns: Sequence[DescribedVariable],
+    knowns: Sequence[DescribedVariable],
     rows: Sequence[Sequence[float]], what: tuple[str, str],
 ) -> Iterator[Observation]:  # fmt: skip
     """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones.

@@ -232,10 +232,11 @@ def try_event_mode_between_events(stage: TrialFixture) -> Iterator[Observation]:
         return
     for number in (0, 1):
         with stage.instance() as instance:
-            integration = ModelExchangeIntegration(
-                stage, instance, stage.start, 1e-6,
-                begin_run(stage, instance, {**choose_parameters_and_starts(stage, number), **choose_moving_inputs(stage, 0, number)} if number else None),
-            )  # fmt: skip
+            excitation = None
+            if number:
+                excitation = {**choose_parameters_and_starts(stage, number), **choose_moving_inputs(stage, 0, number)}
+            begun = begin_run(stage, instance, excitation)
+            integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begun)
             every = max(1, stage.steps // MOST_CHECKED)
             for k in range(stage.steps):
                 try:

@@ -398,7 +398,8 @@ def _spacings(stage: TrialFixture) -> tuple[float, ...]:
 
 
 def _motion(
-    stage: TrialFixture, instance: FmuInstance, variables: list[DescribedVariable], h: float, inputs: Mapping[DescribedVariable, float],
+    stage: TrialFixture, instance: FmuInstance, variables: list[DescribedVariable], h: float,
+    inputs: Mapping[DescribedVariable, float],
     tolerance: float | None,
 ) -> list[list[float]] | None:  # fmt: skip
     """Return values at equally spaced points of a short motion with constant inputs; None if there was an event."""

@@ -12,7 +12,8 @@ from mb2fmu.systems.resolved_system import ComponentPort, PortLink, SteppingSett
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
 RIGID = SystemWiring(
-    ("carrier", "load"), (ComponentPort(0, "F", 0), ComponentPort(1, "a", 0)), (ComponentPort(0, "a", 0), ComponentPort(1, "F", 0)),
+    ("carrier", "load"),
+    (ComponentPort(0, "F", 0), ComponentPort(1, "a", 0)), (ComponentPort(0, "a", 0), ComponentPort(1, "F", 0)),
     (PortLink(0, 1), PortLink(1, 0)), frozenset({(1, 1)}),
 )  # fmt: skip
 
