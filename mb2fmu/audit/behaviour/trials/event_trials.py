@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    Values,
     choose_moving_inputs,
     choose_parameters_and_starts,
     run_with_excitation,
@@ -224,6 +225,13 @@ def _close(a: float, b: float, scale: float) -> bool:
     return abs(a - b) <= ROUND_OFF * max(abs(a), abs(b), scale) or not math.isfinite(a - b)
 
 
+def _choose_excitation(stage: TrialFixture, number: int) -> Values | None:
+    """Return parameters, start values and inputs of a run; None for number 0, the set of the start values."""
+    if not number:
+        return None
+    return {**choose_parameters_and_starts(stage, number), **choose_moving_inputs(stage, 0, number)}
+
+
 @probe("entering Event Mode where nothing happens", "exchange.unannounced", kinds=ME)
 def try_event_mode_between_events(stage: TrialFixture) -> Iterator[Observation]:
     """Check that Event Mode changes nothing between events: a change was due earlier, or must be announced."""
@@ -232,10 +240,7 @@ def try_event_mode_between_events(stage: TrialFixture) -> Iterator[Observation]:
         return
     for number in (0, 1):
         with stage.instance() as instance:
-            excitation = None
-            if number:
-                excitation = {**choose_parameters_and_starts(stage, number), **choose_moving_inputs(stage, 0, number)}
-            begun = begin_run(stage, instance, excitation)
+            begun = begin_run(stage, instance, _choose_excitation(stage, number))
             integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begun)
             every = max(1, stage.steps // MOST_CHECKED)
             for k in range(stage.steps):
