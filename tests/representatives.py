@@ -2,7 +2,7 @@
 
 A model validates itself as a native FMU in the suite (``end_to_end/test_models.py``) if it stands for a kind. The same
 once more, in Python's own time or through other importers, shows something new for the few kinds only that are told
-apart there. The rest carries the mark ``repeats``: ``scripts/prove_models`` runs it, each night.
+apart there. The rest carries the mark ``repeats``: ``scripts/validate_models`` runs it, each night.
 """
 
 from __future__ import annotations

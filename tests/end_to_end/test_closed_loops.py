@@ -13,7 +13,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from hinges import BENNETT, PLANAR, linkage
 from scipy.integrate import solve_ivp
-from shorter_proofs import shorten_proofs
+from shorter_validations import shorten_validations
 
 import mb2fmu
 from mb2fmu import pipeline
@@ -109,7 +109,7 @@ def test_a_stiff_mechanism_is_simulated_though_nothing_depends_on_one_of_its_ang
 def test_hinges_in_space_with_redundant_conditions_are_proved(shape, backend, motion_alone, tmp_path, monkeypatch):
     """Five conditions of rank two, as users write them: forces of all of them and a hinge's reaction are outputs."""
     if motion_alone:
-        shorten_proofs(monkeypatch)
+        shorten_validations(monkeypatch)
     model = linkage(*shape)
     model.experiment(stop=0.5, step=0.05, tolerance=1e-8)
     finished = pipeline.run(model, tmp_path, backend=backend)

@@ -1,7 +1,7 @@
 """Models through the whole way: derived, exported, run in fmpy, judged; then held to what is known of them.
 
 By day the FMUs of representatives validate themselves. All other models whose motion is known are held to it without a
-unit; ``scripts/prove_models`` validates their units too, each night.
+unit; ``scripts/validate_models`` validates their units too, each night.
 """
 
 from __future__ import annotations

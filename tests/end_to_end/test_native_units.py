@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from shorter_proofs import shorten_proofs, shorter_proofs
+from shorter_validations import shorten_validations, shorter_validations
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
@@ -28,7 +28,7 @@ def call(*arguments):
 def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
     """Its motion, and once it is packed all that it declares; that of FMI 2 is judged with the models."""
     verdict = tmp_path / "verdict.json"
-    with shorter_proofs():
+    with shorter_validations():
         result = call("run", MODEL, "-o", tmp_path, "--fmi", fmi, "--json", verdict)
     assert result.exit_code == 0, result.output
     assert "Model Exchange, integrated by CVODE: passed" in result.stdout
@@ -45,7 +45,7 @@ def test_a_unit_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
     assert header.startswith("time,")
     assert first.startswith("0.0,")
     assert len(rows) > 100
-    with nullcontext() if fmi == "3" else shorter_proofs():
+    with nullcontext() if fmi == "3" else shorter_validations():
         again = call("validate", path, "--model", MODEL)
     assert again.exit_code == 0, again.output
 
@@ -77,7 +77,7 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
     exported = pipeline.export(MODEL, tmp_path)
     monkeypatch.undo()
     assert package.read_archive(exported.path)
-    shorten_proofs(monkeypatch)
+    shorten_validations(monkeypatch)
     result = pipeline.validate(exported.path, MODEL).result
     assert not result.passed
     assert all(v.verdict == "passed" for v in result.variables)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from shorter_proofs import shorter_proofs
+from shorter_validations import shorter_validations
 from unit.robots.robot_texts import ARM
 
 from mb2fmu.cli import commands
@@ -69,7 +69,7 @@ class Reader:
             self.proving.remove(words[2])
             done = typed(words)
         else:
-            with shorter_proofs():
+            with shorter_validations():
                 done = typed(["mb2fmu", "export", *words[2:]] if words[1] == "run" else words)
         assert done.exit_code == 0, f"{line}\n{done.output}"
 

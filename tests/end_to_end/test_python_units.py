@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from large_models import LARGE
 from representatives import KINDS, marked
-from shorter_proofs import shorten_proofs
+from shorter_validations import shorten_validations
 
 from mb2fmu import Mb2FmuError, derive, pipeline
 from mb2fmu.model import load
@@ -25,7 +25,7 @@ WHOLE = "double_pendulum"
     "path", [path for path in MODELS if path.stem in KINDS and path.stem != WHOLE], ids=lambda path: path.stem
 )
 def test_the_python_unit_moves_as_the_mechanism(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten_proofs(monkeypatch)
+    shorten_validations(monkeypatch)
     prove(path, tmp_path)
 
 

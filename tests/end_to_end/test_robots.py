@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner, Result
-from shorter_proofs import shorter_proofs
+from shorter_validations import shorter_validations
 from unit.robots.robot_texts import ARM
 
 from mb2fmu.cli import commands
@@ -26,7 +26,7 @@ def mb2fmu(*words: str | Path, code: int = 0) -> Result:
 
 @pytest.mark.parametrize(
     "proof",
-    [pytest.param(shorter_proofs, id="motion"), pytest.param(nullcontext, id="whole", marks=pytest.mark.repeats)],
+    [pytest.param(shorter_validations, id="motion"), pytest.param(nullcontext, id="whole", marks=pytest.mark.repeats)],
 )
 def test_a_robot_description_becomes_a_proven_unit(
     proof: Callable[[], AbstractContextManager[None]], tmp_path: Path

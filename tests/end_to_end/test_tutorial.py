@@ -9,7 +9,7 @@ from pathlib import Path
 import nbclient
 import nbformat
 import pytest
-from shorter_proofs import PRELUDE
+from shorter_validations import PRELUDE
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -183,7 +183,7 @@ def write_csv(records: Sequence[Record], path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 if no wrong FMU passed and no right one failed, else 1."""
-    parser = argparse.ArgumentParser(prog="fool_the_proof", description=__doc__)
+    parser = argparse.ArgumentParser(prog="plant_faults", description=__doc__)
     parser.add_argument("--models", nargs="*", default=(), metavar="NAME", help="all models and mechanisms if none")
     parser.add_argument("--kinds", nargs="*", default=(), metavar="KIND", help="all kinds of faults if none")
     parser.add_argument("--levels", nargs="*", default=(), metavar="LEVEL", help="of the sample, all if none")

@@ -1,4 +1,4 @@
-"""No FMU with a planted fault passes, no right one fails; ``scripts/fool_the_proof`` plants many more."""
+"""No FMU with a planted fault passes, no right one fails; ``scripts/plant_faults`` plants many more."""
 
 from __future__ import annotations
 

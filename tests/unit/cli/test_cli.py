@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from shorter_proofs import PRELUDE, shorten_proofs
+from shorter_validations import PRELUDE, shorten_validations
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
@@ -98,7 +98,7 @@ def test_export_describes_itself_as_json(swing: Path, tmp_path: Path) -> None:
 def test_validate_judges_a_unit_of_other_parameters_short(
     swing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten_proofs(monkeypatch)
+    shorten_validations(monkeypatch)
     other = tmp_path / "swing.py"
     text = swing.read_text()
     assert "9.81" in text
@@ -325,7 +325,7 @@ def test_tables_fit_a_narrow_terminal(
     from mb2fmu.report.terminal_verdict import format_verdict_blocks
 
     assert finished.returncode == 0
-    shorten_proofs(monkeypatch)
+    shorten_validations(monkeypatch)
     result = pipeline.validate(swing.parent / "out" / "Swing.fmu", swing).result
     for width in (60, 100):
         console = Console(width=width, record=True, file=io.StringIO())

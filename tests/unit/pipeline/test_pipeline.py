@@ -14,7 +14,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
-from shorter_proofs import shorten_proofs, shorter_proofs
+from shorter_validations import shorten_validations, shorter_validations
 
 import mb2fmu
 from mb2fmu import pipeline, visualization
@@ -118,7 +118,7 @@ def test_formulations_that_apply_give_one_motion() -> None:
 
 
 def test_run_returns_every_intermediate(tmp_path: Path) -> None:
-    with shorter_proofs():
+    with shorter_validations():
         finished = mb2fmu.run(pendulum(), tmp_path / "made")
     build = finished.exported.build
     assert finished.passed
@@ -254,6 +254,6 @@ def test_the_pipeline_reads_as_one_page():
 def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:
     described = []
     monkeypatch.setattr(visualization, "build_scene", lambda *given: described.append(given))
-    shorten_proofs(monkeypatch)
+    shorten_validations(monkeypatch)
     assert mb2fmu.run(pendulum(), tmp_path).passed
     assert len(described) == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from shorter_proofs import PRELUDE, shorten_proofs, shorter_proofs
+from shorter_validations import PRELUDE, shorten_validations, shorter_validations
 
 from mb2fmu import pipeline, validation
 from mb2fmu.cli import commands
@@ -62,7 +62,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def proved(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an FMU that passed and its report."""
     folder = tmp_path_factory.mktemp("proved")
-    with shorter_proofs():
+    with shorter_validations():
         assert pipeline.run(model, folder).passed
     return folder
 
@@ -157,7 +157,7 @@ def test_a_unit_that_fell_short_is_published_with_the_report_that_says_so(
 ) -> None:
     """Judged by another model than its own: both are replaced, and belong together."""
     other = pipeline.derive(model, arguments={"length": "0.9"})
-    shorten_proofs(monkeypatch)
+    shorten_validations(monkeypatch)
     validate = validation.validate
 
     def judge(fmu: Path, _: object, *__: object, **___: object) -> validation.ValidationResult:
@@ -192,7 +192,7 @@ def test_what_cannot_be_run_here_is_not_begun(model: Path, folder: Path) -> None
 
 def test_a_unit_that_is_replaced_while_it_is_judged(model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The verdict is about the file that was handed over, and names its hash."""
-    shorten_proofs(monkeypatch)
+    shorten_validations(monkeypatch)
     judged = folder / "Swing.fmu"
     before, validate = judged.read_bytes(), validation.validate
 

@@ -21,14 +21,14 @@ mb2fmu.validation.validate = partial(mb2fmu.validation.validate, conformance=Fal
 """The same as the beginning of a script for a process of its own."""
 
 
-def shorten_proofs(monkeypatch: pytest.MonkeyPatch, *, exercise: bool = False) -> None:
+def shorten_validations(monkeypatch: pytest.MonkeyPatch, *, exercise: bool = False) -> None:
     """Judges nothing but the motion, to the end of the test; with ``exercise`` the disturbed motion too."""
     monkeypatch.setattr(validation, "validate", partial(validation.validate, conformance=False, exercise=exercise))
 
 
 @contextmanager
-def shorter_proofs() -> Iterator[None]:
+def shorter_validations() -> Iterator[None]:
     """The same for fixtures that outlive a test."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        shorten_proofs(monkeypatch)
+        shorten_validations(monkeypatch)
         yield

@@ -62,7 +62,7 @@ def table(after: dict[str, float], before: dict[str, float]) -> str:
 
 def main() -> None:
     """Runs, prints, writes."""
-    parser = argparse.ArgumentParser(prog="bench_proof", description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench_validation", description=__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL", help="default: all")
     parser.add_argument("--joints", type=int, nargs="*", default=[], help="chains of so many joints too")
     parser.add_argument("--before", type=Path, help="JSON of an earlier --write")

@@ -239,7 +239,7 @@ def _cell(found: Sequence[Found], reasons: dict[str, int]) -> str:
 
 def main() -> int:
     """Exit code 0, or 1 if something failed."""
-    parser = argparse.ArgumentParser(prog="prove_constraints", description=__doc__)
+    parser = argparse.ArgumentParser(prog="validate_constraints", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; all of them if none")
     parser.add_argument("--treatments", nargs="*", help=f"of {', '.join(TREATMENTS)}; all of them if none")
     parser.add_argument("--units", nargs="*", choices=UNITS, default=tuple(UNITS), help="all of them if none")
