@@ -33,7 +33,7 @@ def make_work_folder(what: str, place: Path | None = None) -> Iterator[Path]:
     """Make a folder, and remove it at the end.
 
     Args:
-        what: Is done in it, for the message: "run the unit".
+        what: Is done in it, for the message: "run the FMU".
         place: Where; None: in the system's place for temporary files.
 
     Yields:
@@ -126,7 +126,7 @@ def report_disk_failure(what: str, folder: Path | None = None) -> Iterator[None]
     """Turn errors of the disk into errors for users.
 
     Args:
-        what: Cannot be done then, for the message: "run the unit".
+        what: Cannot be done then, for the message: "run the FMU".
         folder: Where files are written; None: it is just being made, and any error is about it.
 
     Raises:

@@ -131,7 +131,7 @@ def _wine(unit: archive.FmuArchive) -> RemoteHost | None:
 def _seen(
     unit: archive.FmuArchive, wanted: Sequence[str], bounds: SupervisedRunLimits, *, run: bool
 ) -> _CollectedFindings:
-    """Read the archive and its description, and run the unit."""
+    """Read the archive and its description, and run the FMU."""
     seen, trial, idle = list(archive.check_archive_members(unit)), SupervisedRunResult(), {}
     description, version = None, ""
     if DESCRIPTION in unit.contents:

@@ -50,7 +50,7 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
     help="Judge these rules only; * stands for anything, as in dependencies.*. May be repeated.",
 )
 @click.option("--skip", multiple=True, metavar="RULE", help="Do not judge these rules. May be repeated.")
-@click.option("--no-run", is_flag=True, help="Do not run the unit: judge archive, description and binaries only.")
+@click.option("--no-run", is_flag=True, help="Do not run the FMU: judge archive, description and binaries only.")
 @click.option("--no-checkers", is_flag=True, help="Do not ask fmpy and fmutool too.")
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "note"]), default="error", show_default=True,

@@ -255,7 +255,7 @@ def validate(
             exercise=exercise, settable=list_settable_names(description), any_step=description.any_step,
             states=description.state_names,
         )  # fmt: skip
-    with clock("simulate", "run the unit"):
+    with clock("simulate", "run the FMU"):
         plan = _planned(definition, description, made, run)
         driven = plan.drive(fmu, time_limit, clock)
     with clock("compare", "compare"):

@@ -108,20 +108,20 @@ BODIES = {
     double x[2] = {0.0, 0.0}, slopes[2] = {0.0, 0.0};
     fmi2EventInfo info;
     fmi2Component unit = fmi2Instantiate("unit", fmi2ModelExchange, token, "", &callbacks, fmi2False, fmi2False);
-    if (unit == NULL || fmi2SetupExperiment(FMU, fmi2False, 0.0, 0.0, fmi2False, 0.0) != fmi2OK
+    if (unit == NULL || fmi2SetupExperiment(unit, fmi2False, 0.0, 0.0, fmi2False, 0.0) != fmi2OK
         || fmi2EnterInitializationMode(unit) != fmi2OK || fmi2ExitInitializationMode(unit) != fmi2OK
-        || fmi2NewDiscreteStates(FMU, &info) != fmi2OK || fmi2EnterContinuousTimeMode(unit) != fmi2OK
-        || fmi2GetContinuousStates(FMU, x, 2) != fmi2OK || fmi2GetDerivatives(FMU, slopes, 2) != fmi2OK) {
+        || fmi2NewDiscreteStates(unit, &info) != fmi2OK || fmi2EnterContinuousTimeMode(unit) != fmi2OK
+        || fmi2GetContinuousStates(unit, x, 2) != fmi2OK || fmi2GetDerivatives(unit, slopes, 2) != fmi2OK) {
         return -1.0;
     }
     fmi2FreeInstance(unit);
     return x[0] + 1e3 * slopes[1];""",
     "3": """    double x[2] = {0.0, 0.0}, slopes[2] = {0.0, 0.0};
     fmi3Instance unit = fmi3InstantiateModelExchange("unit", token, NULL, fmi3False, fmi3False, NULL, NULL);
-    if (unit == NULL || fmi3EnterInitializationMode(FMU, fmi3False, 0.0, 0.0, fmi3False, 0.0) != fmi3OK
+    if (unit == NULL || fmi3EnterInitializationMode(unit, fmi3False, 0.0, 0.0, fmi3False, 0.0) != fmi3OK
         || fmi3ExitInitializationMode(unit) != fmi3OK || fmi3EnterContinuousTimeMode(unit) != fmi3OK
-        || fmi3GetContinuousStates(FMU, x, 2) != fmi3OK
-        || fmi3GetContinuousStateDerivatives(FMU, slopes, 2) != fmi3OK) {
+        || fmi3GetContinuousStates(unit, x, 2) != fmi3OK
+        || fmi3GetContinuousStateDerivatives(unit, slopes, 2) != fmi3OK) {
         return -1.0;
     }
     fmi3FreeInstance(unit);

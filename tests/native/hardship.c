@@ -449,7 +449,7 @@ static void with_locale(void)
     CALL(FMI(ExitInitializationMode)(unit));
     counting = 1;
     CHECK(step(unit, -12345.625e-9, 0.5) == ERROR);
-    CHECK(strstr(last_message, "begins at -1.2345625e-05 s, but the unit is at 0 s") != NULL);
+    CHECK(strstr(last_message, "begins at -1.2345625e-05 s, but the FMU is at 0 s") != NULL);
     FMI(FreeInstance)(unit);
 }
 

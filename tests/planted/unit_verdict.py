@@ -129,10 +129,10 @@ def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
 def _built(derivation: Derivation, mutant: Mutant) -> FmuBuild:
     """The FMU, with the fault planted where the stage that it belongs to hands on its result."""
     places: dict[str, tuple[Any, str]] = {
-        "derivatives": (derivatives, "with_derivatives"),
-        "interface": (mb2fmu.fmu.interface, "describe"),
-        "sources": (mb2fmu.fmu.emit_c, "emit_motion"),
-        "description": (mb2fmu.fmu.emit_xml, "emit"),
+        "derivatives": (derivatives, "add_fmu_derivatives"),
+        "interface": (mb2fmu.fmu.interface, "describe_interface"),
+        "sources": (mb2fmu.fmu.emit_c, "emit_motion_sources"),
+        "description": (mb2fmu.fmu.emit_xml, "emit_description_files"),
     }
     if mutant.level not in places:
         return pipeline.build(derivation, fmi=mutant.fmi)

@@ -175,7 +175,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
 
     def beside(self, directions, found, tally, when, parameters):
         true(self, directions, found, tally, when, parameters)
-        for column in range(len(self.asked.rates)):
+        for column in range(len(self.plan.rates)):
             wrong, other = found.copy(), ErrorTable()
             wrong[:, column] *= 1.001
             true(self, directions, wrong, other, when, parameters)

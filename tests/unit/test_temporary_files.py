@@ -56,10 +56,10 @@ def test_nothing_is_left(place, error):
 )
 def test_a_full_disk_is_told(place, error):
     def work():
-        with make_work_folder("run the unit"):
+        with make_work_folder("run the FMU"):
             raise error
 
-    with pytest.raises(ToolError, match="no room to run the unit") as caught:
+    with pytest.raises(ToolError, match="no room to run the FMU") as caught:
         work()
     (fault,) = caught.value.faults
     assert TEMPORARY_FOLDER_VARIABLE in fault.remedy
@@ -68,14 +68,14 @@ def test_a_full_disk_is_told(place, error):
 
 
 def test_other_errors_are_not_of_the_disk(place):
-    with pytest.raises(FileNotFoundError), make_work_folder("run the unit") as folder:
+    with pytest.raises(FileNotFoundError), make_work_folder("run the FMU") as folder:
         (folder / "none").read_bytes()
     assert list(place.iterdir()) == []
 
 
 def test_a_place_that_is_not_there_is_told(place, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(place / "nowhere"))
-    with pytest.raises(ToolError, match="no room") as caught, make_work_folder("run the unit"):
+    with pytest.raises(ToolError, match="no room") as caught, make_work_folder("run the FMU"):
         np.zeros(1)
     assert "nowhere" in str(caught.value)
 

@@ -160,14 +160,7 @@ class _PlanReader:
     def plan(self, content: Mapping[str, Any]) -> StudyPlan:
         """Return the whole plan; faulty parts are replaced by harmless ones."""
         self._known(content, _PLAN_KEYS, "the plan")
-        sources = [key for key in ("model", "fmu") if key in content]
-        if len(sources) != 1:
-            what = "both model and fmu are given" if sources else "neither model nor fmu is given"
-            self._fault(what, "", 'write model = "NAME.py" or fmu = "NAME.fmu"')
-        source = self._text(content, sources[0], "") if len(sources) == 1 else ""
-        of_unit = "fmu" in sources or source.endswith(".fmu")
-        if of_unit and "arguments" in content:
-            self._fault("an FMU has no arguments", "arguments", "give the model, or leave [arguments] out")
+        source, is_fmu = self._source(content)
         kind = self._choice(content, "kind", (*_INTERFACE_KINDS, ""), "", "")
         cases = self._table(content, "cases")
         self._known(cases, _CASES_KEYS, "cases")
@@ -175,27 +168,18 @@ class _PlanReader:
         known = cases.get("method", "grid") in SAMPLING_METHODS
         if not known:  # nothing follows from it
             method = cast("Method", "")
-        indices = cases.get("indices", False)
-        if not isinstance(indices, bool):
-            self._fault(f"{indices!r} is neither true nor false", "cases.indices", "write indices = true")
-        elif indices and known and method != "sobol":
-            self._fault("indices need cases of their own", "cases.indices", 'write method = "sobol"')
+        indices = self._indices(cases, method)
         before = len(self.faults)
         count = int(self._number(cases, "count", 0, "cases", whole=True, least=0))
         known = known and len(self.faults) == before
         spread = self._spread(cases, method)
         varied = self._varied(self._table(content, "vary"), method, spread="spread" in cases)
         if known:
-            self._counted(method, count, bool(indices), len(varied))
-        file = self._text(cases, "file", "cases") if "file" in cases else ""
-        if method and (method == "table") != bool(file):
-            self._fault(
-                "a table of cases is a file" if method == "table" else f"cases of {method} come from no file",
-                "cases.file", 'write method = "table" and file = "cases.csv"',
-            )  # fmt: skip
+            self._counted(method, count, indices, len(varied))
+        file = self._table_file(cases, method)
         return StudyPlan(
             source=source,
-            source_is_fmu=of_unit,
+            source_is_fmu=is_fmu,
             arguments=self._table(content, "arguments"),
             kind=cast("Any", _INTERFACE_KINDS.get(kind)),
             stop=self._positive(content, "stop"),
@@ -206,7 +190,7 @@ class _PlanReader:
             method=method,
             count=count,
             seed=int(self._number(cases, "seed", 0, "cases", whole=True, least=0)),
-            indices=indices is True,
+            indices=indices,
             table=file if method == "table" else "",
             spread=spread,
             varied=varied,
@@ -216,6 +200,37 @@ class _PlanReader:
                 "Format", self._choice(content, "trajectory_format", TRAJECTORY_FORMATS, "parquet", "")
             ),
         )
+
+    def _source(self, content: Mapping[str, Any]) -> tuple[str, bool]:
+        """Return the model file or FMU as written, and whether it is an FMU."""
+        sources = [key for key in ("model", "fmu") if key in content]
+        if len(sources) != 1:
+            what = "both model and fmu are given" if sources else "neither model nor fmu is given"
+            self._fault(what, "", 'write model = "NAME.py" or fmu = "NAME.fmu"')
+        source = self._text(content, sources[0], "") if len(sources) == 1 else ""
+        is_fmu = "fmu" in sources or source.endswith(".fmu")
+        if is_fmu and "arguments" in content:
+            self._fault("an FMU has no arguments", "arguments", "give the model, or leave [arguments] out")
+        return source, is_fmu
+
+    def _indices(self, cases: Mapping[str, Any], method: Method) -> bool:
+        """Return whether Sobol' indices are requested; ``method`` is empty where it is unknown."""
+        indices = cases.get("indices", False)
+        if not isinstance(indices, bool):
+            self._fault(f"{indices!r} is neither true nor false", "cases.indices", "write indices = true")
+        elif indices and method and method != "sobol":
+            self._fault("indices need cases of their own", "cases.indices", 'write method = "sobol"')
+        return indices is True
+
+    def _table_file(self, cases: Mapping[str, Any], method: Method) -> str:
+        """Return the file of a table of cases; empty for other methods."""
+        file = self._text(cases, "file", "cases") if "file" in cases else ""
+        if method and (method == "table") != bool(file):
+            self._fault(
+                "a table of cases is a file" if method == "table" else f"cases of {method} come from no file",
+                "cases.file", 'write method = "table" and file = "cases.csv"',
+            )  # fmt: skip
+        return file
 
     def _spread(self, cases: Mapping[str, Any], method: Method) -> float:
         """Return the part of their values by which all parameters vary."""

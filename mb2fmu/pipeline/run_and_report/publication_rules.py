@@ -142,7 +142,7 @@ def lock_fmu(unit: Path) -> Iterator[Path]:
     from mb2fmu.fmu import package
 
     package.read_archive(unit)  # what is wrong with it is told by the path that the user wrote
-    with make_work_folder("run the unit") as folder:
+    with make_work_folder("run the FMU") as folder:
         copy = folder / unit.name
         copy.write_bytes(unit.read_bytes())
         yield copy

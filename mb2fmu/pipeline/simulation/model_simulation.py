@@ -139,7 +139,7 @@ def _by_its_unit(
     given = form_experiment_numbers(replace(derivation.definition, experiment=run))
     held = {name: _held(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
-    with Stopwatch(observer)("simulate"), make_work_folder("run the unit") as folder:
+    with Stopwatch(observer)("simulate"), make_work_folder("run the FMU") as folder:
         path = folder / f"{derivation.definition.name}.fmu"
         write_archive(built.core, path)
         return simulate_fmu_file(path, inputs=inputs, stop=run.stop, step=run.step)

@@ -20,7 +20,7 @@ class ReportClaim:
 
     Attributes:
         model: Name of the model.
-        verdict: ``passed``, ``failed``, or empty: nobody has run the unit.
+        verdict: ``passed``, ``failed``, or empty: nobody has run the FMU.
         unit: SHA-256 of the FMU's archive, or empty.
         core: Hash of its core, or empty.
     """

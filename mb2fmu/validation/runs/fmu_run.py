@@ -139,7 +139,7 @@ def run_fmu_process(
     promised = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
         check_variables(description, experiment, variables)
-    with make_work_folder("run the unit") as folder:
+    with make_work_folder("run the FMU") as folder:
         _write(tree, folder / "unit")
         request = {
             "folder": str(folder),

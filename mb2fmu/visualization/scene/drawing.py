@@ -90,20 +90,7 @@ class _DrawingBuilder:
         Args:
             touching: Where contacts and latches push.
         """
-        dressed = {shape.body for shape in self.scene.shapes}
-        solids = [*self._shapes(), *self._bodies(dressed)]
-        lines: list[DrawnLine] = []
-        dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
-        dressed_frames |= {shape.frame for shape in self.scene.shapes if shape.body not in self.named_bodies}
-        for link in self.scene.links:
-            if link.kind == "rod" and link.frame in dressed_frames:
-                continue
-            solid = self._rod(link) if link.kind == "rod" else None
-            if solid is not None:
-                solids.append(solid)
-            elif link.kind != "rod" or self._length(link) > _RIGID * max(self.extent, 1e-12):
-                lines.append(self._line(link))
-        solids += self._joints()
+        solids, lines = self._solids_and_lines()
         traces = tuple(
             DrawnTrace(t.name, self._anchor(t.point), t.color or PALETTE[(i + 4) % len(PALETTE)])
             for i, t in enumerate(self.scene.traces)
@@ -148,6 +135,23 @@ class _DrawingBuilder:
             touches=self.scene.touches,
             pushed=pushed,
         )
+
+    def _solids_and_lines(self) -> tuple[list[DrawnSolid], list[DrawnLine]]:
+        """Return shapes, bodies and rods as solids, and the links that change their length as lines."""
+        dressed = {shape.body for shape in self.scene.shapes}
+        solids = [*self._shapes(), *self._bodies(dressed)]
+        lines: list[DrawnLine] = []
+        dressed_frames = {body.frame for body in self.bodies if body.name in dressed and body.frame}
+        dressed_frames |= {shape.frame for shape in self.scene.shapes if shape.body not in self.named_bodies}
+        for link in self.scene.links:
+            if link.kind == "rod" and link.frame in dressed_frames:
+                continue
+            solid = self._rod(link) if link.kind == "rod" else None
+            if solid is not None:
+                solids.append(solid)
+            elif link.kind != "rod" or self._length(link) > _RIGID * max(self.extent, 1e-12):
+                lines.append(self._line(link))
+        return [*solids, *self._joints()], lines
 
     def _mechanism(self) -> list[int]:
         """Return the points of the mechanism itself (not of shapes), by which its plane is found."""

@@ -164,7 +164,7 @@ def test_who_waits_long_is_told_for_what_in_a_pipe_too(
         progress.finished(StageTime("read", 1.0))
         monkeypatch.setattr("mb2fmu.cli.progress.LONG", -1.0)
         progress.started("validate")
-        progress.came_to("validate", "run the unit")
+        progress.came_to("validate", "run the FMU")
         progress.finished(StageTime("validate", 99.5))
     assert capfd.readouterr().err.splitlines() == ["validate …", "validate: run the FMU …", "validate: 99.50 s"]
 

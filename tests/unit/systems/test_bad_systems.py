@@ -122,7 +122,7 @@ def test_all_faults_of_a_system_are_told_once(mass_units: Units, tmp_path: Path)
         'parameter("k", "four", to=["left.k"])', 'bond("b", "left.F * left.v", "-right.force * der(right.s)")',
     )  # fmt: skip
     for place, words in (
-        ("bad.py:7, left.m:", "-1.0 is below the least value of the unit"),
+        ("bad.py:7, left.m:", "-1.0 is below the least value of the FMU"),
         ("bad.py:7, left.x:", "inf is no finite number"),
         ("bad.py:9:", "left has no variable or terminal y"),
         ("bad.py:9:", "right has no variable or terminal z"),

@@ -157,7 +157,7 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
     video.render_video(drawing, tmp_path / "a.webp", width=80, most=3)
     with Image.open(tmp_path / "a.webp") as small:
         assert (small.n_frames, small.width) == (3, 80)
-    monkeypatch.setattr(video.film_encoding.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(video.video_encoding.shutil, "which", lambda _name: None)
     with pytest.raises(ToolError, match="ffmpeg"):
         video.render_video(drawing, tmp_path / "a.mp4")
     assert not (tmp_path / "a.mp4").exists()

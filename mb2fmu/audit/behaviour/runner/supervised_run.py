@@ -180,7 +180,7 @@ def run_all_trials(
             trial.skipped.append(f"{kind}: {why}; only its description was judged")
     if not members:
         return trial
-    with make_work_folder("run the unit") as scratch:
+    with make_work_folder("run the FMU") as scratch:
         tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
         base = {
             "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "tool": tool,

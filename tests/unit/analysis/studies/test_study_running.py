@@ -438,8 +438,8 @@ plan, unit, folder = map(Path, sys.argv[1:])
 study, _, _ = _prepared(plan.parent, read_plan(_read(plan)), None)
 write_file_tree(read_archive(unit), folder)
 (folder / "resources").mkdir(exist_ok=True)
-case_runner._GRACE = 0.5
-runner = case_runner.Runner(study.job, folder)
+case_runner._HANGING_GRACE_S = 0.5
+runner = case_runner.CaseRunner(study.job, folder)
 runner.watch()
 runner.run(study.cases)
 """

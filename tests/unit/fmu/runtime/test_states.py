@@ -75,7 +75,7 @@ sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from unit.fmu.runtime.test_states import *
 unit = Unit(load({str(build(unit.fmi))!r}), {unit.fmi}, CS).instantiate()
 assert unit.restore(sys.stdin.buffer.read()) == OK
-print(b"".join(driven(FMU, 5, 5)).hex())
+print(b"".join(driven(unit, 5, 5)).hex())
 """
     done = subprocess.run([sys.executable, "-c", script], input=data, capture_output=True, check=True, timeout=60)
     assert bytes.fromhex(done.stdout.decode()) == b"".join(driven(unit, 5, 5))

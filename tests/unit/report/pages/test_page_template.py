@@ -260,7 +260,7 @@ def test_the_same_bytes_under_another_hash_seed(pendulum):
         "page = render(c.definition, c.equations, c.interface, c.result)\n"
         "print(hashlib.sha256(page).hexdigest())\n"
     )
-    script = [sys.executable, "-c", code, str(Path(__file__).with_name("conftest.py"))]
+    script = [sys.executable, "-c", code, str(Path(__file__).parents[1] / "conftest.py")]
     environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(script, capture_output=True, text=True, check=True, env=environment, timeout=120)
     assert done.stdout.strip() == hashlib.sha256(page_of(pendulum(outputs=5))).hexdigest()

@@ -239,7 +239,7 @@ def test_a_unit_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
     [
         ("time,y", "no such variable"),
         ("time,pul", "did you mean pull"),
-        ("time,x [s]", "does not measure what the FMU's does: m"),
+        ("time,x [s]", "does not measure what the FMU's unit does: m"),
         ("time,x [parsec]", "does not measure"),
         ("time,k", "--at k=VALUE"),
         ("x,pull", "no column time"),
