@@ -1,1 +1,4 @@
-"""TODO pipeline/fmu_build."""
+"""From a program to a whole FMU in memory, and to source code of other languages.
+
+Input: ``Derivation`` and options. Output: ``FmuBuild`` with its files. Must not: write results or validate.
+"""

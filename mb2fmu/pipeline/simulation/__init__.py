@@ -1,1 +1,5 @@
-"""TODO pipeline/simulation."""
+"""Simulate a model or an FMU, one motion or many.
+
+Input: a model or FMU, inputs and values. Output: trajectories, with tables, plots and animations of them. Must not:
+validate.
+"""

@@ -1,1 +1,4 @@
-"""TODO pipeline/system_runs."""
+"""Coupled systems: run a declared system, and split one model into several FMUs.
+
+Input: a ``CoupledSystem`` or a model. Output: results and files. Must not: step components by itself; ``systems`` does.
+"""

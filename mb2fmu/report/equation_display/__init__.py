@@ -1,1 +1,4 @@
-"""TODO report/equation_display."""
+"""Equations and quantities for people: as text, LaTeX, MathML or NumPy code, and the mechanism's graph.
+
+Input: ``EquationsOfMotion`` and named quantities. Output: texts and records. Must not: form equations.
+"""

@@ -1,1 +1,4 @@
-"""TODO report/pages."""
+"""Whole pages and files for people and machines: of a validation, a description, an audit, a fit, a study.
+
+Input: results. Output: bytes of self-contained HTML, or texts for CI. Must not: judge; numbers are copied.
+"""

@@ -1,1 +1,4 @@
-"""TODO report/sections."""
+"""Sections of the pages: facts, errors, events, what was exercised, independent checks, measurements.
+
+Input: results of the validation. Output: records that the templates print. Must not: judge; numbers are copied.
+"""

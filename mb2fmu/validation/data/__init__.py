@@ -1,1 +1,4 @@
-"""TODO validation/data."""
+"""Compare an FMU with the user's own numbers: measured over time, or published at points.
+
+Input: a table and an FMU. Output: one result per column. Must not: need a model.
+"""

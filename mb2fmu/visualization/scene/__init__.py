@@ -1,1 +1,4 @@
-"""TODO visualization/scene."""
+"""Scenes and drawings: the visible parts of a mechanism, their poses over time, meshes and contacts.
+
+Input: ``Mechanism`` and a motion. Output: ``Scene`` and ``Drawing``. Must not: paint; pages and still pictures do.
+"""
