@@ -1,4 +1,4 @@
-"""Analysis of a mechanism and its motion without any unit.
+"""Analysis of a mechanism and its motion without any FMU.
 
 Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``RootLocus``, ``Sensitivities``.
 Promises: derivatives are exact (of the program, not by differences); what is linearized is the motion on the

@@ -39,7 +39,7 @@ class Linearization:
 
     Attributes:
         point: The operating point.
-        names: Of all states of the unit, as in ``point.x``.
+        names: Of all states of the FMU, as in ``point.x``.
         states: Names of ξ, the independent states.
         inputs: Names of r.
         outputs: Names of y.

@@ -71,7 +71,7 @@ def audit(
     policy: AuditPolicy = NO_POLICY, effort: float | None = None, recorded: RecordedReference | None = None,
     windows: bool = False, valgrind: bool = False,
 ) -> AuditResult:  # fmt: skip
-    """Judge a unit.
+    """Judge an FMU.
 
     Args:
         path: The archive, of FMI 2 or 3, from any tool.

@@ -58,7 +58,7 @@ class RecordedReference:
     tolerance: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the record as JSON values, for the process that runs the unit."""
+        """Return the record as JSON values, for the process that runs the FMU."""
         return asdict(self)
 
     @classmethod

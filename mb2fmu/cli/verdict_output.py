@@ -1,4 +1,4 @@
-"""Show verdicts of the commands that judge a unit."""
+"""Show verdicts of the commands that judge an FMU."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@
 Input: a model, or the file that has its function, and options (``options``). Output: frozen records (``outcomes``).
 
 Promises: every function returns a frozen record with all intermediates; showing equations or a program is a print. Time
-is read (``stopwatch``) for the observer and for the page beside the FMU only; it never enters a unit.
+is read (``stopwatch``) for the observer and for the page beside the FMU only; it never enters an FMU.
 
 Must not: derive, lower, print, judge or draw by itself; the stages do.
 """
@@ -81,7 +81,7 @@ def export(
     """Derive, build and pack: ``folder/<ModelName>.fmu``; arguments as for :func:`derive` and :func:`build`.
 
     ``documents`` are further files, by name, for the FMU's documentation; ``languages`` source targets to be written
-    beside the unit: what one of them cannot express is told before anything is written. In the FMU is a page that
+    beside the FMU: what one of them cannot express is told before anything is written. In the FMU is a page that
     describes it; the validation is put there by :func:`run`. A report beside it, of the FMU that it replaces, is
     removed.
     """

@@ -155,7 +155,7 @@ class CoupledSystem:
         values: Mapping[str, Value] | None = None,
         fmi: Literal["2", "3"] = "2",
     ) -> None:
-        """Add a unit.
+        """Add an FMU.
 
         Args:
             name: In the system, an identifier.

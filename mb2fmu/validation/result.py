@@ -297,7 +297,7 @@ class ValidationResult:
         influences: One per free parameter, start value and input: validated, or not.
         digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
         independence: The FMU against what was handed over, without the reading's help; None where it was not asked.
-        tables: The user's own numbers against the unit.
+        tables: The user's own numbers against the FMU.
         events: Of the first kind, one per event.
     """
 

@@ -47,7 +47,7 @@ class ParameterSlider:
 
 @dataclass(frozen=True, slots=True)
 class InteractiveFmu:
-    """Data with which a page runs a unit.
+    """Data with which a page runs an FMU.
 
     Attributes:
         module: WebAssembly, with the functions of ``web.c``.

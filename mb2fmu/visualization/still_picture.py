@@ -37,7 +37,7 @@ SIZE, MARGIN, LEAST = 640.0, 26.0, 300.0
 _LIGHT = np.array([-0.45, 0.65, 0.61])  # right, up, towards us
 _FACES, _TRACE = 2500, 500
 SMALL = 6000
-"""Triangles of all meshes together in a picture of a unit: a renderer takes 0.1 ms for each that is seen."""
+"""Triangles of all meshes together in a picture of an FMU: a renderer takes 0.1 ms for each that is seen."""
 
 _AXES = (("x", "#c0392b"), ("y", "#2e8b57"), ("z", "#2f6fb7"))
 _STROBE_SOLIDS, _MANY = 60, 250

@@ -51,7 +51,7 @@ class CaseJob:
     """Data shared by all cases of a study.
 
     Attributes:
-        request: As ``driving.instances`` reads it, without the folder of the unit.
+        request: As ``driving.instances`` reads it, without the folder of the FMU.
         step: Communication step, s.
         tolerance: Relative.
         references: Of start values that are set: first those that vary.
@@ -107,7 +107,7 @@ class CaseRunner:
 
     Args:
         job: What all cases have in common.
-        unzipped: Folder of the unit.
+        unzipped: Folder of the FMU.
     """
 
     def __init__(self, job: CaseJob, unzipped: Path) -> None:

@@ -50,7 +50,7 @@ class InProcessEngine:
 
     Args:
         job: What all cases have in common.
-        unzipped: Folder of the unit.
+        unzipped: Folder of the FMU.
         cases: All of them, a row each.
     """
 

@@ -1,4 +1,4 @@
-"""Workers of dask.distributed: the unit is sent to each of them once, then chunks of cases."""
+"""Workers of dask.distributed: the FMU is sent to each of them once, then chunks of cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan resolved for a unit: variables to set, variables to read, and the cases as numbers."""
+"""A plan resolved for an FMU: variables to set, variables to read, and the cases as numbers."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class _StudyResolver:
             raise AnalysisError("the plan does not fit the FMU:", self._faults)
 
     def _request(self, kind: UnitKind) -> dict[str, object]:
-        """Return what the driver has to know of the unit."""
+        """Return what the driver has to know of the FMU."""
         unit = self._unit
         tolerance = self._experiment("tolerance", DEFAULT_TOLERANCE)
         return {
@@ -218,7 +218,7 @@ class _StudyResolver:
             names: What varies.
             fixed: What is the same in all cases.
             signals: Inputs as functions of time.
-            used: Inputs that a case sets, in the order of the unit.
+            used: Inputs that a case sets, in the order of the FMU.
             steps: Communication step in s, and how many.
         """
         variables, entrances = self._unit.variables, self._entrances()

@@ -1,4 +1,4 @@
-"""``StudyPlan``: a plan's file, checked as far as possible without the unit."""
+"""``StudyPlan``: a plan's file, checked as far as possible without the FMU."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class StudyPlan:
 
     Attributes:
         source: Model file or unit, as written.
-        source_is_fmu: It is a unit.
+        source_is_fmu: It is an FMU.
         arguments: Of the model's function.
         kind: How an FMU is run; None: as Co-Simulation if it can do that.
         stop: s; None: as the experiment.

@@ -52,7 +52,7 @@ class StudyStore:
     Args:
         folder: Made if it is not there.
         study: What is run.
-        unit: File name and content of the unit.
+        unit: File name and content of the FMU.
         written: The plan as it was read.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""``emit_fmu_sources``: join the printed model, the fixed runtime and the FMI headers of a unit.
+"""``emit_fmu_sources``: join the printed model, the fixed runtime and the FMI headers of an FMU.
 
 It is two steps, because what ``emit_motion_sources`` gives can be compiled while the derivatives are still being made.
 """
@@ -213,7 +213,7 @@ def emit_compact_motion(program: Program) -> tuple[FileTree, int]:
 def emit_fmu_sources(
     native: ProgramWithDerivatives, interface: FmuInterface, *, part: int = MAX_VALUES_PER_PART
 ) -> FileTree:
-    """Print the code of a unit.
+    """Print the code of an FMU.
 
     Args:
         native: The program with its derivatives.

@@ -57,7 +57,7 @@ class FunctionSignature:
 
 @dataclass(slots=True)
 class SharedCNames:
-    """Names shared by the functions of one unit.
+    """Names shared by the functions of one FMU.
 
     Attributes:
         prepared: Place in w of nodes that depend on parameters only.

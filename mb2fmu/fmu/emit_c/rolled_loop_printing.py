@@ -449,7 +449,7 @@ class LoopBodyPrinter(FunctionBodyPrinter):
     Args:
         graph: Of the program.
         signature: What leaves are called.
-        names: Of the unit.
+        names: Of the FMU.
         places: Values that are read from ``work``: place by node.
         memory: Where the values of the loop live.
         index: Which loop.

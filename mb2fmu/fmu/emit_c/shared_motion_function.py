@@ -36,7 +36,7 @@ def print_shared_function(
         graph: Of the program.
         name: Of the function.
         entries: Entry point → signature of its own function; in the order of the stages.
-        names: Of the unit.
+        names: Of the FMU.
         given: Mask of nodes that are read from ``names.prepared``.
     """
     first = next(iter(entries.values()))
@@ -116,7 +116,7 @@ class _StagedFunction(SplitFunction):
         signature: Of the function; its last argument is :data:`STAGE_ARGUMENT`.
         stages: Statements of each.
         outputs: (lvalue, node) of each value that a stage stores.
-        names: Of the unit.
+        names: Of the FMU.
     """
 
     def __init__(

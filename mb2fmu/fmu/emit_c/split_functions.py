@@ -135,7 +135,7 @@ class SplitFunction:
         signature: Of the function.
         parts: Statements, part by part.
         outputs: (lvalue, node) of each value to store.
-        names: Of the unit.
+        names: Of the FMU.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """``emit_standalone``: the equations and the solver of an FMU as plain C99 functions, without FMI.
 
 The code is the FMU's own: the same printed functions, the same elementary functions, the same solvers. So x', outputs,
-the Jacobian, and the states that ``main`` prints have the bits of the unit.
+the Jacobian, and the states that ``main`` prints have the bits of the FMU.
 """
 
 from __future__ import annotations

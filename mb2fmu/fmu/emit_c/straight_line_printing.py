@@ -63,7 +63,7 @@ class FunctionBodyPrinter:
     Args:
         graph: Of the program.
         signature: What leaves are called.
-        names: Of the unit.
+        names: Of the FMU.
         places: Values that are read from ``work``, and factors that live there: place by node, and by ~block.
         angles: Places of the sines and of the cosines of angles that live there.
     """

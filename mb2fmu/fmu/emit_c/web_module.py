@@ -48,7 +48,7 @@ def emit_web_module(sources: FileTree, program: Program, interface: FmuInterface
     Args:
         sources: Of the FMU, ``sources/…``.
         program: That they were printed from.
-        interface: Of the unit.
+        interface: Of the FMU.
 
     Returns:
         Files of one folder; :data:`MAIN_FILE`, and all that begin with ``equations`` or ``derived``, are translation

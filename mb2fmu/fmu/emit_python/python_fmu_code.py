@@ -35,7 +35,7 @@ _RUNTIME_FILES = (
 
 
 def emit_python_sources(program: Program, interface: FmuInterface) -> FileTree:
-    """Print the code of a unit.
+    """Print the code of an FMU.
 
     Args:
         program: With the entry points that the interface names, and ``rhs``.

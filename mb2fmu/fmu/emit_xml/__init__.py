@@ -1,4 +1,4 @@
-"""XML backend: files that importers read before they load a unit.
+"""XML backend: files that importers read before they load an FMU.
 
 Input: ``FmuInterface``. Output: ``FileTree`` with ``modelDescription.xml``, and for native FMUs
 ``terminalsAndIcons/terminalsAndIcons.xml`` and ``sources/buildDescription.xml``.

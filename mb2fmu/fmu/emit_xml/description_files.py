@@ -1,4 +1,4 @@
-"""Print the description files of a unit: description, terminals and icons, and build instructions."""
+"""Print the description files of an FMU: description, terminals and icons, and build instructions."""
 
 from __future__ import annotations
 

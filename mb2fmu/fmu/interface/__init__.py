@@ -1,4 +1,4 @@
-"""Interface: everything that an importer sees of a unit.
+"""Interface: everything that an importer sees of an FMU.
 
 Input: ``Declarations``, ``EquationsOfMotion``, ``Program``. Output: ``FmuInterface``.
 

@@ -155,7 +155,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FmuVariable:
-    """One variable of the unit.
+    """One variable of the FMU.
 
     Attributes:
         name: FMI structured naming.
@@ -266,7 +266,7 @@ class SolverSettings:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Optional abilities of a unit.
+    """Optional abilities of an FMU.
 
     Attributes:
         needs_execution_tool: Something must be installed on the importer's machine (a Python host).
@@ -297,7 +297,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FmuInterface:
-    """Everything that an importer sees of a unit.
+    """Everything that an importer sees of an FMU.
 
     Attributes:
         model_name: As the user calls it.
@@ -349,7 +349,7 @@ class FmuInterface:
 
     @property
     def kinds(self) -> tuple[InterfaceKind, ...]:
-        """The interface types of the unit."""
+        """The interface types of the FMU."""
         return ("ModelExchange", "CoSimulation") if self.capabilities.model_exchange else ("CoSimulation",)
 
     @property

@@ -34,7 +34,7 @@ _TRANSLATION_MEMBERS = ("f", "s", "v")
 def describe_terminals(
     definition: Declarations, equations: EquationsOfMotion, program: Program
 ) -> tuple[Terminal, ...]:
-    """Return the terminals of a unit: the declared ones, then others in the order of the inputs.
+    """Return the terminals of an FMU: the declared ones, then others in the order of the inputs.
 
     Args:
         definition: Names, units, start values.

@@ -46,8 +46,8 @@ class TerminalMember:
 
     Attributes:
         name: In the terminal.
-        variable: In the unit.
-        kind: ``signal``: equal on both sides; ``inflow``, ``outflow``: sums to zero, positive into or out of the unit.
+        variable: In the FMU.
+        kind: ``signal``: equal on both sides; ``inflow``, ``outflow``: sums to zero, positive into or out of the FMU.
     """
 
     name: str
@@ -57,7 +57,7 @@ class TerminalMember:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Variables that are connected together to another unit."""
+    """Variables that are connected together to another FMU."""
 
     name: str
     members: tuple[TerminalMember, ...]

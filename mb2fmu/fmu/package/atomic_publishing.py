@@ -1,4 +1,4 @@
-"""Publish results together: write the unit and its report in a private folder, then rename both.
+"""Publish results together: write the FMU and its report in a private folder, then rename both.
 
 The private folder lies in the output folder, so that renaming stays within one file system; its name is hidden and
 unlike any other, so that runs into one folder at the same time never see each other's files. Whatever goes wrong before

@@ -64,7 +64,7 @@ def form_reference_files(
         interface: Whose default experiment it is.
         reference: What the FMU is to give.
         stimuli: Inputs of the experiment; each value holds until the next time. None: start values.
-        origin: One line: what the reference was made by, independently of the unit.
+        origin: One line: what the reference was made by, independently of the FMU.
         report: The FMU carries its report.
 
     Returns:
@@ -95,7 +95,7 @@ def _check_columns(interface: FmuInterface, reference: TrajectoryTable, stimuli:
 
 
 def _form_manifest(origin: str, *, report: bool) -> bytes:
-    """Return the manifest that says which files are references of the unit."""
+    """Return the manifest that says which files are references of the FMU."""
     root = etree.Element("fmiReferences", nsmap={"fmi-ls": _MANIFEST_NAMESPACE})
     root.set(f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-name", "org.fmi-standard.fmi-ls-ref")
     root.set(f"{{{_MANIFEST_NAMESPACE}}}fmi-ls-version", LAYERED_STANDARD_VERSION)

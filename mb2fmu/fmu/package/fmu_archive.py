@@ -1,4 +1,4 @@
-"""The archive of a unit: a reproducible ZIP file with sorted names, without times, paths and users."""
+"""The archive of an FMU: a reproducible ZIP file with sorted names, without times, paths and users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_archive(tree: FileTree) -> bytes:
 
 
 def write_archive(tree: FileTree, path: Path) -> None:
-    """Write a unit. An existing file is replaced at the end, in one step, and kept if anything fails.
+    """Write an FMU. An existing file is replaced at the end, in one step, and kept if anything fails.
 
     Args:
         tree: The FMU; has ``modelDescription.xml`` at its top.

@@ -46,7 +46,7 @@ _CARD_COLUMNS = 48
 
 
 def make_fmu_pictures(interface: FmuInterface, diagram: str) -> FileTree:
-    """Return the pictures of a unit.
+    """Return the pictures of an FMU.
 
     Args:
         interface: Names the FMU; its standard says where pictures stand.

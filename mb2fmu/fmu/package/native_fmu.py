@@ -45,7 +45,7 @@ def assemble_native_fmu(
         sources: From ``emit.c``: ``sources/…``.
         binaries: From the toolchain: ``binaries/<platform>/<model identifier>.<extension>``.
         description: From ``emit.xml``: ``modelDescription.xml`` and what goes with it.
-        interface: Names the unit.
+        interface: Names the FMU.
         drawn: The FMU's :func:`make_fmu_pictures`; None: those of a model without a diagram.
         compiler: What made the binaries: parts of its run-time library, with their licences, are in them.
 

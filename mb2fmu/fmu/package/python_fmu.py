@@ -46,7 +46,7 @@ def build_python_fmu(sources: FileTree, description: FileTree, interface: FmuInt
         interface: Names the binaries.
 
     Returns:
-        The whole unit.
+        The whole FMU.
 
     Raises:
         ToolError: If pythonfmu fails.

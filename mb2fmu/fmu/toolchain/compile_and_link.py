@@ -113,7 +113,7 @@ def collect_included_files(sources: FileTree, path: str) -> dict[str, bytes]:
     """Return the files that the compilation of one file reads: the file and all that it includes.
 
     Args:
-        sources: Of the unit.
+        sources: Of the FMU.
         path: Of the translation unit.
     """
     folder = path.rpartition("/")[0]

@@ -54,7 +54,7 @@ def compile_fmu_binaries(
     variant: Variant = "any",
     observer: CompileObserver | None = None,
 ) -> FileTree:
-    """Compile a unit.
+    """Compile an FMU.
 
     Args:
         sources: ``sources/unit.c``, further translation units of equations, and what they include.

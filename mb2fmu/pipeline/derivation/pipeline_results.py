@@ -90,7 +90,7 @@ class FmuBuild:
         derivation: What it was made from.
         interface: What an importer sees.
         sources: The FMU's code.
-        description: ``modelDescription.xml``, and what else describes the unit.
+        description: ``modelDescription.xml``, and what else describes the FMU.
         binaries: The compiled code; pythonfmu's is in ``core`` only.
         scene: What the mechanism looks like; None where nothing can be drawn.
         core: The whole FMU, without its report.
@@ -109,7 +109,7 @@ class FmuBuild:
     live: InteractiveFmu | None = None
 
     def __repr__(self) -> str:
-        """Return a line: the model, and the contents of the unit."""
+        """Return a line: the model, and the contents of the FMU."""
         return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the unit>"
 
 
@@ -133,7 +133,7 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ValidationOutcome:
-    """A verdict on a unit.
+    """A verdict on an FMU.
 
     Attributes:
         definition: What the model declares.

@@ -1,4 +1,4 @@
-"""Times of stages, for the observer and for the page beside an FMU; they never enter a unit."""
+"""Times of stages, for the observer and for the page beside an FMU; they never enter an FMU."""
 
 from __future__ import annotations
 

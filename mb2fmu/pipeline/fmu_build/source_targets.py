@@ -46,7 +46,7 @@ def _held(run: ExperimentNumbers) -> tuple[tuple[float, ...], ...]:
 
 
 def _c(derivation: Derivation) -> FileTree:
-    """Print plain C99: x', outputs, Jacobian and the FMU's own solver, with the bits of the unit."""
+    """Print plain C99: x', outputs, Jacobian and the FMU's own solver, with the bits of the FMU."""
     from mb2fmu import validation
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import emit_c

@@ -1,4 +1,4 @@
-"""Rules of publication: FMUs that can be validated here, and reports that belong to a unit."""
+"""Rules of publication: FMUs that can be validated here, and reports that belong to an FMU."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def publish_results(name: str, folder: Path | str) -> Iterator[UnpublishedResult
 
 @dataclass(frozen=True, slots=True)
 class ReportMatch:
-    """Relation between a report and a unit.
+    """Relation between a report and an FMU.
 
     Attributes:
         report: The page.
@@ -107,7 +107,7 @@ class ReportMatch:
 
 
 def check_report(report: Path, unit: Path | None = None) -> ReportMatch:
-    """Return the relation between a report and a unit.
+    """Return the relation between a report and an FMU.
 
     Args:
         report: A page of mb2fmu: from beside an FMU, or out of its ``documentation``.

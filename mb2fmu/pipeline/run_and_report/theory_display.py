@@ -1,4 +1,4 @@
-"""Structure of a model and its theory, for people; neither a program nor a unit is made."""
+"""Structure of a model and its theory, for people; neither a program nor an FMU is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge a unit: against equations of another formulation, the model's own objects, or a user's tables."""
+"""Judge an FMU: against equations of another formulation, the model's own objects, or a user's tables."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def measure(
         settings: Start values, tolerances, steps.
 
     Raises:
-        ValidationError: If a table cannot be read, or does not fit the unit.
+        ValidationError: If a table cannot be read, or does not fit the FMU.
         ToolError: If the FMU fails while it runs.
     """
     from mb2fmu import validation

@@ -1,4 +1,4 @@
-"""Simulate a model by its own equations over its experiment, without any unit."""
+"""Simulate a model by its own equations over its experiment, without any FMU."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def simulate(
     observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
 ) -> ModelSimulation | FmuSimulation:
-    """Simulate a model by its own equations, without any unit; or an FMU by fmpy.
+    """Simulate a model by its own equations, without any FMU; or an FMU by fmpy.
 
     A model with events of its own, with contacts, or with friction that sticks is run as a unit too, which is made for
     it: x' alone does not tell when a mode ends.
@@ -64,7 +64,7 @@ def simulate(
         arguments: Of the model file's function.
         stop: In s, instead of the experiment's.
         step: Between the times of the result, in s, instead of the experiment's; an FMU's communication step.
-        kind: Of a unit: ``CoSimulation`` or ``cs``, ``ModelExchange`` or ``me``; None: the first that it offers.
+        kind: Of an FMU: ``CoSimulation`` or ``cs``, ``ModelExchange`` or ``me``; None: the first that it offers.
         observer: Is told of each stage.
         options: See :class:`FormulationOptions`; of a model.
 

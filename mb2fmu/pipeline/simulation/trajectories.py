@@ -255,7 +255,7 @@ class SimulationTrajectories(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelSimulation(SimulationTrajectories):
-    """Motion of a model by its own equations, without any unit.
+    """Motion of a model by its own equations, without any FMU.
 
     Attributes:
         derivation: Model, mechanism, equations, program.

@@ -1,4 +1,4 @@
-"""Analyses of a derivation at a point or over an experiment, without any unit."""
+"""Analyses of a derivation at a point or over an experiment, without any FMU."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def render_study_summary(
         cases: That have results.
         values: Shape (n, n_results).
         messages: Of each.
-        facts: Of the unit.
+        facts: Of the FMU.
         found: Sobol' indices by results; none where cases are missing.
     """
     rows = study.cases[cases]

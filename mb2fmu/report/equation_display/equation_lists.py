@@ -79,7 +79,7 @@ def form_equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tupl
     """Return the parts of the equations of motion: the most important first, their intermediates last.
 
     Args:
-        equations: Of the unit.
+        equations: Of the FMU.
         room: Characters that folded lines may take in all; what goes beyond is counted in a note.
     """
     writer = _EquationListWriter(equations, room)

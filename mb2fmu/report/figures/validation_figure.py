@@ -29,7 +29,7 @@ def figure(
 
     Args:
         result: Of the validation.
-        names: One to three variables of one unit; the first coordinates of one unit if none are named.
+        names: One to three variables of one FMU; the first coordinates of one unit if none are named.
         title: Over the picture; none if empty.
         form: ``svg`` (letters as outlines, so that it looks alike everywhere) or ``png``.
 

@@ -30,7 +30,7 @@ def describe(
     Args:
         definition: The checked model.
         equations: The FMU's.
-        interface: Of the unit.
+        interface: Of the FMU.
         provenance: Hashes, versions, how to repeat.
         licences: Where they stand, seen from the page; empty: nowhere.
         start: The mechanism at its start, drawn where the model has no drawing of its own.

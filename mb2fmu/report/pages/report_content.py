@@ -258,7 +258,7 @@ class IndependentCheckRow:
 
 @dataclass(frozen=True, slots=True)
 class VariableRow:
-    """One variable of the unit."""
+    """One variable of the FMU."""
 
     name: str
     symbol: Markup

@@ -1,4 +1,4 @@
-"""Decide whether a report belongs to a unit: the report names the FMU's hash, in a form for programs.
+"""Decide whether a report belongs to an FMU: the report names the FMU's hash, in a form for programs.
 
 A page beside a unit names the archive, byte by byte. The page within an FMU cannot: it is a part of the archive. It
 names the core: the FMU's files without report and reference, which does not depend on how they are compressed.

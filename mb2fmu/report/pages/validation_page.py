@@ -44,8 +44,8 @@ def render(
 
     Args:
         definition: The checked model.
-        equations: The FMU's; the reference's if the unit is not ours.
-        interface: Of the FMU; None if the unit is not ours: then the model's own variables are listed.
+        equations: The FMU's; the reference's if the FMU is not ours.
+        interface: Of the FMU; None if the FMU is not ours: then the model's own variables are listed.
         result: Of the validation. Its timings are not printed; hand them in with ``provenance`` if they are wanted.
         provenance: Hashes, versions, how to repeat; with timings or a date in it the bytes differ from run to run.
         motion: What is to be animated; None: nothing.

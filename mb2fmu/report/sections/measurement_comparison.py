@@ -1,4 +1,4 @@
-"""The user's tables against the unit: on a terminal, in the report, as JSON. Numbers are copied only."""
+"""The user's tables against the FMU: on a terminal, in the report, as JSON. Numbers are copied only."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def main() -> None:
     ):
         try:
             slaves = make_component_slave(request, log)
-        except (SlaveError, Exception) as error:  # noqa: BLE001  a unit that cannot be made: fmpy raises bare exceptions
+        except (SlaveError, Exception) as error:  # noqa: BLE001  an FMU that cannot be made: fmpy raises bare exceptions
             failure = {"component": "", "time": 0.0, "what": f"instantiating failed: {error}"}
             (folder / "outcome.json").write_text(json.dumps({"failure": failure, "notes": []}), encoding="utf-8")
             return

@@ -67,7 +67,7 @@ class ModelicaVariable:
     """One variable.
 
     Attributes:
-        name: In the unit, as ``bob.x``.
+        name: In the FMU, as ``bob.x``.
         unit: In Modelica's notation.
         value: Start value, or the parameter's value.
         nominal: None: not said.

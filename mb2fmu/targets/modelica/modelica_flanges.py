@@ -12,7 +12,7 @@ MemberKind = Literal["signal", "inflow", "outflow"]
 
 @dataclass(frozen=True, slots=True)
 class FlangeConnection:
-    """Variables that are connected together, as in a terminal of the unit.
+    """Variables that are connected together, as in a terminal of the FMU.
 
     Attributes:
         name: Of the terminal.

@@ -45,7 +45,7 @@ _CLOSED = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class CallScenario:
-    """Place and values of the calls; the same for all interface types of a unit.
+    """Place and values of the calls; the same for all interface types of an FMU.
 
     Attributes:
         reference: Of the perturbed experiment.

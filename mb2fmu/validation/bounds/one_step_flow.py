@@ -206,7 +206,7 @@ class OneStepFlow:
         near: Sequence[LocatedEvent],
         at: tuple[float, list[float]],
     ) -> tuple[Floats, SwitchModes | None]:
-        """Return (x, W) and modes at the end of a step, on the side of close events that is nearer to the unit.
+        """Return (x, W) and modes at the end of a step, on the side of close events that is nearer to the FMU.
 
         Args:
             own: Those of the flow.

@@ -1,7 +1,7 @@
 """Compare events of an FMU with the reference's: presence, instant, and jumps.
 
 An event shows by what it does: one of the variables (or of the derivatives of states, where only these jump) goes from
-what the reference has before the event to what it has after it. That variable is watched: in Co-Simulation the unit is
+what the reference has before the event to what it has after it. That variable is watched: in Co-Simulation the FMU is
 stepped from a kept state to one instant after the other until it is known between which two the event is; in Model
 Exchange the importer notes what is there before and after each of its events. What only changes modes, and no value and
 no derivative, does nothing to the motion and is not judged.
@@ -298,7 +298,7 @@ def compare_events(
         looked: Its events.
         driven: What the FMU did.
         number: Of the experiment.
-        description: Of the unit.
+        description: Of the FMU.
     """
     rates = list(_rates(reference, description))
     kind = driven.simulations[number].kind

@@ -64,7 +64,7 @@ class DataRunSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnResult:
-    """Comparison of one column with the unit.
+    """Comparison of one column with the FMU.
 
     Attributes:
         name: FMU name.
@@ -207,7 +207,7 @@ class _DataRunPlan:
 
     Args:
         table: The user's.
-        anatomy: Of the unit.
+        anatomy: Of the FMU.
         settings: Start values, tolerances, steps.
         points: The rows are points of their own.
 

@@ -1,6 +1,6 @@
 """The perturbed experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
-What is intended (``moving``) is tried on the reference's equations, never on the unit: the loops must close with the
+What is intended (``moving``) is tried on the reference's equations, never on the FMU: the loops must close with the
 moved lengths and leave as many degrees of freedom as by default, x' must be finite, a rough integration must reach the
 end. Where it does not, all moves are halved, down to a sixteenth. Where even that is impossible, what cannot be moved
 by itself is moved by one factor: three equal cranks carry a platform at any length that is all of theirs, and are a

@@ -70,7 +70,7 @@ def find_potential_energy(equations: EquationsOfMotion) -> PotentialFunction | N
 
 
 class FirstIntegralsAlongRun:
-    """Values of the integrals along the reference of one experiment, and the bounds for a unit.
+    """Values of the integrals along the reference of one experiment, and the bounds for an FMU.
 
     Args:
         reference: Of the experiment.

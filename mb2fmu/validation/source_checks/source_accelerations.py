@@ -85,7 +85,7 @@ class SourceAccelerations:
 
     Attributes:
         samples: At most :data:`RANDOM_POINT_COUNT`.
-        starts: FMU name → number of the slot, of everything that a unit is set to.
+        starts: FMU name → number of the slot, of everything that an FMU is set to.
         inputs: The same of the inputs.
         missing: By way: why it was not gone.
         ways: That there are, the most independent first.

@@ -166,7 +166,7 @@ class FmuLibrary:
 
     Attributes:
         handle: Loaded.
-        description: Of the unit.
+        description: Of the FMU.
         resources: Path of the unpacked resources folder.
         traps: Floating-point exceptions that are unmasked while the FMU runs, as the C library numbers them.
         misdeeds: What calls did against what they were asked for, each once, in order → the rule that it breaks.

@@ -15,7 +15,7 @@ WORTH_A_PLAN = 16
 
 
 def value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
-    """Return value references as an array for the unit."""
+    """Return value references as an array for the FMU."""
     listed = [each.reference or 0 for each in variables]
     return (c.c_uint * max(len(listed), 1))(*listed)
 

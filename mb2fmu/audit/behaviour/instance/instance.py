@@ -54,7 +54,7 @@ def _array(kind: Any, values: Iterable[Any]) -> Any:
 
 
 class FmuInstance:
-    """One instance of a unit.
+    """One instance of an FMU.
 
     Args:
         library: Whose.

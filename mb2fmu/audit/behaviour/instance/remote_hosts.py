@@ -51,7 +51,7 @@ class RemoteHost:
     version: str = ""
 
     def as_json(self) -> dict[str, str]:
-        """Return the host as JSON values, for the request to the process that tries the unit."""
+        """Return the host as JSON values, for the request to the process that tries the FMU."""
         return asdict(self)
 
 
@@ -220,7 +220,7 @@ def read_valgrind_errors(root: Path, library: Path) -> list[str]:
 
 
 def _told(error: ET.Element, library: Path) -> str:
-    """Return valgrind's error in words, with the FMU's own function on the stack; empty if the unit is not on it."""
+    """Return valgrind's error in words, with the FMU's own function on the stack; empty if the FMU is not on it."""
     if (error.findtext("kind") or "").startswith("Leak_"):
         return ""  # an FMU can ask for these itself; what it leaves behind is counted elsewhere
     what = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""

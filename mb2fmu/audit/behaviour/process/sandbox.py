@@ -1,4 +1,4 @@
-"""Confinement of the process that runs a unit: limits, own folders, Landlock, watched system calls.
+"""Confinement of the process that runs an FMU: limits, own folders, Landlock, watched system calls.
 
 Each bound is taken where the system has it; what is lacking is named. Nothing here is needed to import it elsewhere.
 

@@ -77,7 +77,7 @@ class _Supervisors:
 
 @dataclass
 class SupervisedRunResult:
-    """Results of running the unit.
+    """Results of running the FMU.
 
     Attributes:
         observations: What the probes saw.
@@ -143,7 +143,7 @@ def find_loadable_libraries(
     """Return interface type → member of the archive that this machine can run.
 
     Args:
-        description: Of the unit.
+        description: Of the FMU.
         names: Members of the archive.
         windows: Those of Windows, whatever this machine is.
     """

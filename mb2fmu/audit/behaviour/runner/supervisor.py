@@ -1,4 +1,4 @@
-"""Watch the processes that run a unit: ``python -m mb2fmu.audit.behaviour.runner.supervisor request.json``.
+"""Watch the processes that run an FMU: ``python -m mb2fmu.audit.behaviour.runner.supervisor request.json``.
 
 One process after another runs the probes; what kills one is a finding, and the next goes on behind it. However a
 process ends, its whole session and all its descendants end with it. If the auditor itself ends, its end of standard
@@ -329,7 +329,7 @@ def _started(
     request: dict[str, Any], channel: SharedMemoryChannel, tried: list[str], ended: list[str], ours: socket.socket,
     theirs: socket.socket,
 ) -> _WorkerProcess:  # fmt: skip
-    """Start a process that tries the unit: a fork where the system has it, a new interpreter elsewhere."""
+    """Start a process that tries the FMU: a fork where the system has it, a new interpreter elsewhere."""
     from mb2fmu.audit.behaviour.runner import worker_process
 
     now = {**request, "tried": tried, "ended": ended}

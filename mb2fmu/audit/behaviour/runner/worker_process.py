@@ -158,7 +158,7 @@ def _shortened(stage: TrialFixture, end: float, why: str) -> bool:
 
 
 def _stopped(each: Trial, stage: TrialFixture, error: Exception, write: Any) -> bool:
-    """Report what stopped a probe; return whether that is a verdict on the unit.
+    """Report what stopped a probe; return whether that is a verdict on the FMU.
 
     What the FMU does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
     """

@@ -61,7 +61,7 @@ def choose_random_point(stage: TrialFixture, instance: FmuInstance, part: float 
     """Return a random point near the start, or near the motion, at which the FMU can be evaluated and is finite.
 
     Args:
-        stage: Of the unit.
+        stage: Of the FMU.
         instance: In Continuous-Time Mode.
         part: Of the motion, from 0 to 1; None: near the start or, by chance, anywhere on it.
 
@@ -112,7 +112,7 @@ def iterate_points_between_events(
     """Yield an instance at points between the events of a motion: other modes may hold there.
 
     Args:
-        stage: Of the unit.
+        stage: Of the FMU.
         instance: In the state Instantiated. Between two points it may be placed anywhere.
 
     Yields:

@@ -36,7 +36,7 @@ class RandomCallSequence:
     """One instance during a random walk through the state machine.
 
     Attributes:
-        stage: Of the unit.
+        stage: Of the FMU.
         instance: That is walked with.
         draw: Random numbers of this walk.
         time: Where it stands.

@@ -115,7 +115,7 @@ def _made_of(exchange: TrialFixture, instance: FmuInstance, variables: Sequence[
 
 
 def run_as_model_exchange(stage: TrialFixture) -> TrialFixture | None:
-    """Return the stage of the same unit as Model Exchange; None if it is not that."""
+    """Return the stage of the same FMU as Model Exchange; None if it is not that."""
     description = stage.description
     kinds = ("ModelExchange", "CoSimulation")
     if not set(kinds) <= set(description.interfaces) or len(set(map(description.identifier, kinds))) > 1:
@@ -304,7 +304,7 @@ def values_agree(stage: TrialFixture, variable: DescribedVariable, a: Value, b: 
     """Return whether values agree; sampled numbers carry the errors of the states that they were sampled from.
 
     Args:
-        stage: Of the unit.
+        stage: Of the FMU.
         variable: That has the values.
         a: One value.
         b: The other.

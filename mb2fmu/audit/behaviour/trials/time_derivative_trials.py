@@ -68,7 +68,7 @@ class _OutputDerivative:
     """What is said of an output's slope, and what it is by differences.
 
     Attributes:
-        said: By the unit.
+        said: By the FMU.
         measured: Over two tiny steps.
         beyond: They differ by more than is explained.
     """

@@ -51,7 +51,7 @@ def find_undeclared_dependencies(
     """Yield knowns that an unknown does not list, that change it, and that restore it when they are restored.
 
     Args:
-        stage: Of the unit.
+        stage: Of the FMU.
         entries: Of the model structure, in the order in which ``read`` gives their values.
         knowns: Are changed one by one.
         put: Sets values.
