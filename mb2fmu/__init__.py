@@ -1,4 +1,4 @@
-"""mb2fmu: turn a mechanism written with SymPy into a Functional Mock-up FMU, and validate that it moves as it must.
+"""mb2fmu: turn a mechanism written with SymPy into a Functional Mock-up Unit, and validate that it moves as it must.
 
     >>> import mb2fmu                                            # doctest: +SKIP
     >>> model = mb2fmu.load("models/double_pendulum.py")         # doctest: +SKIP
