@@ -40,8 +40,8 @@ Verdict = Literal["passed", "failed", "unjudged"]
 LEAST = 20
 """With fewer points than that, an independent check says nothing."""
 _TITLES = {
-    "equations": "the source objects's own equations",
-    "kinematics": "the source objects's own kinematics and loads",
+    "equations": "the source objects' own equations",
+    "kinematics": "the source objects' own kinematics and loads",
     "independent import": "an independent import of the robot's file",
     "reading": "what was read against the source objects",
     "outputs": "outputs as the model's own expressions and objects have them",
