@@ -307,7 +307,7 @@ const host = {
   'fmi:fmi3/intermediate-update-callbacks': { intermediateUpdate: () => [false, 0] },
 };
 const unit = await instantiate(compile, host);
-const { CoSimulationInstance } = FMU['fmi:fmi3/co-simulation@3.0.0'] ?? unit.coSimulation;
+const { CoSimulationInstance } = unit['fmi:fmi3/co-simulation@3.0.0'] ?? unit.coSimulation;
 const one = CoSimulationInstance.instantiateCoSimulation('node', token, '', false, false, false, false, []);
 one.enterInitializationMode(1e-9, 0, undefined);
 one.exitInitializationMode();
