@@ -192,7 +192,7 @@ def _arrays(declared: DescribedModel, definition: Declarations, elements: Mappin
 
 
 def _units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
-    """Yield variables declared in another unit than the model's, and FMUs with another definition."""
+    """Yield variables declared in another unit than the model's, and units with another definition."""
     known = {unit.name: unit for unit in declared.units}
     wanted = {"solver_step": "s"}  # the FMU's own, unless the model has that name
     wanted |= {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
@@ -207,12 +207,12 @@ def _units(declared: DescribedModel, definition: Declarations, equations: Equati
 
 
 def _definition(unit: UnitDefinition) -> Iterator[str]:
-    """Yield the fault in the definition of an FMU that the model uses."""
+    """Yield the fault in the definition of a unit that the model uses."""
     meant = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}
     factor, offset = parse_number(base.get("factor", "1")), parse_number(base.get("offset", "0"))
     if unit.base is not None and not (_same(factor, meant.factor) and _same(offset, meant.offset)):
-        yield f"the FMU {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
+        yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
     for name, attributes in unit.display.items():
         try:
             right = display_conversion(unit.name, name)

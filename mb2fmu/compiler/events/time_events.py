@@ -22,7 +22,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 
 NEXT_TIME_EVENT_ENTRY = "next_time_event"
 _DELAY_RATIO = 2.0**-49
-"""By how much an instant is told later, in parts of |t| and of |b/a|: eight FMUs of round-off."""
+"""By how much an instant is told later, in parts of |t| and of |b/a|: eight units of round-off."""
 
 
 @dataclass(frozen=True, slots=True)

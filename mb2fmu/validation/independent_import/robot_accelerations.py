@@ -276,7 +276,7 @@ class _RobotPointSampler:
     def _sample(self, values: list[float]) -> AccelerationSample:
         """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
-        A bound is what one FMU of round-off of every term makes of u', times ROUNDING. Each column is given terms in
+        A bound is what one unit of round-off of every term makes of u', times ROUNDING. Each column is given terms in
         its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
         A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """

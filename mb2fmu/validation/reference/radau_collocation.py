@@ -22,7 +22,7 @@ STAGES = 7
 _ORDER = 2 * STAGES - 1
 _ITERATIONS = 15
 _SLOW = 0.5  # a correction that is so large a part of the one before does not converge: it stands still or runs away
-_STANDSTILL = 100.0  # FMUs of round-off, up to which corrections that grow no smaller are round-off
+_STANDSTILL = 100.0  # units of round-off, up to which corrections that grow no smaller are round-off
 _CANCELS = 16.0
 _EPSILON = float(np.finfo(float).eps)
 
@@ -94,7 +94,7 @@ def _doubled(f: Slopes, t: float, y: Floats, h: float, tolerance: float, scales:
     if rest is None:
         return y, np.inf
     end = middle + rest.stages[-1]
-    # Newton's equations are solved to some FMUs of round-off, below which no tolerance can be kept.
+    # Newton's equations are solved to some units of round-off, below which no tolerance can be kept.
     floor = whole.floor[-1] + half.floor[-1] + rest.floor[-1]
     allowed = max(tolerance, 1e-13) * (scales + np.abs(end)) + floor
     return end, float(np.max(np.abs(end - (y + whole.stages[-1])) / allowed))
@@ -122,7 +122,7 @@ def _step(
 
     Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
     gives its force to 1e-10 N, and no iteration makes the residual smaller. What the stages can be known to follows
-    from |J| |y| FMUs of round-off in f through the inverse of Newton's matrix. It ends there.
+    from |J| |y| units of round-off in f through the inverse of Newton's matrix. It ends there.
     """
     n = len(y)
     matrix = (-h * _A[:, None, :, None] * jacobian[None, :, None, :]).reshape(STAGES * n, STAGES * n)

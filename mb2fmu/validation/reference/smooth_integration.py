@@ -89,7 +89,7 @@ def integrate_smooth(
 
 
 def estimate_slope_round_off(slope: Slope, t: float, y: Floats) -> Floats:
-    """Return the accuracy of the slopes at y: their change if every y_j moves by some FMUs of round-off, (n,).
+    """Return the accuracy of the slopes at y: their change if every y_j moves by some units of round-off, (n,).
 
     A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
     be steered by; no step makes its error smaller than its size times this.

@@ -1,4 +1,4 @@
-"""Variables of an FMU: FMUs, roles, states; enough to set, read and compare them by name."""
+"""Variables of an FMU: units, roles, states; enough to set, read and compare them by name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FmuVariables:
     Attributes:
         scalars: Scalars of doubles, by name; ``der(x)`` also where the derivative of the state x is called otherwise.
         states: Names of the continuous states, in the order of the FMU's functions.
-        units: FMUs that the FMU defines by base units, by name.
+        units: those that the FMU defines by base units, by name.
     """
 
     scalars: Mapping[str, ScalarVariable]
@@ -60,7 +60,7 @@ class FmuVariables:
 
 
 def read_fmu_variables(tree: FileTree, description: FmuDescription) -> FmuVariables:
-    """Read FMUs and roles of the variables of an unpacked FMU."""
+    """Read units and roles of the variables of an unpacked FMU."""
     root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
     second = description.version == 2
     types = _units_of_types(root, second=second)

@@ -254,7 +254,7 @@ class RandomPointGenerator:
         return max(s.nominal or max(size, 0.3 * start) or self._alike(s), BEYOND * self._reach.get(s.name, 0.0))
 
     def _of_input(self, r: Input) -> float:
-        """Return how far an input may move from its start: its signal's range, or quantities of its FMU."""
+        """Return how far an input may move from its start: its signal's range, or quantities of its unit."""
         signal = self._definition.experiment.signals.get(r.symbol)
         size = 0.0
         if signal is not None:

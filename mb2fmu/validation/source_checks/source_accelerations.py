@@ -42,7 +42,7 @@ from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedErro
 POINTS = 24
 EPSILON = float(np.finfo(float).eps)
 ROUNDING = 4096
-"""A bound is so many FMUs of round-off: see docs/validation.md."""
+"""A bound is so many units of round-off: see docs/validation.md."""
 _SLIGHT = 2.0**-22
 _BLUNT = 1e-6
 _PERTURBED = 2

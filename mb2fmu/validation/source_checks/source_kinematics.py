@@ -477,7 +477,7 @@ def blend_scales(scale: Floats, unit: Floats) -> Floats:
 
 
 def _units(M: Floats) -> Floats:
-    """Return square roots of the diagonal: speeds times these have the FMU of the square root of an energy."""
+    """Return square roots of the diagonal: speeds times these have the unit of the square root of an energy."""
     unit = np.sqrt(np.abs(np.diag(M)))
     unit[unit == 0.0] = float(np.max(unit, initial=0.0)) or 1.0
     return np.asarray(unit)

@@ -65,7 +65,7 @@ def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_pa
         (put("//ScalarVariable[@name='m']/Real", start="0.3"), "model: m is declared to start at 0.3"),
         (put("//ScalarVariable[@name='theta']/Real", start="0.5"), "model: theta is declared to start at 0.5"),
         (put("//ScalarVariable[@name='solver_step']/Real", unit="kg"), "model: solver_step is declared to be in kg"),
-        (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "model: the FMU kg is defined as 0.001"),
+        (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "model: the unit kg is defined as 0.001"),
         (put("//Unit[@name='rad']/DisplayUnit", factor="60.0"), "model: the display unit deg"),
         (
             put("//ScalarVariable[@name='cart_acceleration']/Real", unit="m/s"),
