@@ -26,7 +26,7 @@ from mb2fmu.model.functions import StickingSign
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.pipeline.display.video import render_video
-from mb2fmu.pipeline.run_and_report.notebook_displays import HEARS, report_page_height
+from mb2fmu.pipeline.run_and_report.notebook_displays import HEIGHT_RECEIVER_SCRIPT, add_height_reporting
 from mb2fmu.validation.reference import reference_files
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _animated(path: Path) -> _Animated:
         moving = thumbnail.read_bytes()
     half = float(drawing.poses.time[0] + drawing.poses.time[-1]) / 2
     return _Animated(
-        report_page_height(visualization.render_animation_page(drawing, signals)),
+        add_height_reporting(visualization.render_animation_page(drawing, signals)),
         moving,
         visualization.render_still_picture(drawing, half, triad=False),
     )
@@ -227,7 +227,7 @@ def _frame(definition: ModelDefinition, name: str) -> str:
     """The animation within the model's page, as high as it is: the same way as in notebooks."""
     style, title = "width: 100%; height: 32rem; border: 0; outline: 1px solid #8884", f"{definition.name} in motion"
     frame = f'<iframe class="mb2fmu" src="{name}_animation.html" title="{title}" style="{style}"></iframe>'
-    return f"{frame}\n<script>{HEARS}</script>"
+    return f"{frame}\n<script>{HEIGHT_RECEIVER_SCRIPT}</script>"
 
 
 def _page(definition: ModelDefinition, name: str, texts: tuple[str, str, str], path: Path) -> str:

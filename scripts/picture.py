@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from mb2fmu import pipeline
-from mb2fmu.report import figure
+from mb2fmu.report import draw_validation_figure
 
 ROOT = Path(__file__).parents[1]
 
@@ -17,7 +17,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         finished = pipeline.run(ROOT / "models" / "double_pendulum.py", folder)
     names = ("shoulder.angle", "elbow.angle")
-    picture = figure(finished.validated.result, names, title="double_pendulum: FMU and reference")
+    picture = draw_validation_figure(finished.validated.result, names, title="double_pendulum: FMU and reference")
     (ROOT / "docs" / "pictures" / "double_pendulum.svg").write_bytes(picture)
     return 0 if finished.passed else 1
 

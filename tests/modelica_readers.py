@@ -17,7 +17,7 @@ from mb2fmu.compiler.program.program import Entry, Program
 from mb2fmu.model.scalar_operations import Op
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.fmu_build.source_targets import PRINTERS, describe_native_interface
+from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_interface
 from mb2fmu.targets.modelica.modelica_file import make_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames
 
@@ -31,7 +31,7 @@ generator.OP_MAP["/"] = "__truediv__"
 
 def source_of(derivation: Derivation) -> str:
     """The file."""
-    return PRINTERS["modelica"](derivation)[f"{derivation.definition.name}.mo"].decode()
+    return TARGET_PRINTERS["modelica"](derivation)[f"{derivation.definition.name}.mo"].decode()
 
 
 def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float = 0.1) -> float:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from mb2fmu.cli.command_options import (
-    GivenInputs,
+    InputOptionValues,
+    add_quiet_and_debug_options,
     at_option,
     choose_page_path,
     combine_options,
-    debug_option,
     input_option,
     json_file_option,
     print_unless_quiet,
@@ -23,14 +23,14 @@ from mb2fmu.cli.command_options import (
     stop_option,
     write_json_result,
 )
-from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.robot_options import robot_options
+from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.robot_options import add_robot_options
 
 if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals
 
-PICTURE_WIDTH = 1280
-_file = click.Path(path_type=Path, dir_okay=False)
+PICTURE_WIDTH_PIXELS = 1280
+_file_path_type = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(short_help="A page, or a picture, of a mechanism in motion.")
@@ -46,9 +46,13 @@ _file = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as SVG.")
-@click.option("--gif", type=_file, metavar="FILE", help="The motion as an animated GIF, drawn without a browser.")
-@click.option("--webm", type=_file, metavar="FILE", help="The motion as a WebM film; smaller where ffmpeg is.")
-@click.option("--mp4", type=_file, metavar="FILE", help="The motion as an MP4 film; needs ffmpeg.")
+@click.option(
+    "--gif", type=_file_path_type, metavar="FILE", help="The motion as an animated GIF, drawn without a browser."
+)
+@click.option(
+    "--webm", type=_file_path_type, metavar="FILE", help="The motion as a WebM film; smaller where ffmpeg is."
+)
+@click.option("--mp4", type=_file_path_type, metavar="FILE", help="The motion as an MP4 film; needs ffmpeg.")
 @click.option("--time", type=float, metavar="SECONDS", help="The pictures' time; the start if it is not given.")
 @click.option(
     "--strobe", type=click.IntRange(0, 50), default=0, metavar="N", help="N earlier instants, pale, in the pictures."
@@ -60,8 +64,8 @@ _file = click.Path(path_type=Path, dir_okay=False)
     help="For an FMU that does not say what it looks like; the model's own motion becomes the ghost.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
-@combine_options(at_option, input_option, stop_option, step_option, set_option, robot_options)
-@combine_options(json_file_option, debug_option)
+@combine_options(at_option, input_option, stop_option, step_option, set_option, add_robot_options)
+@combine_options(json_file_option, add_quiet_and_debug_options)
 def animate(
     source: Path,
     page: Path | None,
@@ -76,7 +80,7 @@ def animate(
     plot: str | None,
     arguments: dict[str, str],
     at: dict[str, str],
-    inputs: GivenInputs,
+    inputs: InputOptionValues,
     stop: float | None,
     step: float | None,
     json_file: Path | None,
@@ -101,7 +105,7 @@ def animate(
     if source.suffix == ".fmu" and model is None:
         refuse_model_options("an FMU")
     formulas, tables = inputs
-    with Progress() as progress:
+    with StageProgress() as progress:
         drawing, signals = pipeline.animate(
             source, model=model, arguments=arguments, at=at, inputs=formulas, tables=tables, stop=stop, step=step,
             observer=progress,
@@ -117,7 +121,7 @@ def animate(
         picture = visualization.render_still_picture(
             drawing, time, strobe=strobe, background="#ffffff" if form == "png" else ""
         )
-        pipeline.write(path, picture if form == "svg" else package.rasterize_svg(picture, PICTURE_WIDTH))
+        pipeline.write(path, picture if form == "svg" else package.rasterize_svg(picture, PICTURE_WIDTH_PIXELS))
     if films:
         from mb2fmu.pipeline.display.video import render_video
 

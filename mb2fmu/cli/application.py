@@ -24,9 +24,9 @@ from click.core import ParameterSource
 from mb2fmu.cli.animate_command import animate
 from mb2fmu.cli.audit_command import audit
 from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
     at_option,
     combine_options,
-    debug_option,
     folder_option,
     json_file_option,
     load_model_with_values,
@@ -40,14 +40,14 @@ from mb2fmu.cli.equations_command import equations
 from mb2fmu.cli.fit_command import fit
 from mb2fmu.cli.linearize_command import linearize
 from mb2fmu.cli.new_and_list_commands import list_models, new
-from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.robot_options import print_robot_notes, robot_options
+from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.robot_options import add_robot_options, print_robot_notes
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
-from mb2fmu.cli.verdict_output import json_option, show_verdict
+from mb2fmu.cli.verdict_output import print_validation_verdict, verdict_json_option
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.solvers import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-INTERNAL = 70
-HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-EPILOG = """\b
+INTERNAL_ERROR_EXIT_CODE = 70
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+EXIT_CODE_HELP = """\b
 Exit codes:
   0   good
   1   the FMU failed in a bound
@@ -71,21 +71,21 @@ Exit codes:
 """
 
 
-_COMMANDS_OF = {
+_COMMANDS_BY_SUFFIX = {
     ".fmu": ("simulate", "animate", "audit"),
     **dict.fromkeys((".py", ".urdf", ".xml", ".sdf"), ("run", "simulate", "animate")),
 }
 """Kind of file → the first commands for it."""
 
 
-class _Commands(click.Group):
+class _ErrorReportingGroup(click.Group):
     """Turns errors into messages on stderr and exit codes."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command; a file in its place is told which commands take it."""
-        commands_of = _COMMANDS_OF.get(Path(args[0]).suffix.lower())
+        commands_of = _COMMANDS_BY_SUFFIX.get(Path(args[0]).suffix.lower())
         if commands_of is not None and self.get_command(ctx, args[0]) is None:
             written = ", ".join(f"mb2fmu {each} {args[0]}" for each in commands_of)
             ctx.fail(f"{args[0]} is a file, and a command comes before it: {written}")
@@ -97,7 +97,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            near = _closest(error.option_name, error.possibilities or ())
+            near = _choose_closest_options(error.option_name, error.possibilities or ())
             raise click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx) from error
         except Mb2FmuError as error:
             if session.get("debug"):
@@ -114,7 +114,7 @@ class _Commands(click.Group):
             ctx.exit(exit_code(error))
 
 
-def _closest(name: str, others: Sequence[str]) -> list[str]:
+def _choose_closest_options(name: str, others: Sequence[str]) -> list[str]:
     """Return of similar options only those that are about as near as the nearest; click offers all of them, by name."""
     near = {other: difflib.SequenceMatcher(None, name.strip("-"), other.strip("-")).ratio() for other in others}
     return [other for other, likeness in near.items() if likeness > max(near.values()) - 0.1]
@@ -128,12 +128,12 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest
-    end_with_exceptions()
-    sys.excepthook = _internal_error(session)
+    raise_on_termination_signals()
+    sys.excepthook = _make_internal_error_hook(session)
     commands(prog_name="mb2fmu", obj=session)
 
 
-def _internal_error(
+def _make_internal_error_hook(
     session: Mapping[str, bool],
 ) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
     """Return an ``excepthook``: uncaught exceptions are faults of mb2fmu, with an exit code of their own."""
@@ -146,13 +146,13 @@ def _internal_error(
         click.echo(f"mb2fmu: a fault of mb2fmu, not of your model: {reason}", err=True)
         if not session.get("debug"):
             click.echo("    → run it again with --debug to see where, and report it", err=True)
-        raise SystemExit(INTERNAL)
+        raise SystemExit(INTERNAL_ERROR_EXIT_CODE)
 
     return hook
 
 
-_page_file = click.Path(path_type=Path, dir_okay=False)
-_constraints = click.option(
+_page_path_type = click.Path(path_type=Path, dir_okay=False)
+_constraints_option = click.option(
     "--constraints",
     type=click.Choice(["auto", "attractor", "multipliers", "explicit", "partition"]),
     default="auto",
@@ -162,20 +162,20 @@ _constraints = click.option(
     "independent, dependent coordinates in closed form of them, where the loops have such a form. partition: the same "
     "by Newton's method, as long as the motion stays where the independent ones describe it.",
 )
-_baumgarte = click.option(
+_baumgarte_option = click.option(
     "--baumgarte",
     type=float,
     metavar="RATE",
     help="With --constraints multipliers: draw drifting loops together at this rate in 1/s.",
 )
-_independent = click.option(
+_independent_option = click.option(
     "--independent",
     default="",
     metavar="NAMES",
     callback=lambda _context, _option, text: tuple(name.strip() for name in text.split(",") if name.strip()),
     help="With --constraints partition or explicit: all coordinates that are to be states, separated by commas.",
 )
-_backend = click.option(
+_backend_option = click.option(
     "--backend",
     type=click.Choice(["native", "python"]),
     default="native",
@@ -183,8 +183,8 @@ _backend = click.option(
     help="native: compiled, Model Exchange and Co-Simulation, needs nothing on the other machine. python: built with "
     "pythonfmu, Co-Simulation only, the importing tool needs Python with NumPy.",
 )
-_fmi = click.option("--fmi", type=click.Choice(["2", "3"]), default="2", show_default=True, help="FMI version.")
-_platforms = click.option(
+_fmi_option = click.option("--fmi", type=click.Choice(["2", "3"]), default="2", show_default=True, help="FMI version.")
+_platforms_option = click.option(
     "--platform",
     "platforms",
     default="host",
@@ -194,19 +194,19 @@ _platforms = click.option(
     "aarch64-linux, aarch64-windows, aarch64-darwin; with --fmi 3 also wasm32-wasip2, a WebAssembly component (not "
     "among all: its standard is a draft).",
 )
-_compiler = click.option(
+_compiler_option = click.option(
     "--compiler",
     type=click.Choice(["zig", "cc"]),
     help="Native: zig (pip install 'mb2fmu[zig]') compiles for every platform; cc is the system's, for this machine. "
     "Default: zig where it is installed.",
 )
-_fast = click.option(
+_fast_option = click.option(
     "--fast",
     is_flag=True,
     help="Native: allow fused multiply-adds. Faster on some processors; each step then differs between platforms by "
     "a few units of round-off (a double pendulum: 1e-12 after 3 s, 1e-4 after 20 s), otherwise by nothing.",
 )
-_solver = click.option(
+_solver_option = click.option(
     "--solver",
     type=click.Choice([row.name for row in SOLVERS]),
     help="Native: how the Co-Simulation integrates unless its parameter says otherwise. Default: as the model's "
@@ -214,15 +214,15 @@ _solver = click.option(
 )
 
 
-def _unit_options(command: Command) -> Command:
+def _add_fmu_options(command: Command) -> Command:
     """Add the model, the folder, and the options of equations and unit: :class:`mb2fmu.pipeline.ExportOptions`."""
-    equations = (method_option, _constraints, _baumgarte, _independent)
-    unit = (_backend, _fmi, _platforms, _compiler, _fast, _solver)
-    given = (model_argument, folder_option, *equations, at_option, set_option, *unit, robot_options)
+    equations = (method_option, _constraints_option, _baumgarte_option, _independent_option)
+    unit = (_backend_option, _fmi_option, _platforms_option, _compiler_option, _fast_option, _solver_option)
+    given = (model_argument, folder_option, *equations, at_option, set_option, *unit, add_robot_options)
     return combine_options(*given)(command)
 
 
-@click.group(cls=_Commands, epilog=EPILOG, context_settings=HELP)
+@click.group(cls=_ErrorReportingGroup, epilog=EXIT_CODE_HELP, context_settings=HELP_SETTINGS)
 @click.version_option(__version__, prog_name="mb2fmu")
 def commands() -> None:
     """Turns mechanisms written with SymPy mechanics into FMUs, and validates that they move alike.
@@ -244,8 +244,8 @@ def commands() -> None:
 
 
 @commands.command(short_help="The whole way: derive, export, validate, report.")
-@combine_options(_unit_options, json_option, debug_option)
-@click.option("--report", type=_page_file, metavar="FILE.html", help="Also write the report here.")
+@combine_options(_add_fmu_options, verdict_json_option, add_quiet_and_debug_options)
+@click.option("--report", type=_page_path_type, metavar="FILE.html", help="Also write the report here.")
 def run(
     model: Path,
     folder: Path,
@@ -268,18 +268,18 @@ def run(
     """
     from mb2fmu import pipeline
 
-    with Progress(options["platforms"]) as progress:
+    with StageProgress(options["platforms"]) as progress:
         chosen = load_model_with_values(model, arguments, at)
         result = pipeline.run(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     if report is not None:
         pipeline.write(report, result.page.read_bytes())
     print_robot_notes(result.exported.build.derivation.checked.mechanics)
     files = {"report": report or result.page, "FMU": result.exported.path}
-    show_verdict(result.validated.result, json_file, files)
+    print_validation_verdict(result.validated.result, json_file, files)
 
 
 @commands.command(short_help="Write an FMU without running it.")
-@combine_options(_unit_options, json_file_option, debug_option)
+@combine_options(_add_fmu_options, json_file_option, add_quiet_and_debug_options)
 @click.option("--modelica", is_flag=True, help="Also write the equations as a flat Modelica model, DIR/<ModelName>.mo.")
 @click.option(
     "--target",
@@ -315,7 +315,7 @@ def export(
         chosen = load_model_with_values(model, arguments, at)
         _export_source(chosen, folder, target, json_file, arguments=arguments, method=method, **options)
         return
-    with Progress(options["platforms"]) as progress:
+    with StageProgress(options["platforms"]) as progress:
         chosen = load_model_with_values(model, arguments, at)
         exported = pipeline.export(
             chosen, folder, arguments=arguments, method=method, observer=progress,
@@ -323,7 +323,7 @@ def export(
         )  # fmt: skip
     derivation = exported.build.derivation
     print_robot_notes(derivation.checked.mechanics)
-    facts = _export_facts(exported, options)
+    facts = _form_export_facts(exported, options)
     if write_json_result(facts, json_file):
         return
     print_unless_quiet(
@@ -338,7 +338,7 @@ def export(
         print_unless_quiet(f"Modelica: {path}")
 
 
-def _export_facts(exported: ExportResult, options: Mapping[str, Any]) -> dict[str, Any]:
+def _form_export_facts(exported: ExportResult, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what ``--json`` writes of an exported FMU; ``combine_options``: how it was built."""
     derivation, interface = exported.build.derivation, exported.build.interface
     return {
@@ -359,7 +359,7 @@ def _export_facts(exported: ExportResult, options: Mapping[str, Any]) -> dict[st
     } | ({"modelica": [str(path) for path in exported.sources]} if exported.sources else {})
 
 
-_OF_UNITS = ("modelica", "backend", "fmi", "platforms", "compiler", "fast", "solver")
+_FMU_ONLY_OPTIONS = ("modelica", "backend", "fmi", "platforms", "compiler", "fast", "solver")
 
 
 def _export_source(model: Any, folder: Path, target: str, json_file: Path | None, **options: Any) -> None:
@@ -367,14 +367,14 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
     from mb2fmu import pipeline
 
     context = click.get_current_context()
-    given = {p.name: p.opts[0] for p in context.command.params if p.name in _OF_UNITS}
+    given = {p.name: p.opts[0] for p in context.command.params if p.name in _FMU_ONLY_OPTIONS}
     meant = [word for name, word in given.items() if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if meant:
         raise click.UsageError(f"{', '.join(meant)}: only an FMU has this, not --target {target}")
-    chosen = {name: value for name, value in options.items() if name not in _OF_UNITS}
-    with Progress() as progress:
+    chosen = {name: value for name, value in options.items() if name not in _FMU_ONLY_OPTIONS}
+    with StageProgress() as progress:
         derivation = pipeline.derive(model, observer=progress, **chosen)
-        written = [str(path) for path in pipeline.source_code(derivation, target, folder)]
+        written = [str(path) for path in pipeline.export_source_code(derivation, target, folder)]
     facts = {"model": derivation.definition.name, "target": target, "operations": derivation.operations}
     if write_json_result(facts | {"files": written}, json_file):
         return
@@ -397,10 +397,10 @@ commands.add_command(simulate)
 commands.add_command(validate)
 
 
-INTERRUPTED = 130
+INTERRUPTED_EXIT_CODE = 130
 
 
-class Terminated(KeyboardInterrupt):
+class TerminationSignal(KeyboardInterrupt):
     """The process was told to end.
 
     Args:
@@ -414,18 +414,18 @@ class Terminated(KeyboardInterrupt):
 
 def exit_code(error: KeyboardInterrupt) -> int:
     """Return the exit code of a process that a signal ended: 128 and the signal's number."""
-    return 128 + error.number if isinstance(error, Terminated) else INTERRUPTED
+    return 128 + error.number if isinstance(error, TerminationSignal) else INTERRUPTED_EXIT_CODE
 
 
-def end_with_exceptions() -> None:
-    """Raise ``Terminated`` in the main thread on the first request to end, so that cleaning up continues."""
+def raise_on_termination_signals() -> None:
+    """Raise ``TerminationSignal`` in the main thread on the first request to end, so that cleaning up continues."""
     for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _raise)
+            signal.signal(number, _raise_termination)
 
 
-def _raise(number: int, _frame: FrameType | None) -> None:
+def _raise_termination(number: int, _frame: FrameType | None) -> None:
     """Raise; ignore further such signals."""
     signal.signal(number, signal.SIG_IGN)
-    raise Terminated(number)
+    raise TerminationSignal(number)

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from mb2fmu.cli.command_options import debug_option, is_quiet, json_file_option
+from mb2fmu.cli.command_options import add_quiet_and_debug_options, is_quiet, json_file_option
 
-PIPED_WIDTH = 120
+PIPED_WIDTH_CHARACTERS = 120
 
 
 def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -23,8 +23,8 @@ def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) ->
         ctx.exit()
 
 
-_file = click.Path(path_type=Path, dir_okay=False)
-_there = click.Path(path_type=Path, dir_okay=False, exists=True)
+_file_path_type = click.Path(path_type=Path, dir_okay=False)
+_existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
 @click.command(short_help="Judge any FMU: what it does against what it says.")
@@ -34,13 +34,13 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
     "--report",
     "--html",
     "html_file",
-    type=_file,
+    type=_file_path_type,
     metavar="FILE.html",
     help="Also write them as one self-contained page.",
 )
-@click.option("--sarif", "sarif_file", type=_file, metavar="FILE", help="Also write them as SARIF 2.1.0.")
+@click.option("--sarif", "sarif_file", type=_file_path_type, metavar="FILE", help="Also write them as SARIF 2.1.0.")
 @click.option(
-    "--junit", "junit_file", type=_file, metavar="FILE", help="Also write them as JUnit XML, a case per rule."
+    "--junit", "junit_file", type=_file_path_type, metavar="FILE", help="Also write them as JUnit XML, a case per rule."
 )
 @click.option("--github", is_flag=True, help="Also print them as annotations of GitHub Actions, one per rule.")
 @click.option(
@@ -57,16 +57,28 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
     help="From which severity on the exit code is 1.",
 )  # fmt: skip
 @click.option(
-    "--policy", type=_there, metavar="audit.toml",
+    "--policy", type=_existing_file_path_type, metavar="audit.toml",
     help="Rules to skip, severities and waivers; audit.toml in the working folder is read if it is there.",
 )  # fmt: skip
-@click.option("--baseline", type=_there, metavar="OLD.json", help="JSON of an earlier audit: only what is new fails.")
 @click.option(
-    "--reference", type=_there, metavar="REF.csv",
+    "--baseline",
+    type=_existing_file_path_type,
+    metavar="OLD.json",
+    help="JSON of an earlier audit: only what is new fails.",
+)
+@click.option(
+    "--reference", type=_existing_file_path_type, metavar="REF.csv",
     help="A recorded run to be repeated (FMI cross-check form); UNIT_ref.csv beside the FMU is taken if it is there.",
 )  # fmt: skip
-@click.option("--input", "input_file", type=_there, metavar="IN.csv", help="Inputs of the recorded run.")
-@click.option("--options", type=_there, metavar="REF.opt", help="StartTime, StopTime, StepSize, RelTol of that run.")
+@click.option(
+    "--input", "input_file", type=_existing_file_path_type, metavar="IN.csv", help="Inputs of the recorded run."
+)
+@click.option(
+    "--options",
+    type=_existing_file_path_type,
+    metavar="REF.opt",
+    help="StartTime, StopTime, StepSize, RelTol of that run.",
+)
 @click.option(
     "--budget", type=click.FloatRange(min=1.0), default=120.0, show_default=True, metavar="S",
     help="For the whole audit; what it did not come to is listed.",
@@ -97,7 +109,7 @@ _there = click.Path(path_type=Path, dir_okay=False, exists=True)
     callback=_list_rules,
     help="List all rules with their sections of the standard.",
 )
-@debug_option
+@add_quiet_and_debug_options
 def audit(
     fmu: Path, json_file: Path | None, html_file: Path | None, sarif_file: Path | None, junit_file: Path | None,
     github: bool, only: tuple[str, ...], skip: tuple[str, ...], no_run: bool, no_checkers: bool, fail_on: Any,
@@ -133,11 +145,11 @@ def audit(
         policy=rules, recorded=recorded, windows=platform == "win64", valgrind=valgrind,
     )  # fmt: skip
     to_stdout = json_file is not None and str(json_file) == "-"
-    _write(result, {"json": json_file, "html": html_file, "sarif": sarif_file, "junit": junit_file})
+    _write_audit_files(result, {"json": json_file, "html": html_file, "sarif": sarif_file, "junit": junit_file})
     if to_stdout:
         click.echo(result.to_json(), nl=False)
     elif not is_quiet():
-        _print(result)
+        _print_audit(result)
     if github:
         from mb2fmu.report.pages.ci_reports import format_github_annotations
 
@@ -148,7 +160,7 @@ def audit(
     click.get_current_context().exit(result.exit_code(fail_on))
 
 
-def _write(result: Any, files: dict[str, Path | None]) -> None:
+def _write_audit_files(result: Any, files: dict[str, Path | None]) -> None:
     """Write every requested file; output for stdout is left out."""
     if not any(path is not None and str(path) != "-" for path in files.values()):
         return
@@ -167,12 +179,12 @@ def _write(result: Any, files: dict[str, Path | None]) -> None:
             write_file_atomically(path, makers[name](result))
 
 
-def _print(result: Any) -> None:
+def _print_audit(result: Any) -> None:
     """Print the result; lines that are piped have a fixed width."""
     from rich.console import Console
 
     from mb2fmu.report.pages.audit_page import format_audit_for_terminal
 
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH_CHARACTERS, highlight=False)
     for block in format_audit_for_terminal(result):
         console.print(block)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+def _enable_tracebacks(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Note that tracebacks are wanted (click's callback)."""
     ctx.ensure_object(dict)["debug"] = value
 
 
-def _quiet(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+def _disable_progress(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Note that no progress is wanted (click's callback)."""
     ctx.ensure_object(dict)["quiet"] = value
 
@@ -40,7 +40,7 @@ def print_unless_quiet(text: str) -> None:
         click.echo(text)
 
 
-def _values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def _parse_start_values(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Return NAME=VALUE by FMU name; the model checks the names later."""
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, value) in zip(values, pairs, strict=True) if not (sign and name and value)]
@@ -65,7 +65,7 @@ def load_model_with_values(path: Path, arguments: Mapping[str, str], at: Mapping
     return pipeline.load(path, arguments).at(at)
 
 
-def _assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def _parse_assignments(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Return NAME=VALUE pairs as a mapping; raise with all that are not (click's callback)."""
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, _) in zip(values, pairs, strict=True) if not (sign and name.isidentifier())]
@@ -122,7 +122,7 @@ set_option = click.option(
     "arguments",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=_assignments,
+    callback=_parse_assignments,
     help="Argument of the model function, e.g. --set n=4: another mechanism. May be repeated.",
 )
 
@@ -130,23 +130,23 @@ at_option = click.option(
     "--at",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=_values,
+    callback=_parse_start_values,
     help="Value of a parameter, a start value or an input instead of the model's, in its unit or with one: "
     "--at 'theta=30 deg'. May be repeated.",
 )
 
-TABLES = (".csv", ".json")
-GivenInputs = tuple[dict[str, str], tuple[Path, ...]]
+TABLE_SUFFIXES = (".csv", ".json")
+InputOptionValues = tuple[dict[str, str], tuple[Path, ...]]
 """Formulas by FMU name, and tables."""
 
 
-def _inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> GivenInputs:
+def _parse_inputs(_ctx: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> InputOptionValues:
     """Return NAME=FORMULA pairs, or the name of a table."""
     formulas: dict[str, str] = {}
     tables: list[Path] = []
     for text in texts:
         name, sign, value = text.partition("=")
-        if not sign or Path(text).suffix.lower() in TABLES:
+        if not sign or Path(text).suffix.lower() in TABLE_SUFFIXES:
             tables.append(Path(text))
         elif name.strip() and value.strip():
             formulas[name.strip()] = value.strip()
@@ -160,7 +160,7 @@ input_option = click.option(
     "inputs",
     multiple=True,
     metavar="NAME=FORMULA|FILE.csv",
-    callback=_inputs,
+    callback=_parse_inputs,
     help="An input over time: a formula of t (5*sin(2*pi*t), 3*step(t - 1), 1 if t < 2 else 0), or a table with a "
     "column time and columns by FMU name. May be repeated.",
 )
@@ -220,18 +220,18 @@ quiet_option = click.option(
     "-q",
     is_flag=True,
     expose_value=False,
-    callback=_quiet,
+    callback=_disable_progress,
     help="Say nothing but errors; see the exit code.",
 )
 
-_debug_only = click.option(
-    "--debug", is_flag=True, expose_value=False, callback=_debug, help="Show the traceback of an error."
+_traceback_option = click.option(
+    "--debug", is_flag=True, expose_value=False, callback=_enable_tracebacks, help="Show the traceback of an error."
 )
 
 
-def debug_option(command: Command) -> Command:
+def add_quiet_and_debug_options(command: Command) -> Command:
     """Add ``--quiet`` and ``--debug``, which every command has."""
-    return quiet_option(_debug_only(command))
+    return quiet_option(_traceback_option(command))
 
 
 def require_svg_path(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
@@ -241,12 +241,12 @@ def require_svg_path(_ctx: click.Context, _option: click.Parameter, path: Path |
     return path
 
 
-PAGES = (".html", ".htm")
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 def choose_page_path(path: Path, name: str) -> Path:
     """Return the path of a page that was asked for by FILE.html, or by its folder."""
-    return path if path.suffix.lower() in PAGES else path / f"{name}.html"
+    return path if path.suffix.lower() in PAGE_SUFFIXES else path / f"{name}.html"
 
 
 def require_page_path(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
@@ -254,14 +254,14 @@ def require_page_path(_ctx: click.Context, _option: click.Parameter, path: Path 
     kind = "" if path is None else path.suffix.lower().removeprefix(".")
     if kind in {"png", "svg", "gif", "webm", "mp4"}:
         raise click.BadParameter(f"{path}: the page is HTML; write --{kind} {path}")
-    meant = _OTHER_KINDS.get(kind)
+    meant = _SUPPORTED_ALTERNATIVES.get(kind)
     if path is not None and meant is not None and not path.is_dir():
         written = " or ".join(f"--{each} {path.with_suffix(f'.{each}')}" for each in meant)
         raise click.BadParameter(f"{path}: the page is HTML, and .{kind} is not written; write {written}")
     return path
 
 
-_OTHER_KINDS = {
+_SUPPORTED_ALTERNATIVES = {
     **dict.fromkeys(("mov", "avi", "mkv", "m4v", "mpg", "apng"), ("webm", "mp4", "gif")),
     **dict.fromkeys(("jpg", "jpeg", "webp", "bmp", "tif", "tiff", "pdf", "eps"), ("png", "svg")),
 }

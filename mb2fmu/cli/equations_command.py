@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
     at_option,
     combine_options,
-    debug_option,
     is_quiet,
     json_file_option,
     load_model_with_values,
@@ -22,8 +22,8 @@ from mb2fmu.cli.command_options import (
     set_option,
     write_json_result,
 )
-from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.robot_options import robot_options
+from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.robot_options import add_robot_options
 from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Show the equations of motion.")
-@combine_options(model_argument, method_option, at_option, set_option, robot_options)
+@combine_options(model_argument, method_option, at_option, set_option, add_robot_options)
 @click.option(
     "--format",
     "form",
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help=f"With --format {', '.join(SOURCE_TARGETS)}: folder for the files.  [default: out/<ModelName>_<format>]",
 )
-@combine_options(json_file_option, debug_option)
+@combine_options(json_file_option, add_quiet_and_debug_options)
 def equations(
     model: Path,
     method: Any,
@@ -94,32 +94,34 @@ def equations(
     if folder and form not in SOURCE_TARGETS:
         raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
     if picture is not None:
-        with Progress() as progress:
-            drawn = pipeline.graph(load_model_with_values(model, arguments, at), arguments=arguments, observer=progress)
+        with StageProgress() as progress:
+            drawn = pipeline.draw_model_graph(
+                load_model_with_values(model, arguments, at), arguments=arguments, observer=progress
+            )
             pipeline.write(picture, drawn.encode())
         if not write_json_result({"graph": str(picture)}, json_file):
             print_unless_quiet(str(picture))
         return
     if show is not None:
-        _show_quantities(model, arguments, at, form, show, json_file)
+        _print_quantities(model, arguments, at, form, show, json_file)
         return
-    with Progress() as progress:
+    with StageProgress() as progress:
         derivation = pipeline.derive(
             load_model_with_values(model, arguments, at), arguments=arguments, method=method, observer=progress
         )
         if form in SOURCE_TARGETS:
             name = derivation.definition.name
-            written = pipeline.source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
+            written = pipeline.export_source_code(derivation, form, folder or Path("out") / f"{name}_{form}")
     if form in SOURCE_TARGETS:
         files = [str(path) for path in written]
         facts = {"model": name, "format": form, "operations": derivation.operations, "files": files}
         if not write_json_result(facts, json_file):
             print_unless_quiet("\n".join(str(path) for path in written if path.parent.name != "runtime"))
         return
-    _show_listing(derivation, form, json_file)
+    _print_equations(derivation, form, json_file)
 
 
-def _show_listing(derivation: Derivation, form: Any, json_file: Path | None) -> None:
+def _print_equations(derivation: Derivation, form: Any, json_file: Path | None) -> None:
     """Prints the equations in one of the formats of text."""
     from mb2fmu import pipeline
     from mb2fmu.report.equation_display.equation_text import (
@@ -154,7 +156,7 @@ def _show_listing(derivation: Derivation, form: Any, json_file: Path | None) -> 
         click.echo(f"  x': {derivation.operations:,}")
 
 
-def _show_quantities(
+def _print_quantities(
     model: Path, arguments: Mapping[str, str], at: Mapping[str, str], form: Any, show: str, json_file: Path | None
 ) -> None:
     """Print the quantities of ``--show``."""
@@ -166,7 +168,7 @@ def _show_quantities(
     kinds = [kind.strip() for kind in show.split(",") if kind.strip()]
     if not kinds:
         raise click.BadParameter("name what is to be shown, such as partial-velocities", param_hint="--show")
-    with Progress() as progress:
+    with StageProgress() as progress:
         shown = pipeline.quantities(
             load_model_with_values(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
         )

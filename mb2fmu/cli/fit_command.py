@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
     at_option,
     combine_options,
-    debug_option,
     json_file_option,
     load_model_with_values,
     print_unless_quiet,
     set_option,
 )
-from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.progress import StageProgress
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
     from mb2fmu.analysis.studies.model_fitting import FitResult
 
 
-def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+def _parse_bounds(
+    _ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, tuple[float, float]]:
     """Return NAME=LOW:HIGH options as bounds by name (click's callback)."""
     found = {}
     for text in texts:
@@ -63,7 +65,7 @@ def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...
     help="What to find, separated by commas: parameters, and states, whose start values are found for each experiment.",
 )
 @click.option(
-    "--bounds", multiple=True, metavar="NAME=LOW:HIGH", callback=_bounds, help="Where to look. May be repeated."
+    "--bounds", multiple=True, metavar="NAME=LOW:HIGH", callback=_parse_bounds, help="Where to look. May be repeated."
 )
 @click.option(
     "--between",
@@ -86,7 +88,7 @@ def _bounds(_ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...
     metavar="FILE.html",
     help="Also write a page: measured and found motions, what is left over, how sure the values are.",
 )
-@combine_options(at_option, set_option, json_file_option, debug_option)
+@combine_options(at_option, set_option, json_file_option, add_quiet_and_debug_options)
 def fit(
     model: Path,
     data: tuple[Path, ...],
@@ -110,33 +112,35 @@ def fit(
       mb2fmu fit cart_pole --data a.csv --data b.csv --free c,b,theta -o fitted --report fit.html
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.study_runs.parameter_fit import identify
+    from mb2fmu.pipeline.study_runs.parameter_fit import identify_parameters
 
-    with Progress() as progress:
+    with StageProgress() as progress:
         chosen = load_model_with_values(model, arguments, at)
-        found = identify(chosen, data, free, bounds=bounds, arguments=arguments, between=between, observer=progress)
-        facts = _facts(found, data)
-    with _shown_at_least(found, quiet=str(json_file) == "-"), Progress() as progress:
+        found = identify_parameters(
+            chosen, data, free, bounds=bounds, arguments=arguments, between=between, observer=progress
+        )
+        facts = _form_fit_facts(found, data)
+    with _print_fit_on_write_failure(found, quiet=str(json_file) == "-"), StageProgress() as progress:
         if folder is not None:
             values = {u.name: float(v) for u, v in zip(found.unknowns, found.values, strict=True) if u.name in free}
             started = pipeline.load(chosen, arguments) if isinstance(chosen, Path) else chosen
-            documents = {"fit.json": _printed(facts)}
-            documents |= {"fit.html": _page(started.name, found, facts)} if report else {}
+            documents = {"fit.json": _format_json(facts)}
+            documents |= {"fit.html": _render_fit_report(started.name, found, facts)} if report else {}
             exported = pipeline.export(started.at(values), folder, observer=progress, documents=documents)
             facts["fmu"] = str(exported.path)
             facts["sha256"] = hashlib.sha256(exported.path.read_bytes()).hexdigest()
             beside = exported.path.with_suffix(".fit.json")
-            pipeline.write(beside, _printed(facts))
+            pipeline.write(beside, _format_json(facts))
         if report is not None:
             name = pipeline.load(chosen, arguments).name if isinstance(chosen, Path) else chosen.name
-            pipeline.write(report, _page(name, found, facts))
+            pipeline.write(report, _render_fit_report(name, found, facts))
     if json_file is not None:
         if str(json_file) == "-":
-            click.echo(_printed(facts).decode(), nl=False)
+            click.echo(_format_json(facts).decode(), nl=False)
         else:
-            pipeline.write(json_file, _printed(facts))
+            pipeline.write(json_file, _format_json(facts))
     if str(json_file) != "-":
-        _show(found)
+        _print_fit(found)
         print_unless_quiet(f"Report: {report}") if report is not None else None
         print_unless_quiet(
             f"FMU: {facts['fmu']}, and where its values come from: {beside}"
@@ -145,22 +149,22 @@ def fit(
 
 
 @contextmanager
-def _shown_at_least(found: FitResult, *, quiet: bool) -> Iterator[None]:
+def _print_fit_on_write_failure(found: FitResult, *, quiet: bool) -> Iterator[None]:
     """Say what was found although it cannot be written: it took a while."""
     try:
         yield
     except Mb2FmuError:
         if not quiet:
-            _show(found)
+            _print_fit(found)
         raise
 
 
-def _printed(facts: dict[str, Any]) -> bytes:
+def _format_json(facts: dict[str, Any]) -> bytes:
     """Return facts as JSON."""
     return (json.dumps(facts, indent=2) + "\n").encode()
 
 
-def _page(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
+def _render_fit_report(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
     """Return the report of a fit."""
     from mb2fmu.report.pages.fit_page import FitPage, render_fit_page
 
@@ -179,8 +183,8 @@ def _page(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
     )
     page = FitPage(
         title=name,
-        certain=found.rank == len(found.unknowns),
-        lead=lead,
+        is_identifiable=found.rank == len(found.unknowns),
+        summary_sentence=lead,
         rows=rows,
         words=found.words,
         names=[unknown.name for unknown in found.unknowns],
@@ -194,7 +198,7 @@ def _page(name: str, found: FitResult, facts: dict[str, Any]) -> bytes:
     return render_fit_page(page)
 
 
-def _facts(found: FitResult, data: tuple[Path, ...]) -> dict[str, Any]:
+def _form_fit_facts(found: FitResult, data: tuple[Path, ...]) -> dict[str, Any]:
     """Return everything as numbers; infinite ones are null."""
     rows = zip(found.unknowns, found.values.tolist(), found.deviations.tolist(), found.intervals.tolist(), strict=True)
     return {
@@ -217,7 +221,7 @@ def _facts(found: FitResult, data: tuple[Path, ...]) -> dict[str, Any]:
     }
 
 
-def _show(found: FitResult) -> None:
+def _print_fit(found: FitResult) -> None:
     """Print the values with their intervals, then remarks."""
     width = max(len(each.name) for each in found.unknowns)
     for unknown, value, half in zip(found.unknowns, found.values.tolist(), found.intervals.tolist(), strict=True):

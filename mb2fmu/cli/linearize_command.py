@@ -7,15 +7,24 @@ from typing import Any
 
 import click
 
-from mb2fmu.cli.command_options import at_option, combine_options, debug_option, is_quiet, json_file_option, set_option
-from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.robot_options import robot_options
+from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
+    at_option,
+    combine_options,
+    is_quiet,
+    json_file_option,
+    set_option,
+)
+from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.robot_options import add_robot_options
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
 
-MOST_POINTS = 10_000
+MAX_SWEEP_POINTS = 10_000
 
 
-def _range(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[str, list[float]] | None:
+def _parse_sweep_range(
+    _ctx: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[str, list[float]] | None:
     """Return NAME=FIRST:LAST:STEP as a name and its values."""
     if text is None:
         return None
@@ -25,19 +34,21 @@ def _range(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -
         count = int((last - first) / step * (1 + 1e-12) + 1e-9)
     except (ValueError, ZeroDivisionError, OverflowError):
         count = 0
-    if not name or not 0 < count <= MOST_POINTS:
+    if not name or not 0 < count <= MAX_SWEEP_POINTS:
         raise click.BadParameter(
-            f"{text}: write NAME=FIRST:LAST:STEP, as in --sweep v=0:10:0.1, with 2 to {MOST_POINTS} values"
+            f"{text}: write NAME=FIRST:LAST:STEP, as in --sweep v=0:10:0.1, with 2 to {MAX_SWEEP_POINTS} values"
         )
     return name, [first + k * step for k in range(count + 1)]
 
 
-def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_file: Path | None, **given: Any) -> None:
+def _run_root_locus(
+    model: Path, over: tuple[str, list[float]], plot: Path | None, json_file: Path | None, **given: Any
+) -> None:
     """Print, draw and write a root locus."""
     from mb2fmu import pipeline
     from mb2fmu.report.figures.root_locus_figure import draw_root_locus, format_root_locus
 
-    with Progress() as progress:
+    with StageProgress() as progress:
         found = pipeline.sweep(model, *over, observer=progress, **given)
     if plot is not None:
         pipeline.write(plot, draw_root_locus(found, form="png" if plot.suffix.lower() == ".png" else "svg"))
@@ -70,10 +81,10 @@ def _sweep(model: Path, over: tuple[str, list[float]], plot: Path | None, json_f
 @click.option(
     "--sweep",
     metavar="NAME=FIRST:LAST:STEP",
-    callback=_range,
+    callback=_parse_sweep_range,
     help="Eigenvalues over a state, input or parameter, and the values at which stability changes.",
 )
-@combine_options(json_file_option, set_option, robot_options, debug_option)
+@combine_options(json_file_option, set_option, add_robot_options, add_quiet_and_debug_options)
 def linearize(
     model: Path,
     method: Any,
@@ -101,12 +112,12 @@ def linearize(
     if sweep is not None:
         if instant:
             raise click.UsageError("--sweep looks for an operating point at each value: leave --instant out")
-        _sweep(model, sweep, plot, json_file, at=at, trim=trim, arguments=arguments, method=method)
+        _run_root_locus(model, sweep, plot, json_file, at=at, trim=trim, arguments=arguments, method=method)
         return
     from mb2fmu import pipeline
     from mb2fmu.report.figures.eigenvalue_figure import draw_eigenvalues, format_eigenvalues
 
-    with Progress() as progress:
+    with StageProgress() as progress:
         found = pipeline.linearize(
             model, at=at, trim=trim, search=not instant, arguments=arguments, method=method, observer=progress
         )

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from mb2fmu.pipeline.derivation.pipeline_results import StageTime
 
-LONG = 60.0
+QUIET_LOG_SECONDS = 60.0
 """In s: who waits longer than this wants to know for what, also where progress cannot be drawn."""
 
 
-class Progress:
+class StageProgress:
     """Shows the stages and what they took, on stderr. Stages may run side by side.
 
     What is no terminal (a pipe, a log) gets a line for each platform that was compiled for where others than the host
-    are asked for, and, once :data:`LONG` has gone by, a line when a stage begins and when it is done.
+    are asked for, and, once :data:`QUIET_LOG_SECONDS` has gone by, a line when a stage begins and when it is done.
 
     Args:
         platforms: As the user wrote them.
@@ -53,11 +53,11 @@ class Progress:
         if self._long:
             click.echo(f"{stage} …", err=True)
 
-    def advanced(self, stage: str, share: float) -> None:
+    def report_progress(self, stage: str, share: float) -> None:
         """Show which part of a stage is done, 0 to 1."""
         self._progress.update(self._tasks[stage], description=f"{stage} [dim]{share:4.0%}")
 
-    def came_to(self, stage: str, part: str) -> None:
+    def report_activity(self, stage: str, part: str) -> None:
         """Show the present activity of a stage."""
         self._progress.update(self._tasks[stage], description=f"{stage} [dim]{part}")
         if self._long:
@@ -65,7 +65,7 @@ class Progress:
 
     def finished(self, timing: StageTime) -> None:
         """End a stage, with its time."""
-        how = " (as before)" if timing.cached else ""
+        how = " (as before)" if timing.was_cached else ""
         text = f"{timing.stage}{how} [dim]{timing.seconds:.2f} s"
         self._progress.update(self._tasks.pop(timing.stage), completed=1, description=text)
         platform = self._log and self._each_platform and timing.stage.startswith("compile for ")
@@ -75,4 +75,4 @@ class Progress:
     @property
     def _long(self) -> bool:
         """Whether a log has been quiet for so long that a stage should say its time."""
-        return self._log and time.monotonic() - self._begin > LONG
+        return self._log and time.monotonic() - self._begin > QUIET_LOG_SECONDS

@@ -10,31 +10,31 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_role = click.option(
+_role_option = click.option(
     "--as",
     "role",
     type=click.Choice(["plant", "inverse-dynamics"]),
     help="Robots: what the FMU is. plant: efforts move it (the default); inverse-dynamics: motions go in, efforts "
     "come out.",
 )
-_limits = click.option(
+_limits_option = click.option(
     "--limits",
     type=click.Choice(["stop", "ignore"]),
     help="Robots: what ranges of joints become. ignore (and if nothing is said): bounds of variables; "
     "stop: hard stops.",
 )
-_friction = click.option(
+_friction_option = click.option(
     "--friction",
     type=click.Choice(["stick", "ignore"]),
     help="Robots: what becomes of dry friction of joints. stick: it slides and sticks; ignore (the default): left out.",
 )
-_inertia = click.option(
+_inertia_option = click.option(
     "--inertia",
     type=click.Choice(["refuse", "repair", "keep"]),
     help="Robots: what becomes of inertias that no body can have. repair: the nearest possible ones; keep: taken as "
     "they are; each is told.",
 )
-_quantities = click.option(
+_quantities_option = click.option(
     "--with",
     "quantities",
     multiple=True,
@@ -42,12 +42,12 @@ _quantities = click.option(
     help="Robots: the equations as outputs: inverse-dynamics, mass-matrix, gravity-torques, jacobian:LINK. May be "
     "repeated, or separated by commas.",
 )
-_arrays = click.option(
+_arrays_option = click.option(
     "--arrays",
     is_flag=True,
     help="Robots: FMUs of FMI 3 have positions, speeds, accelerations, efforts, poses and equations as arrays.",
 )
-_packages = click.option(
+_packages_option = click.option(
     "--package",
     "packages",
     multiple=True,
@@ -56,7 +56,7 @@ _packages = click.option(
 )
 
 
-def robot_options(command: Command) -> Command:
+def add_robot_options(command: Command) -> Command:
     """Add the options to a command that takes ``arguments``; it receives them as settings of the robot."""
 
     @functools.wraps(command)
@@ -70,7 +70,14 @@ def robot_options(command: Command) -> Command:
         options["arguments"] = {**options["arguments"], **{key: value for key, value in settings.items() if value}}
         return command(*given, **options)
 
-    return cast("Command", _role(_quantities(_arrays(_limits(_friction(_inertia(_packages(merged))))))))
+    return cast(
+        "Command",
+        _role_option(
+            _quantities_option(
+                _arrays_option(_limits_option(_friction_option(_inertia_option(_packages_option(merged)))))
+            )
+        ),
+    )
 
 
 def print_robot_notes(mechanics: Any) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from mb2fmu.cli.command_options import (
-    GivenInputs,
+    InputOptionValues,
+    add_quiet_and_debug_options,
     at_option,
     combine_options,
-    debug_option,
     input_option,
     json_file_option,
     print_unless_quiet,
@@ -22,34 +22,36 @@ from mb2fmu.cli.command_options import (
     step_option,
     stop_option,
 )
-from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.robot_options import robot_options
+from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.robot_options import add_robot_options
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.simulation.fmu_simulation import AskedKind
+    from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
     from mb2fmu.pipeline.simulation.trajectories import SimulationTrajectories
 
-KINDS = ("cs", "me")
-_file = click.Path(path_type=Path, dir_okay=False)
+INTERFACE_TYPE_CHOICES = ("cs", "me")
+_file_path_type = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(short_help="Simulate a model or any FMU: table, CSV, Parquet, plot.")
 @click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|NAME.fmu")
 @at_option
 @combine_options(input_option, stop_option, step_option)
-@click.option("--kind", type=click.Choice(KINDS), help="Of a unit: Co-Simulation or Model Exchange.")
-@click.option("--csv", type=_file, metavar="FILE", help="Write all variables as a table, each head with its unit.")
-@click.option("--parquet", type=_file, metavar="FILE", help="Write them as Parquet; needs pyarrow.")
-@click.option("--plot", type=_file, metavar="FILE", help="Draw variables over time, as .svg, .png or .pdf.")
+@click.option("--kind", type=click.Choice(INTERFACE_TYPE_CHOICES), help="Of a unit: Co-Simulation or Model Exchange.")
+@click.option(
+    "--csv", type=_file_path_type, metavar="FILE", help="Write all variables as a table, each head with its unit."
+)
+@click.option("--parquet", type=_file_path_type, metavar="FILE", help="Write them as Parquet; needs pyarrow.")
+@click.option("--plot", type=_file_path_type, metavar="FILE", help="Draw variables over time, as .svg, .png or .pdf.")
 @click.option("--show", metavar="NAME,…", help="Variables to draw and list; what moves most, if none is named.")
-@combine_options(set_option, robot_options, json_file_option, debug_option)
+@combine_options(set_option, add_robot_options, json_file_option, add_quiet_and_debug_options)
 def simulate(
     source: Path,
     at: dict[str, str],
-    inputs: GivenInputs,
+    inputs: InputOptionValues,
     stop: float | None,
     step: float | None,
-    kind: AskedKind | None,
+    kind: InterfaceTypeName | None,
     csv: Path | None,
     parquet: Path | None,
     plot: Path | None,
@@ -70,7 +72,7 @@ def simulate(
     from mb2fmu import pipeline
 
     formulas, tables = inputs
-    with Progress() as progress:
+    with StageProgress() as progress:
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
@@ -87,10 +89,10 @@ def simulate(
             result = simulate_model(model, inputs=formulas, tables=tables, stop=stop, step=step, observer=progress)
     shown = tuple(name.strip() for name in show.split(",")) if show else ()
     result.check(shown)
-    _write(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
+    _write_simulation_files(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
 
 
-def _write(
+def _write_simulation_files(
     result: SimulationTrajectories, shown: tuple[str, ...], files: dict[str, Path | None], json_file: Path | None
 ) -> None:
     """Write the requested files, and a summary on the terminal unless JSON goes there."""
@@ -111,16 +113,16 @@ def _write(
             click.echo(text)
             return
         pipeline.write(json_file, (text + "\n").encode())
-    for line in _summary(result, shown):
+    for line in _format_variable_ranges(result, shown):
         print_unless_quiet(line)
-    for departure in result.departures():
+    for departure in result.range_violations():
         click.echo(f"note: {departure}", err=True)
     for what, path in files.items():
         if path is not None:
             print_unless_quiet(f"{what}: {path}")
 
 
-def _summary(result: SimulationTrajectories, shown: tuple[str, ...]) -> Iterator[str]:
+def _format_variable_ranges(result: SimulationTrajectories, shown: tuple[str, ...]) -> Iterator[str]:
     """Yield start, end and range of each variable."""
     names = shown or result.names
     yield f"{result.name}: {len(result.time):,} times from {result.time[0]:g} to {result.time[-1]:g} s"

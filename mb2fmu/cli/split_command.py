@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
     combine_options,
-    debug_option,
     folder_option,
     json_file_option,
     print_unless_quiet,
     set_option,
     write_json_result,
 )
-from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.progress import StageProgress
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.system_runs.split_run import SplitResult
     from mb2fmu.systems.splitting import MechanismPart, SplittingSettings, Way
 
-_positive = click.FloatRange(min=0.0, min_open=True)
-_FITTING = "  [default: such that steps of --step or --delay follow the lightest part on it]"
+_positive_number = click.FloatRange(min=0.0, min_open=True)
+_DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay follow the lightest part on it]"
 
 
 @click.command(short_help="Cut a model into several FMUs, with the file that couples them.")
@@ -48,22 +48,26 @@ _FITTING = "  [default: such that steps of --step or --delay follow the lightest
     "arrive late. The usual one of what is cut, if not given.",
 )
 @folder_option
-@click.option("--step", type=_positive, default=1e-3, show_default=True, metavar="S", help="Communication step.")
-@click.option("--bandwidth", type=_positive, default=400.0, show_default=True, metavar="RAD/S", help="Of the filter.")
-@click.option("--stiffness", type=_positive, metavar="N/M", help=f"Of a bushing or line.{_FITTING}")
-@click.option("--damping", type=_positive, metavar="N.S/M", help=f"Of a bushing.{_FITTING}")
-@click.option("--angular-stiffness", type=_positive, metavar="N.M/RAD",
-              help=f"Of a bushing or line at a joint.{_FITTING}")  # fmt: skip
-@click.option("--angular-damping", type=_positive, metavar="N.M.S/RAD",
-              help=f"Of a bushing at a joint.{_FITTING}")  # fmt: skip
+@click.option("--step", type=_positive_number, default=1e-3, show_default=True, metavar="S", help="Communication step.")
 @click.option(
-    "--delay", type=_positive, metavar="S", help="Of a line, one communication step or more.  [default: --step]"
+    "--bandwidth", type=_positive_number, default=400.0, show_default=True, metavar="RAD/S", help="Of the filter."
+)
+@click.option(
+    "--stiffness", type=_positive_number, metavar="N/M", help=f"Of a bushing or line.{_DEFAULT_STIFFNESS_HELP}"
+)
+@click.option("--damping", type=_positive_number, metavar="N.S/M", help=f"Of a bushing.{_DEFAULT_STIFFNESS_HELP}")
+@click.option("--angular-stiffness", type=_positive_number, metavar="N.M/RAD",
+              help=f"Of a bushing or line at a joint.{_DEFAULT_STIFFNESS_HELP}")  # fmt: skip
+@click.option("--angular-damping", type=_positive_number, metavar="N.M.S/RAD",
+              help=f"Of a bushing at a joint.{_DEFAULT_STIFFNESS_HELP}")  # fmt: skip
+@click.option(
+    "--delay", type=_positive_number, metavar="S", help="Of a line, one communication step or more.  [default: --step]"
 )
 @click.option("--flange-mass", type=click.FloatRange(min=0.0), default=0.0, show_default=True, metavar="KG",
               help="Of what hangs on a bushing or line at a joint, if bodies behind it have no inertia.")  # fmt: skip
 @click.option("--flange-inertia", type=click.FloatRange(min=0.0), default=1e-4, show_default=True, metavar="KG.M2",
               help="Of the same, where frames behind the joint turn against those before.")  # fmt: skip
-@combine_options(set_option, json_file_option, debug_option)
+@combine_options(set_option, json_file_option, add_quiet_and_debug_options)
 def split(
     model: Path,
     places: tuple[str, ...],
@@ -91,53 +95,61 @@ def split(
 
     given = {name: value for name, value in numbers.items() if value is not None}
     settings = SplittingSettings(bandwidth=bandwidth, delay=delay or step, **given)
-    with Progress() as progress:
+    with StageProgress() as progress:
         done = cut_into_units(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
         )
-    if not write_json_result(_facts(done, places), json_file):
-        _tell(done, places, settings)
+    if not write_json_result(_form_split_facts(done, places), json_file):
+        _print_split(done, places, settings)
 
 
-def _facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, Any]:
+def _form_split_facts(done: SplitResult, places: tuple[str, ...]) -> dict[str, Any]:
     """Return what was cut and written, for ``--json``."""
     return {
         "at": list(places),
         "by": done.cut.way,
         "units": [
-            {"part": part.name, "fmu": str(unit), "states": _states(part), "takes": _taken(part)}
+            {
+                "part": part.name,
+                "fmu": str(unit),
+                "states": _list_part_states(part),
+                "takes": _list_coupled_inputs(part),
+            }
             for part, unit in zip(done.parts, done.units, strict=True)
         ],
-        "left_out": _left_out(done),
+        "left_out": _list_missing_outputs(done),
         "settings": asdict(done.settings),
         "system": str(done.system),
     }
 
 
-def _states(part: MechanismPart) -> list[str]:
+def _list_part_states(part: MechanismPart) -> list[str]:
     """Return names of the states of a part."""
     d = part.definition
     return [record.name for record in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
 
 
-def _taken(part: MechanismPart) -> list[str]:
+def _list_coupled_inputs(part: MechanismPart) -> list[str]:
     """Return names of the inputs that come from other parts."""
     inputs = {str(given.name) for given in part.definition.inputs}
     members = (member.variable for terminal in part.definition.terminals for member in terminal.members)
     return [name for name in members if name in inputs]
 
 
-def _left_out(done: SplitResult) -> list[str]:
+def _list_missing_outputs(done: SplitResult) -> list[str]:
     """Return outputs that no part has."""
     return sorted(set.intersection(*(set(part.left_out) for part in done.parts)))
 
 
-def _tell(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings) -> None:
+def _print_split(done: SplitResult, places: tuple[str, ...], settings: SplittingSettings) -> None:
     """Say what was cut and written."""
     print_unless_quiet(f"Cut at {', '.join(places)} by {done.cut.way}")
     for part, unit in zip(done.parts, done.units, strict=True):
-        print_unless_quiet(f"  {part.name}: {unit}; states {', '.join(_states(part))}; takes {', '.join(_taken(part))}")
-    if lost := _left_out(done):
+        print_unless_quiet(
+            f"  {part.name}: {unit}; states {', '.join(_list_part_states(part))}; "
+            f"takes {', '.join(_list_coupled_inputs(part))}"
+        )
+    if lost := _list_missing_outputs(done):
         print_unless_quiet(f"Note: in no part are the outputs {', '.join(lost)}")
     if done.cut.way == "bushing":
         k, damping = done.settings.stiffness, done.settings.damping

@@ -12,26 +12,26 @@ import click
 
 from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, REDUCTION_KINDS, SAMPLING_METHODS
 from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
     combine_options,
-    debug_option,
     is_quiet,
     json_file_option,
     print_unless_quiet,
     set_option,
 )
-from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.progress import StageProgress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-SPREAD, COUNT = 0.1, 100
+DEFAULT_SPREAD, DEFAULT_CASE_COUNT = 0.1, 100
 """Defaults: parameters vary by ± 10 % in 100 cases."""
 
-_EVERY = 10.0
+_PROGRESS_INTERVAL_SECONDS = 10.0
 """In s, between lines of progress where there is no terminal."""
 
 
-class _Counter:
+class _CaseProgress:
     """Shows the number of finished cases: a bar on a terminal, else a line now and then."""
 
     def __init__(self) -> None:
@@ -58,12 +58,12 @@ class _Counter:
             self._bar.start()
             self._task = self._bar.add_task(text, total=n)
         self._bar.update(self._task, completed=done, description=text)
-        if not self._terminal and not self._silent and time.monotonic() - self._said > _EVERY:
+        if not self._terminal and not self._silent and time.monotonic() - self._said > _PROGRESS_INTERVAL_SECONDS:
             self._said = time.monotonic()
             click.echo(f"{done} of {n} {text}", err=True)
 
 
-def _number(text: str) -> float | str:
+def _parse_number(text: str) -> float | str:
     """Return a number, or text with a unit that is read later."""
     try:
         return float(text)
@@ -71,7 +71,9 @@ def _number(text: str) -> float | str:
         return text.strip()
 
 
-def _vary(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+def _parse_varied_quantities(
+    _ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, Any]:
     """Return NAME=FROM:TO, NAME=FROM:TO:COUNT or NAME=VALUE,VALUE,… as a plan has it."""
     found: dict[str, Any] = {}
     wrong = []
@@ -83,9 +85,9 @@ def _vary(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, .
         if not (sign and name) or name in found or len(ends) > 3 or not all(part.strip() for part in parts):
             wrong.append(text)
         elif len(ends) == 1:
-            found[name] = {"values": [_number(part) for part in parts]}
+            found[name] = {"values": [_parse_number(part) for part in parts]}
         else:
-            found[name] = {"from": _number(ends[0]), "to": _number(ends[1])}
+            found[name] = {"from": _parse_number(ends[0]), "to": _parse_number(ends[1])}
             if len(ends) == 3:
                 found[name]["count"] = int(ends[2]) if ends[2].strip().isdecimal() else ends[2]
     if wrong:
@@ -96,16 +98,16 @@ def _vary(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, .
     return found
 
 
-def _pairs(_ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, float | str]:
+def _parse_pairs(_ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, float | str]:
     """Return NAME=VALUE pairs, values as numbers or as text with a unit (click's callback)."""
     pairs = [text.partition("=") for text in values]
     wrong = [text for text, (name, sign, value) in zip(values, pairs, strict=True) if not (sign and name and value)]
     if wrong:
         raise click.BadParameter(f"{', '.join(wrong)}: write {parameter.metavar}")
-    return {name.strip(): _number(value) for name, _, value in pairs}
+    return {name.strip(): _parse_number(value) for name, _, value in pairs}
 
 
-def _results(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+def _parse_results(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
     """Return what each result reads and takes, by its text: NAME, NAME:TAKE, NAME:first-crossing=LEVEL:rising."""
     found: dict[str, Any] = {}
     for text in values:
@@ -116,13 +118,13 @@ def _results(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str
         if not name or take not in REDUCTION_KINDS:
             found[text] = {"of": text}
         else:
-            found[text] = {"of": name, "take": take} | directed | ({"level": _number(level)} if equals else {})
+            found[text] = {"of": name, "take": take} | directed | ({"level": _parse_number(level)} if equals else {})
     return found
 
 
-_OPTIONS = (
+_PLAN_OPTIONS = (
     click.option(
-        "--vary", multiple=True, callback=_vary, metavar="NAME=FROM:TO",
+        "--vary", multiple=True, callback=_parse_varied_quantities, metavar="NAME=FROM:TO",
         help="A parameter, a start value or an input that varies, in its unit or with one; NAME=FROM:TO:COUNT and "
         "NAME=VALUE,VALUE make a grid. May be repeated.  [default: all parameters by 10 %, upward and downward]",
     ),
@@ -133,18 +135,20 @@ _OPTIONS = (
         "--method", type=click.Choice([name for name in SAMPLING_METHODS if name != "table"]),
         help="How cases are chosen.  [default: latin-hypercube, or grid if --vary says so]",
     ),
-    click.option("--count", type=click.IntRange(min=1), metavar="N", help=f"How many cases.  [default: {COUNT}]"),
+    click.option("--count", type=click.IntRange(min=1), metavar="N",
+        help=f"How many cases.  [default: {DEFAULT_CASE_COUNT}]"),
     click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of what is drawn by chance.  [default: 0]"),
     click.option("--indices", is_flag=True, default=None, help="Sobol' indices; with --method sobol."),
     click.option(
-        "--at", "fixed", multiple=True, callback=_pairs, metavar="NAME=VALUE", help="The same in all cases. Repeatable."
+        "--at", "fixed", multiple=True, callback=_parse_pairs, metavar="NAME=VALUE",
+        help="The same in all cases. Repeatable.",
     ),
     click.option(
-        "--input", "inputs", multiple=True, callback=_pairs, metavar="NAME=FORMULA",
+        "--input", "inputs", multiple=True, callback=_parse_pairs, metavar="NAME=FORMULA",
         help="What an input follows, as in --input 'force=5*sin(t)'. Repeatable.",
     ),
     click.option(
-        "--result", "results", multiple=True, callback=_results, metavar="NAME[:TAKE]",
+        "--result", "results", multiple=True, callback=_parse_results, metavar="NAME[:TAKE]",
         help=f"What is kept: of a variable its {', '.join(REDUCTION_KINDS[:-1])} or {REDUCTION_KINDS[-1]}: the time "
         "when it passes 0, or "
         f"{REDUCTION_KINDS[-1]}=LEVEL; {REDUCTION_KINDS[-1]}=LEVEL:rising and …:falling pass it in that direction "
@@ -161,9 +165,9 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def plan_options(command: Command) -> Command:
+def add_plan_options(command: Command) -> Command:
     """Add the options that describe a plan; the command receives them as keyword arguments."""
-    for option in reversed(_OPTIONS):
+    for option in reversed(_PLAN_OPTIONS):
         command = option(command)
     return command
 
@@ -192,11 +196,11 @@ def form_study_plan(source: Path, words: Mapping[str, Any]) -> Path | dict[str, 
     if "trajectories" in given:
         plan["trajectories"] = list(given["trajectories"])
     plan |= {key: given[key] for key in ("trajectory_format", "stop", "step", "kind") if key in given}
-    plan["cases"] = _cases(given)
+    plan["cases"] = _form_cases_table(given)
     return plan
 
 
-def _cases(given: Mapping[str, Any]) -> dict[str, Any]:
+def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table ``[cases]``."""
     cases = {key: given[key] for key in ("method", "count", "seed", "indices") if key in given}
     if "table" in given:
@@ -205,9 +209,9 @@ def _cases(given: Mapping[str, Any]) -> dict[str, Any]:
     on_grid = any("values" in entry or "count" in entry for entry in vary.values())
     cases.setdefault("method", "grid" if on_grid else "latin-hypercube")
     if cases["method"] != "grid":
-        cases.setdefault("count", COUNT if cases["method"] == "latin-hypercube" else 128)
+        cases.setdefault("count", DEFAULT_CASE_COUNT if cases["method"] == "latin-hypercube" else 128)
     if not vary:
-        cases["spread"] = SPREAD
+        cases["spread"] = DEFAULT_SPREAD
     return cases
 
 
@@ -225,8 +229,8 @@ def _cases(given: Mapping[str, Any]) -> dict[str, Any]:
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine.  [default: processors]"
 )
 @click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
-@plan_options
-@combine_options(set_option, json_file_option, debug_option)
+@add_plan_options
+@combine_options(set_option, json_file_option, add_quiet_and_debug_options)
 def study(
     source: Path,
     folder: Path,
@@ -256,7 +260,7 @@ def study(
     if workers is not None and scheduler != "local":
         raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")
     plan = form_study_plan(source, words)
-    with Progress() as progress, _Counter() as counter:
+    with StageProgress() as progress, _CaseProgress() as counter:
         outcome = run_study(
             plan, folder, scheduler=scheduler, workers=workers, resume=resume, told=counter.told, observer=progress
         )

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from mb2fmu.cli.command_options import (
+    add_quiet_and_debug_options,
     combine_options,
-    debug_option,
     folder_option,
     json_file_option,
     print_unless_quiet,
     set_option,
 )
-from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.progress import StageProgress
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     help="Version of the .ssp. The draft writes connected terminals as such; most importers read 1.0 alone.",
 )
 @click.option("--parquet", is_flag=True, help="Also write the results as Parquet, DIR/NAME.parquet.")
-@combine_options(json_file_option, set_option, debug_option)
+@combine_options(json_file_option, set_option, add_quiet_and_debug_options)
 def system(
     system: Path,
     folder: Path,
@@ -63,21 +63,23 @@ def system(
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.system_runs.system_run import couple
+    from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
-    with Progress() as progress:
-        done = couple(system, folder, arguments=arguments, masters=wanted, parquet=parquet, ssp=ssp, observer=progress)
+    with StageProgress() as progress:
+        done = run_coupled_system(
+            system, folder, arguments=arguments, masters=wanted, parquet=parquet, ssp=ssp, observer=progress
+        )
     if json_file is not None and str(json_file) == "-":
         click.echo(done.to_json(), nl=False)
     else:
         if json_file is not None:
             pipeline.write(json_file, done.to_json().encode())
-        _tell(done, asked=bool(wanted))
+        _print_system_result(done, asked=bool(wanted))
     click.get_current_context().exit(0 if done.passed else 1)
 
 
-def _tell(done: SystemRunResult, *, asked: bool) -> None:
+def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
     """Say what a system did; with other masters asked, also which outputs they read too early."""
     from mb2fmu.systems.exports.foreign_masters import find_largest_difference
     from mb2fmu.systems.resolved_system import find_stale_reads

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import combine_options, debug_option, set_option
-from mb2fmu.cli.progress import Progress
-from mb2fmu.cli.verdict_output import json_option, show_tables, show_verdict
+from mb2fmu.cli.command_options import add_quiet_and_debug_options, combine_options, set_option
+from mb2fmu.cli.progress import StageProgress
+from mb2fmu.cli.verdict_output import print_table_verdicts, print_validation_verdict, verdict_json_option
 
 if TYPE_CHECKING:
     from mb2fmu.validation import ColumnTolerance, DataRunSettings
 
-_tables = (
+_table_options = (
     click.option(
         "--data",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -64,7 +64,7 @@ _tables = (
     metavar="FILE.html",
     help="Also write the report page; needs --model.",
 )
-@combine_options(*_tables)
+@combine_options(*_table_options)
 @click.option(
     "--check-report",
     "claimed",
@@ -72,7 +72,7 @@ _tables = (
     metavar="FILE.html",
     help="Say whether this report is about NAME.fmu (the one beside it, if none is given), and what it says of it.",
 )
-@combine_options(set_option, json_option, debug_option)
+@combine_options(set_option, verdict_json_option, add_quiet_and_debug_options)
 def validate(
     fmu: Path | None,
     model: Path | None,
@@ -104,9 +104,9 @@ def validate(
     """
     told = (model, report, json_file, *data, *points)
     if claimed is not None:
-        _check(claimed, fmu, runs_nothing=not any(each is not None for each in told))
+        _check_report_match(claimed, fmu, runs_nothing=not any(each is not None for each in told))
         return
-    _refuse_files(starts)
+    _refuse_files_as_start_values(starts)
     if fmu is None or (model is None and not data and not points):
         raise click.UsageError(
             "name the unit and its model: mb2fmu validate NAME.fmu --model MODEL.py; or --data, --points. "
@@ -120,21 +120,21 @@ def validate(
         )
     from mb2fmu import pipeline
 
-    settings = _settings(tolerances, starts, step)
+    settings = _form_data_run_settings(tolerances, starts, step)
     if model is None:
-        show_tables(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
+        print_table_verdicts(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
         return
-    with Progress() as progress:
+    with StageProgress() as progress:
         tables = pipeline.measure(fmu, data=data, at=points, settings=settings)
         validated = pipeline.validate(fmu, model, arguments=arguments, observer=progress)
     if tables:
         validated = replace(validated, result=replace(validated.result, tables=tables))
     if report:
-        pipeline.write(report, pipeline.report(validated))
-    show_verdict(validated.result, json_file, {"report": report} if report else {})
+        pipeline.write(report, pipeline.render_validation_report(validated))
+    print_validation_verdict(validated.result, json_file, {"report": report} if report else {})
 
 
-def _refuse_files(starts: tuple[str, ...]) -> None:
+def _refuse_files_as_start_values(starts: tuple[str, ...]) -> None:
     """Raise for values of --at without a name: they look like files of points."""
     files = [text for text in starts if "=" not in text]
     if files:
@@ -142,7 +142,9 @@ def _refuse_files(starts: tuple[str, ...]) -> None:
         raise click.BadParameter(what, param_hint="--at")
 
 
-def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None) -> DataRunSettings:
+def _form_data_run_settings(
+    tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None
+) -> DataRunSettings:
     """Return the options of tables as one record."""
     from mb2fmu.validation import ColumnTolerance, DataRunSettings
 
@@ -160,10 +162,10 @@ def _settings(tolerances: tuple[str, ...], starts: tuple[str, ...], step: float 
             otherwise = tolerance
     if step is not None and not step > 0.0:
         raise click.BadParameter(f"{step} is not positive", param_hint="--step")
-    return DataRunSettings(starts=_numbers(starts), tolerances=named, otherwise=otherwise, step=step)
+    return DataRunSettings(starts=_parse_numbers(starts), tolerances=named, default_tolerance=otherwise, step=step)
 
 
-def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
+def _parse_numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
     """Return NAME=VALUE pairs as numbers by name."""
     found = {}
     for text in texts:
@@ -175,12 +177,12 @@ def _numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
     return found
 
 
-def _check(report: Path, unit: Path | None, *, runs_nothing: bool) -> None:
+def _check_report_match(report: Path, unit: Path | None, *, runs_nothing: bool) -> None:
     """Tell whether a report and an FMU belong together; end with exit code 0 or 1."""
     from mb2fmu.pipeline.run_and_report import publication_rules
 
     if not runs_nothing:
         raise click.UsageError("--check-report runs nothing: give it no --model, --report, --json, --data or --points")
-    belonging = publication_rules.check_report(report, unit)
+    belonging = publication_rules.match_report_to_fmu(report, unit)
     click.echo(belonging.text)
     click.get_current_context().exit(0 if belonging.passed else 1)

@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
     from mb2fmu.validation import TableResult, ValidationResult
 
-PIPED_WIDTH = 120
+PIPED_WIDTH_CHARACTERS = 120
 
-json_option = json_file_option
+verdict_json_option = json_file_option
 
 
-def show_verdict(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
+def print_validation_verdict(result: ValidationResult, json_file: Path | None, files: Mapping[str, Path]) -> None:
     """Print a verdict and the places of written files; end with exit code 0 or 1."""
     from mb2fmu.report.terminal_verdict import format_verdict_blocks
 
     text = result.to_json(timings=True) if json_file is not None else ""
-    _show(text, json_file, lambda width: format_verdict_blocks(result, width), files)
+    _print_verdict(text, json_file, lambda width: format_verdict_blocks(result, width), files)
     click.get_current_context().exit(0 if result.passed else 1)
 
 
-def show_tables(results: Sequence[TableResult], json_file: Path | None) -> None:
+def print_table_verdicts(results: Sequence[TableResult], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
     from mb2fmu.report.sections.measurement_comparison import format_tables_as_json, format_tables_for_terminal
 
     text = format_tables_as_json(results) if json_file is not None else ""
-    _show(text, json_file, lambda width: format_tables_for_terminal(results, width), {})
+    _print_verdict(text, json_file, lambda width: format_tables_for_terminal(results, width), {})
     click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
 
 
-def _show(
+def _print_verdict(
     text: str,
     json_file: Path | None,
     blocks: Callable[[int], Iterable[RenderableType]],
@@ -57,7 +57,7 @@ def _show(
         pipeline.write(json_file, text.encode())
     if is_quiet():
         return
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH_CHARACTERS)
     for block in blocks(console.width):
         console.print(block)
     for what, path in files.items():

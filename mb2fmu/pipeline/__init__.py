@@ -45,14 +45,14 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
 )
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.display.motion_pictures import animate
+from mb2fmu.pipeline.display.mechanism_animation import animate
 from mb2fmu.pipeline.fmu_build.core_fmu import build
-from mb2fmu.pipeline.fmu_build.source_targets import list_source_files, source_code, write_source_files
+from mb2fmu.pipeline.fmu_build.source_code_export import export_source_code, list_source_files, write_source_files
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
 from mb2fmu.pipeline.run_and_report import publication_rules, report_pages, validation_run
 from mb2fmu.pipeline.run_and_report.page_fmu import build_page_fmu
-from mb2fmu.pipeline.run_and_report.report_pages import report
-from mb2fmu.pipeline.run_and_report.theory_display import graph, quantities
+from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
+from mb2fmu.pipeline.run_and_report.theory_display import draw_model_graph, quantities
 from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
 from mb2fmu.pipeline.simulation.model_callable import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
@@ -60,11 +60,40 @@ from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulati
 from mb2fmu.pipeline.study_runs.point_analyses import linearize, sensitivities, sweep
 
 __all__ = [
-    "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation",
-    "FormulationOptions", "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver",
-    "StageTime", "ValidationOutcome", "animate", "build", "derive", "export", "graph", "linearize", "load",
-    "measure", "quantities", "report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
-    "source_code", "start_values", "sweep", "validate", "write",
+    "BuildOptions",
+    "Derivation",
+    "ExportOptions",
+    "ExportResult",
+    "FmuBuild",
+    "FmuSimulation",
+    "FormulationOptions",
+    "Model",
+    "ModelSimulation",
+    "RightHandSide",
+    "RunResult",
+    "StageObserver",
+    "StageTime",
+    "ValidationOutcome",
+    "animate",
+    "build",
+    "derive",
+    "draw_model_graph",
+    "export",
+    "export_source_code",
+    "linearize",
+    "load",
+    "measure",
+    "quantities",
+    "render_validation_report",
+    "rhs",
+    "right_hand_side",
+    "run",
+    "sensitivities",
+    "simulate",
+    "start_values",
+    "sweep",
+    "validate",
+    "write",
 ]  # fmt: skip
 
 
@@ -132,5 +161,7 @@ def run(
             proved = report_pages.add_validation_page(built, validated, command)
         with stage("pack"):
             results.pack(proved)
-        results.publish_with(report_pages.render_page_beside(built, validated, command, stage.timings, results.content))
+        results.publish_with_report(
+            report_pages.render_report_beside_fmu(built, validated, command, stage.timings, results.content)
+        )
     return RunResult(ExportResult(built, results.path, stage.timings), validated, results.page, stage.timings)

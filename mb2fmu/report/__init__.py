@@ -1,8 +1,8 @@
 """Report: the validation as a page that an engineer can read and sign.
 
 Input: ``Declarations``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
-self-contained HTML page (:func:`render`; :func:`describe` of an FMU that nobody has run), or a picture of one result
-for a document (:func:`figure`).
+self-contained HTML page (:func:`render_validation_page`; :func:`render_description_page` of an FMU that
+nobody has run), or a picture of one result for a document (:func:`draw_validation_figure`).
 
 Promises: the page loads nothing and runs nothing; every text of the model is escaped; every number in a table carries
 its exact value; what a long signal shows at its extremes is drawn; the same input gives the same bytes as long as no
@@ -17,20 +17,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.report.figures.validation_figure import figure
-    from mb2fmu.report.pages.description_page import describe
+    from mb2fmu.report.figures.validation_figure import draw_validation_figure
+    from mb2fmu.report.pages.description_page import render_description_page
     from mb2fmu.report.pages.report_content import ReportProvenance
-    from mb2fmu.report.pages.report_identity import ReportClaim, claim_of
-    from mb2fmu.report.pages.validation_page import render
+    from mb2fmu.report.pages.report_identity import ReportClaim, read_report_claim
+    from mb2fmu.report.pages.validation_page import render_validation_page
 
-__all__ = ["ReportClaim", "ReportProvenance", "claim_of", "describe", "figure", "render"]
+__all__ = [
+    "ReportClaim",
+    "ReportProvenance",
+    "draw_validation_figure",
+    "read_report_claim",
+    "render_description_page",
+    "render_validation_page",
+]
 
 _HOMES = {
     "ReportClaim": "pages.report_identity",
-    "claim_of": "pages.report_identity",
+    "read_report_claim": "pages.report_identity",
     "ReportProvenance": "pages.report_content",
-    "describe": "pages.description_page",
-    "figure": "figures.validation_figure",
+    "render_description_page": "pages.description_page",
+    "draw_validation_figure": "figures.validation_figure",
 }
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-MINUS = "−"
+_SUPERSCRIPT_DIGITS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MINUS_SIGN = "−"
 
 
 def format_power_of_ten(exponent: int) -> str:
     """Return ``10⁻⁶`` for −6."""
-    return f"10{str(exponent).translate(_RAISED)}"
+    return f"10{str(exponent).translate(_SUPERSCRIPT_DIGITS)}"
 
 
 def format_short_number(value: float | None, digits: int = 3) -> str:
@@ -20,7 +20,7 @@ def format_short_number(value: float | None, digits: int = 3) -> str:
     if math.isnan(value):
         return "not a number"
     if math.isinf(value):
-        return "∞" if value > 0 else f"{MINUS}∞"
+        return "∞" if value > 0 else f"{MINUS_SIGN}∞"
     if value == 0:
         return "0"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
@@ -28,8 +28,8 @@ def format_short_number(value: float | None, digits: int = 3) -> str:
     if -4 <= power < 6:
         text = f"{value:.{max(digits - 1 - power, 0)}f}"
     else:
-        text = f"{_trimmed(mantissa)}·{format_power_of_ten(power)}"
-    return _trimmed(text).replace("-", MINUS) if "·" not in text else text.replace("-", MINUS)
+        text = f"{_strip_trailing_zeros(mantissa)}·{format_power_of_ten(power)}"
+    return _strip_trailing_zeros(text).replace("-", MINUS_SIGN) if "·" not in text else text.replace("-", MINUS_SIGN)
 
 
 def format_exact_number(value: float) -> str:
@@ -42,14 +42,14 @@ def format_declared_number(value: float) -> str:
     if not math.isfinite(value):
         return format_short_number(value)
     if value.is_integer() and abs(value) < 1e6:
-        return f"{value:.0f}".replace("-", MINUS)
+        return f"{value:.0f}".replace("-", MINUS_SIGN)
     mantissa, _, exponent = repr(value).partition("e")
     if not exponent:
-        return mantissa.replace("-", MINUS)
+        return mantissa.replace("-", MINUS_SIGN)
     power = format_power_of_ten(int(exponent))
-    return power if mantissa == "1" else f"{mantissa.replace('-', MINUS)}·{power}"
+    return power if mantissa == "1" else f"{mantissa.replace('-', MINUS_SIGN)}·{power}"
 
 
-def _trimmed(text: str) -> str:
+def _strip_trailing_zeros(text: str) -> str:
     """Return a decimal number without zeros (and point) at its end."""
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -14,23 +14,29 @@ from mb2fmu.report.sections.event_tables import describe_events
 from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
 from mb2fmu.report.sections.measurement_comparison import format_tables_for_terminal, list_table_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
-from mb2fmu.validation.result import KIND_NAMES, InterfaceTypeResult, InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.result import (
+    INTERFACE_TYPE_NAMES,
+    InterfaceTypeResult,
+    InvariantResult,
+    ValidationResult,
+    VariableResult,
+)
 
 # Below this width (in characters) a table keeps only the columns that the verdict needs.
-NARROW = 88
-_STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
+NARROW_WIDTH = 88
+_VERDICT_STYLES = {"passed": "green", "failed": "bold red", "unjudged": "bold yellow"}
 
 
 def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[RenderableType]:
     """Yield blocks for a terminal of that ``width``."""
-    yield _variables(result, wide=width >= NARROW)
-    yield from _horizon(result)
+    yield _make_variable_table(result, wide=width >= NARROW_WIDTH)
+    yield from _format_horizon_lines(result)
     if result.invariants:
-        yield _invariants(result, wide=width >= NARROW)
+        yield _make_invariant_table(result, wide=width >= NARROW_WIDTH)
     for other in result.others:
-        yield _other_kind(other)
-    yield from _events(result)
-    yield from _exercised(result)
+        yield _format_interface_type_line(other)
+    yield from _format_event_lines(result)
+    yield from _format_exercised_lines(result)
     yield from map(_format_check, result.independent_checks)
     yield from format_tables_for_terminal(result.tables, width)
     for finding in result.conformance:
@@ -46,7 +52,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
     coverage = "; ".join(filter(None, (describe_events(result), describe_coverage(result))))
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)
-        largest = f"largest error/bound {_number(worst.ratio)} ({worst.name})"
+        largest = f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"
         text = f"{result.model}: passed, {len(judged)} quantities within their bounds, {largest}"
         return Text(f"{text}; {coverage}" if coverage else text, style="bold green")
     lacking = list(dict.fromkeys(item.name for item in judged if item.verdict != "passed"))
@@ -55,7 +61,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
         f"x' against {check.name}" for check in result.independent_checks if check.verdict == "failed" and check.reason
     ]
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
-    wrong = [f"{call.name} ({KIND_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
+    wrong = [f"{call.name} ({INTERFACE_TYPE_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
@@ -63,7 +69,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
     return Text(f"{result.model}: failed: {'; '.join(reasons)}", style="bold red")
 
 
-def _events(result: ValidationResult) -> Iterator[Text]:
+def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
     """Yield a line for each run with events, and for each wrong event."""
     moved = result.moved.kinds if result.moved else ()
     for prefix, kinds in (("Events", result.kinds), ("Events of the perturbed experiment", moved)):
@@ -73,46 +79,54 @@ def _events(result: ValidationResult) -> Iterator[Text]:
             if not kind.events:
                 continue
             late = max((abs(event.difference) for event in judged if event.difference == event.difference), default=0.0)
-            text = f"{prefix}, {KIND_NAMES[kind.simulation.kind]}: {len(judged) - len(wrong)} of {len(judged)} as they "
-            text += f"should be, instants {_number(late)} s off at most"
+            text = (
+                f"{prefix}, {INTERFACE_TYPE_NAMES[kind.simulation.kind]}: {len(judged) - len(wrong)} of {len(judged)} "
+            )
+            text += f"as they should be, instants {_format_number(late)} s off at most"
             left = len(kind.events) - len(judged)
             text += f", {left} not judged" if left else ""
-            yield Text(text, style=_STYLES["failed"] if wrong else "green")
+            yield Text(text, style=_VERDICT_STYLES["failed"] if wrong else "green")
             for event in wrong[:5]:
                 at = event.found if event.time != event.time else event.time
-                yield Text(f"  {event.name} at t = {at:.9g} s: {event.reason}", style=_STYLES["failed"])
+                yield Text(f"  {event.name} at t = {at:.9g} s: {event.reason}", style=_VERDICT_STYLES["failed"])
 
 
-def _exercised(result: ValidationResult) -> Iterator[Text]:
+def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
     """Yield a line for each kind of the perturbed experiment, each failed call, and everything not validated."""
     if result.moved is None:
         return
     yield Text(f"Perturbed experiment: {result.moved.text}")
     for moved in result.moved.kinds:
-        yield Text.assemble("  ", _other_kind(moved))
+        yield Text.assemble("  ", _format_interface_type_line(moved))
     for kind in dict.fromkeys(call.kind for call in result.calls):
         calls = [call for call in result.calls if call.kind == kind]
         passed = sum(call.verdict == "passed" for call in calls)
-        yield Text(f"API checks during the run, {KIND_NAMES[kind]}: {passed} of {len(calls)} agree with the reference")
+        yield Text(
+            f"API checks during the run, {INTERFACE_TYPE_NAMES[kind]}: "
+            f"{passed} of {len(calls)} agree with the reference"
+        )
         for call in calls:
             if call.verdict != "passed":
-                style = _STYLES["failed"] if call.verdict == "failed" else ""
+                style = _VERDICT_STYLES["failed"] if call.verdict == "failed" else ""
                 yield Text(f"  {call.name}: {call.verdict}: {call.reason or call.where}", style=style)
     for name in result.events_at_defaults_only:
-        yield Text(f"not validated: event {name}: it is not in the perturbed experiment", style=_STYLES["unjudged"])
-    for told in result.never_switched:
-        yield Text(f"not validated: what lies beyond {told}", style=_STYLES["unjudged"])
-    for item in result.unproven:
-        yield Text(f"not validated: {item.role} {item.name}: {item.reason}", style=_STYLES["unjudged"])
+        yield Text(
+            f"not validated: event {name}: it is not in the perturbed experiment", style=_VERDICT_STYLES["unjudged"]
+        )
+    for told in result.untested_switches:
+        yield Text(f"not validated: what lies beyond {told}", style=_VERDICT_STYLES["unjudged"])
+    for item in result.not_exercised:
+        yield Text(f"not validated: {item.role} {item.name}: {item.reason}", style=_VERDICT_STYLES["unjudged"])
 
 
-def _other_kind(other: InterfaceTypeResult) -> Text:
+def _format_interface_type_line(other: InterfaceTypeResult) -> Text:
     """Return one line: the details are in the report."""
     judged: list[VariableResult | InvariantResult] = [*other.variables, *other.invariants]
     short = [item for item in judged if item.verdict != "passed"]
     worst = max(judged, key=lambda item: item.ratio)
     verdict = f"{len(short)} of {len(judged)} quantities not within their bounds" if short else "passed"
-    text = f"{KIND_NAMES[other.simulation.kind]}: {verdict}, largest error/bound {_number(worst.ratio)} ({worst.name})"
+    text = f"{INTERFACE_TYPE_NAMES[other.simulation.kind]}: {verdict}, "
+    text += f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"
     return Text(text, style="bold red" if short else "green")
 
 
@@ -120,60 +134,62 @@ def _format_check(check: IndependentCheck) -> Text:
     """Return one line: the independence of the validation."""
     if check.verdict == "unjudged":
         return Text(f"{check.name}: not done: {check.reason}")
-    text = f"{check.name}: {check.verdict}, {check.points} points, largest error/bound {_number(check.ratio)}"
+    text = f"{check.name}: {check.verdict}, {check.points} points, largest error/bound {_format_number(check.ratio)}"
     text += f" ({check.worst})" if check.worst else ""
     reason = f": {check.reason}" if check.reason else ""
     return Text(text + reason, style="bold red" if check.verdict == "failed" else "green")
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     """Return a number with three digits."""
     return f"{value:.3g}"
 
 
-def _variables(result: ValidationResult, *, wide: bool) -> Table:
+def _make_variable_table(result: ValidationResult, *, wide: bool) -> Table:
     """Return the table of the variables: range, error and bound; ``wide`` adds where and up to when."""
-    table = _table("FMU against the reference", "variable", "range", "error", wide=wide)
+    table = _make_table("FMU against the reference", "variable", "range", "error", wide=wide)
     for variable in result.variables:
         reason = f" ({variable.reason})" if variable.reason and wide else ""
-        verdict = Text(f"{variable.verdict}{reason}", style=_STYLES[variable.verdict])
+        verdict = Text(f"{variable.verdict}{reason}", style=_VERDICT_STYLES[variable.verdict])
         columns = [
             variable.name,
             variable.unit,
-            _number(variable.range),
-            _number(variable.error),
-            _number(variable.bound),
+            _format_number(variable.range),
+            _format_number(variable.error),
+            _format_number(variable.bound),
         ]
-        horizon = [_number(variable.at), _number(variable.horizon)] if wide else []
+        horizon = [_format_number(variable.at), _format_number(variable.horizon)] if wide else []
         kept = columns if wide else [f"{columns[0]} ({columns[1]})", *columns[3:]]
-        table.add_row(*kept, _number(variable.ratio), *horizon, verdict)
+        table.add_row(*kept, _format_number(variable.ratio), *horizon, verdict)
     return table
 
 
-def _horizon(result: ValidationResult) -> Iterator[Text]:
+def _format_horizon_lines(result: ValidationResult) -> Iterator[Text]:
     """Yield why variables are judged to an earlier time than the end, if any is."""
     stop = float(result.reference.trajectory.time[-1])
     early = [variable for variable in result.variables if variable.horizon < stop]
     if early:
         first = min(early, key=lambda variable: variable.horizon)
-        text = f"Judged to less than the end at {_number(stop)} s: {len(early)} of {len(result.variables)} variables, "
-        text += f"the first is {first.name}, to {_number(first.horizon)} s. Small differences grow in this motion, and "
-        text += "beyond that time the reference itself does not know the variable well enough; balances are judged to "
-        yield Text(f"{text}the end.")
+        text = f"Judged to less than the end at {_format_number(stop)} s: {len(early)} of {len(result.variables)} "
+        text += (
+            f"variables, the first is {first.name}, to {_format_number(first.horizon)} s. Small differences grow in "
+        )
+        text += "this motion, and beyond that time the reference itself does not know the variable well enough; balances are judged "
+        yield Text(f"{text}to the end.")
 
 
-def _invariants(result: ValidationResult, *, wide: bool) -> Table:
+def _make_invariant_table(result: ValidationResult, *, wide: bool) -> Table:
     """Return the table of invariants of the whole run; ``wide`` adds where each is worst."""
-    table = _table("Held over the whole run", "invariant", None, "value", wide=wide)
+    table = _make_table("Held over the whole run", "invariant", None, "value", wide=wide)
     for item in result.invariants:
-        columns = [item.name, item.unit, _number(item.value), _number(item.bound)]
+        columns = [item.name, item.unit, _format_number(item.value), _format_number(item.bound)]
         kept = columns if wide else [f"{columns[0]} ({columns[1]})", *columns[2:]]
-        at = [_number(item.at)] if wide else []
-        table.add_row(*kept, _number(item.ratio), *at, Text(item.verdict, style=_STYLES[item.verdict]))
+        at = [_format_number(item.at)] if wide else []
+        table.add_row(*kept, _format_number(item.ratio), *at, Text(item.verdict, style=_VERDICT_STYLES[item.verdict]))
     return table
 
 
-def _table(title: str, subject: str, spread: str | None, value: str, *, wide: bool) -> Table:
+def _make_table(title: str, subject: str, spread: str | None, value: str, *, wide: bool) -> Table:
     """Return a table; only variables have a ``spread`` and a time up to which they are judged."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column(subject, overflow="fold")

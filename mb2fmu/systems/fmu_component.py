@@ -16,7 +16,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities
 from mb2fmu.units import BASE_UNITS
-from mb2fmu.validation.runs.fmu_description import TROUBLES
+from mb2fmu.validation.runs.fmu_description import TROUBLE_LOG_CATEGORIES
 from mb2fmu.validation.runs.fmu_description import read_description as read_for_driving
 
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
@@ -156,7 +156,7 @@ def read_component(name: str, path: Path) -> FmuComponent:
         _terminals(tree),
         _abilities(description),
         driven.identifiers["CoSimulation"],
-        tuple(each for each in TROUBLES if each in description.categories),
+        tuple(each for each in TROUBLE_LOG_CATEGORIES if each in description.categories),
     )
 
 

@@ -35,30 +35,30 @@ from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation.reference.reference_run import list_compared_variables
 from mb2fmu.validation.runs import fmu_description
 
-AUDITED = (
+VALIDATION_RULES = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
     *("units.*", "types.*", "variables.*", "structure.*"),
 )
 """Rules of the auditor that are part of the validation; others are about hosts, archives and taste."""
 
-DEPENDENCIES = "dependencies.*"
-EFFORT = 20.0
+DEPENDENCY_RULES = "dependencies.*"
+AUDIT_CPU_TIME_S = 20.0
 """What the auditor's probes may take of the processor, in s: enough for all of them, except with stiff or large units.
 Whole runs of these are judged against the reference anyway."""
 
-BUDGET = 900.0
+AUDIT_WALL_TIME_S = 900.0
 """For the auditor by the clock, in s: on a busy machine it takes longer, and judges the same."""
 
-MOST_STATES = 40
+MAX_STATES_FOR_DEPENDENCIES = 40
 """States up to which each declared dependency is tried: the cost grows with the square of their number."""
 
-CONTRADICTION = "contradict each other"
+CONTRADICTION_MESSAGE = "contradict each other"
 """How an FMU says that its constraints cannot hold with the parameters that it was given."""
 
 AUDITOR, MODEL = "auditor", "model"
-SAME = 1e-9
+SAME_NUMBER_TOLERANCE = 1e-9
 """Relative difference of two numbers that are written the same but for their last digits."""
-SOLVED = 1e-6
+SOLVED_START_TOLERANCE = 1e-6
 """Of the largest start value of its unit: a start value that loops determine may differ by so much."""
 
 
@@ -81,13 +81,13 @@ def check_conformity(
     declared, elements = read_description(tree[DESCRIPTION]), fmu_description.read_description(tree).elements
     return (
         *check_conformance(fmu),
-        *_audited(fmu, definition, redundant=redundant),
-        *_compared(_with_elements(declared, elements), definition, equations, elements),
-        *_terminals(fmu_description.read_terminals(tree), definition),
+        *_run_auditor(fmu, definition, redundant=redundant),
+        *_compare_declarations(_add_array_elements(declared, elements), definition, equations, elements),
+        *_compare_terminals(fmu_description.read_terminals(tree), definition),
     )
 
 
-def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[CheckerFinding]:
+def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[CheckerFinding]:
     """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
@@ -96,20 +96,28 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
     the API checks during the run compare with the reference's.
     """
     states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
-    rules = (*AUDITED, DEPENDENCIES) if states <= MOST_STATES else AUDITED
+    rules = (*VALIDATION_RULES, DEPENDENCY_RULES) if states <= MAX_STATES_FOR_DEPENDENCIES else VALIDATION_RULES
     lesser = [each.id for each in all_rules().values() if each.severity != "error"]
-    result = audit(fmu, only=rules, skip=lesser, others=False, jobs=1, budget=BUDGET, effort=EFFORT)
+    result = audit(
+        fmu, only=rules, skip=lesser, others=False, jobs=1, budget=AUDIT_WALL_TIME_S, effort=AUDIT_CPU_TIME_S
+    )
     if result.faults:
         raise Mb2FmuError(
             "the auditor failed", [Fault(each, fmu.name, "report it, with the FMU") for each in result.faults]
         )
-    if result.seconds >= BUDGET:
+    if result.seconds >= AUDIT_WALL_TIME_S:
         late = Fault(
-            f"the auditor did not finish within {BUDGET:g} s", fmu.name, "try again when the machine is less busy"
+            f"the auditor did not finish within {AUDIT_WALL_TIME_S:g} s",
+            fmu.name,
+            "try again when the machine is less busy",
         )
         raise ToolError("the FMU could not be audited in time:", [late])
     found, stiff = result.findings, definition.experiment.stiff
-    said = [each for each in found if each.severity == "error" and not _rightly(each, redundant=redundant, stiff=stiff)]
+    said = [
+        each
+        for each in found
+        if each.severity == "error" and not _finding_counts(each, redundant=redundant, stiff=stiff)
+    ]
     for each in said:
         where = f"{each.where}: " if each.where else ""
         yield CheckerFinding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
@@ -117,16 +125,16 @@ def _audited(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterato
         yield CheckerFinding(AUDITOR, "note", "the FMU does what its description says")
 
 
-def _rightly(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
+def _finding_counts(finding: audited.Finding, *, redundant: bool, stiff: bool) -> bool:
     """Return whether an objection of the auditor counts: right FMUs of such a mechanism do not cause it."""
-    if CONTRADICTION in finding.message:
+    if CONTRADICTION_MESSAGE in finding.message:
         return redundant
     return stiff and finding.rule == "derivative.slope"
 
 
-def _with_elements(declared: DescribedModel, elements: Mapping[str, Sequence[str]]) -> DescribedModel:
+def _add_array_elements(declared: DescribedModel, elements: Mapping[str, Sequence[str]]) -> DescribedModel:
     """Return the description with each element of an array as a variable, where it is none itself."""
-    known = _variables(declared)
+    known = _variables_by_name(declared)
     more = []
     for array in (known[name] for name in elements):
         for i, name in enumerate(elements[array.name]):
@@ -136,7 +144,7 @@ def _with_elements(declared: DescribedModel, elements: Mapping[str, Sequence[str
     return replace(declared, variables=(*declared.variables, *more))
 
 
-def _compared(
+def _compare_declarations(
     declared: DescribedModel,
     definition: Declarations,
     equations: EquationsOfMotion,
@@ -144,13 +152,16 @@ def _compared(
 ) -> Iterator[CheckerFinding]:
     """Compare units of measure, start values, bounds, nominal values, arrays and experiment with the model's."""
     faults = [
-        *_arrays(declared, definition, elements),
-        *_units(declared, definition, equations),
-        *_starts(declared, definition),
+        *_compare_arrays(declared, definition, elements),
+        *_compare_units(declared, definition, equations),
+        *_compare_start_values(declared, definition),
     ]
-    faults += [*_limits(declared, definition, equations), *_experiment(declared, definition)]
+    faults += [
+        *_compare_bounds_and_nominals(declared, definition, equations),
+        *_compare_default_experiment(declared, definition),
+    ]
     outputs = [output.name for output in equations.outputs]
-    told = {name: variable.causality for name, variable in _variables(declared).items()}
+    told = {name: variable.causality for name, variable in _variables_by_name(declared).items()}
     hidden = [name for name in outputs if told.get(name, "output") != "output"]
     faults += [f"{name} is an output of the model, and declared as {told[name]}" for name in hidden]
     yield from (CheckerFinding(MODEL, "error", fault) for fault in faults)
@@ -158,7 +169,7 @@ def _compared(
         yield CheckerFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
 
 
-def _terminals(
+def _compare_terminals(
     there: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations
 ) -> Iterator[CheckerFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
@@ -173,13 +184,15 @@ def _terminals(
             yield CheckerFinding(MODEL, "error", f"the terminal {terminal.name} has {said}; the model has {right}")
 
 
-def _arrays(declared: DescribedModel, definition: Declarations, elements: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _compare_arrays(
+    declared: DescribedModel, definition: Declarations, elements: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
     """Yield arrays with other elements than the model's, in another order or shape.
 
     What an array says of its elements is compared with their motion; but who reads its second element expects the
     model's second.
     """
-    there = _variables(declared)
+    there = _variables_by_name(declared)
     for array in definition.arrays:
         if array.name not in there:
             continue  # as in FMUs of FMI 2.0
@@ -191,27 +204,27 @@ def _arrays(declared: DescribedModel, definition: Declarations, elements: Mappin
             yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
 
-def _units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+def _compare_units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield variables declared in another unit than the model's, and units with another definition."""
     known = {unit.name: unit for unit in declared.units}
     wanted = {"solver_step": "s"}  # the FMU's own, unless the model has that name
     wanted |= {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
     wanted |= {output.name: output.unit for output in equations.outputs}
     wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
-    told = {name: variable.get("unit") for name, variable in _variables(declared).items()}
+    told = {name: variable.get("unit") for name, variable in _variables_by_name(declared).items()}
     for name, unit in wanted.items():
-        if told.get(name) and not _same_unit(str(told[name]), unit):
+        if told.get(name) and not _is_same_unit(str(told[name]), unit):
             yield f"{name} is declared to be in {told[name]}; the model has it in {unit}"
     for unit in sorted({unit for name, unit in wanted.items() if told.get(name) == unit} & known.keys()):
-        yield from _definition(known[unit])
+        yield from _check_unit_definition(known[unit])
 
 
-def _definition(unit: UnitDefinition) -> Iterator[str]:
+def _check_unit_definition(unit: UnitDefinition) -> Iterator[str]:
     """Yield the fault in the definition of a unit that the model uses."""
     meant = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}
     factor, offset = parse_number(base.get("factor", "1")), parse_number(base.get("offset", "0"))
-    if unit.base is not None and not (_same(factor, meant.factor) and _same(offset, meant.offset)):
+    if unit.base is not None and not (_is_same_number(factor, meant.factor) and _is_same_number(offset, meant.offset)):
         yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
     for name, attributes in unit.display.items():
         try:
@@ -219,11 +232,11 @@ def _definition(unit: UnitDefinition) -> Iterator[str]:
         except ValueError:
             continue  # a name that says nothing
         found = parse_number(attributes.get("factor", "1")), parse_number(attributes.get("offset", "0"))
-        if not all(map(_same, found, right)):
+        if not all(map(_is_same_number, found, right)):
             yield f"the display unit {name} is defined as {found[0]} {unit.name} plus {found[1]}: {right[0]:g} is right"
 
 
-def _starts(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
+def _compare_start_values(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
     """Yield visible start values that differ from the model's; what units solve for is known less well."""
     wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     wanted |= {i.name: i.start for i in definition.inputs}
@@ -234,31 +247,37 @@ def _starts(declared: DescribedModel, definition: Declarations) -> Iterator[str]
     largest: dict[str, float] = {}
     for each in moving:
         largest[each.unit] = max(largest.get(each.unit, 0.0), abs(each.start))
-    solved = {each.name: (each.start, SOLVED * largest[each.unit]) for each in moving if each.kind == "guess"}
-    for name, variable in _variables(declared).items():
+    solved = {
+        each.name: (each.start, SOLVED_START_TOLERANCE * largest[each.unit]) for each in moving if each.kind == "guess"
+    }
+    for name, variable in _variables_by_name(declared).items():
         if not variable.start or len(variable.start) != 1:
             continue
         found = parse_number(variable.start[0])
         if name in wanted and (variable.initial == "exact" or variable.causality == "input"):
-            if not _same(found, wanted[name]):
+            if not _is_same_number(found, wanted[name]):
                 yield f"{name} is declared to start at {found}; the model has {wanted[name]!r}"
         elif name in solved and not (found is not None and abs(found - solved[name][0]) <= solved[name][1]):
             yield f"{name} is declared to start near {found}; the model's start is {solved[name][0]!r}"
 
 
-def _limits(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+def _compare_bounds_and_nominals(
+    declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion
+) -> Iterator[str]:
     """Yield bounds that are declared and not the model's, and nominal values where the model has another.
 
     Where the model gives no nominal value, that of an FMU is computed from its motion, or from nothing: it is a hint to
     solvers, and no statement about the model.
     """
-    there = _variables(declared)
+    there = _variables_by_name(declared)
     meant: dict[str, dict[str, float | None]] = {
         item.name: {"min": item.minimum, "max": item.maximum, "nominal": item.nominal} for item in definition.quantities
     }
     meant |= {output.name: {"min": None, "max": None, "nominal": output.nominal} for output in equations.outputs}
     for array in definition.arrays:
-        _widen(meant, [str(name) for name in array.elements if _told_by(there, array.name, str(name))])
+        _widen_element_bounds(
+            meant, [str(name) for name in array.elements if _array_describes_element(there, array.name, str(name))]
+        )
     for name, limits in meant.items():
         variable = there.get(name)
         if variable is None or variable.dimensions:
@@ -267,16 +286,16 @@ def _limits(declared: DescribedModel, definition: Declarations, equations: Equat
             found = variable.number(limit)
             if found is None or (limit == "nominal" and value is None):
                 continue  # who does not say it says nothing wrong
-            if value is None or not _same(found, float(value)):
+            if value is None or not _is_same_number(found, float(value)):
                 yield f"{name} is declared with {limit} = {found:g}; the model has {value}"
 
 
-def _told_by(there: Mapping[str, DescribedVariable], array: str, element: str) -> bool:
+def _array_describes_element(there: Mapping[str, DescribedVariable], array: str, element: str) -> bool:
     """Return whether all that the FMU says of an element is what it says of the array."""
     return array in there and element in there and there[element].reference == there[array].reference
 
 
-def _widen(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]) -> None:
+def _widen_element_bounds(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]) -> None:
     """Give the elements of one array, in place, the bounds that all of them keep: an array has one of each."""
     for limit, widest in (("min", min), ("max", max), ("nominal", min)):
         bounds = [meant[name][limit] for name in elements if name in meant]
@@ -286,7 +305,7 @@ def _widen(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]
                 meant[name][limit] = widest(known) if len(known) == len(bounds) else None
 
 
-def _experiment(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
+def _compare_default_experiment(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
     """Yield what the FMU says of its default experiment and the model says otherwise."""
     run = definition.experiment
     for name, meant in (
@@ -296,16 +315,16 @@ def _experiment(declared: DescribedModel, definition: Declarations) -> Iterator[
         ("tolerance", run.tolerance),
     ):
         told = declared.experiment.get(name)
-        if told is not None and not _same(parse_number(told), float(meant)):
+        if told is not None and not _is_same_number(parse_number(told), float(meant)):
             yield f"the default experiment is declared with {name} = {told}; the model has {meant:g}"
 
 
-def _variables(declared: DescribedModel) -> dict[str, DescribedVariable]:
+def _variables_by_name(declared: DescribedModel) -> dict[str, DescribedVariable]:
     """Return the variables of the description by name."""
     return {variable.name: variable for variable in declared.variables}
 
 
-def _same_unit(one: str, other: str) -> bool:
+def _is_same_unit(one: str, other: str) -> bool:
     """Return whether two texts name the same unit of the same size."""
     if one == other:
         return True
@@ -313,9 +332,9 @@ def _same_unit(one: str, other: str) -> bool:
         a, b = parse_unit(one), parse_unit(other)
     except ValueError:
         return False
-    return a.exponents == b.exponents and _same(a.factor, b.factor) and _same(a.offset, b.offset)
+    return a.exponents == b.exponents and _is_same_number(a.factor, b.factor) and _is_same_number(a.offset, b.offset)
 
 
-def _same(one: float | None, other: float) -> bool:
+def _is_same_number(one: float | None, other: float) -> bool:
     """Return whether two numbers are equal but for their last digits."""
-    return one is not None and math.isclose(one, other, rel_tol=SAME, abs_tol=1e-300)
+    return one is not None and math.isclose(one, other, rel_tol=SAME_NUMBER_TOLERANCE, abs_tol=1e-300)

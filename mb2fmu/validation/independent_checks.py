@@ -22,13 +22,13 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.independent_import.robot_accelerations import WAY as ROBOTS
+from mb2fmu.validation.independent_import.robot_accelerations import INDEPENDENT_IMPORT_WAY as ROBOTS
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy
-from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
 from mb2fmu.validation.source_checks import output_import_check, potential_check, value_import_check
-from mb2fmu.validation.source_checks.laws_of_motion import Run
+from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
 from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy, find_least_accurate_derivative
 from mb2fmu.validation.source_checks.source_accelerations import (
     AccelerationSample,
@@ -37,9 +37,9 @@ from mb2fmu.validation.source_checks.source_accelerations import (
 )
 
 Verdict = Literal["passed", "failed", "unjudged"]
-LEAST = 20
+MIN_POINTS = 20
 """With fewer points than that, an independent check says nothing."""
-_TITLES = {
+_CHECK_TITLES = {
     "equations": "the source objects' own equations",
     "kinematics": "the source objects' own kinematics and loads",
     "independent import": "an independent import of the robot's file",
@@ -51,7 +51,7 @@ _TITLES = {
     "constraints": "the source object's constraints along the FMU's own runs",
     "momentum": "the momentum of all bodies in space along the FMU's own runs",
 }
-_HOW = {
+_CHECK_METHODS = {
     "equations": "mass_matrix_full and forcing_full of SymPy's object, in numbers, nothing expanded",
     "kinematics": "Kane's equations out of SymPy's own frames, points, bodies and loads, point by point; accelerations "
     "by a complex step",
@@ -98,13 +98,13 @@ class IndependentChecks:
 
     Attributes:
         independent checks: The most independent first.
-        as_read: What was read against what the model says, where no unit is asked: events, values.
-        solving: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
+        import_checks: What was read against what the model says, where no unit is asked: events, values.
+        solution_accuracy: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
     """
 
     checks: tuple[IndependentCheck, ...]
-    as_read: tuple[IndependentCheck, ...] = ()
-    solving: SolutionAccuracy | None = None
+    import_checks: tuple[IndependentCheck, ...] = ()
+    solution_accuracy: SolutionAccuracy | None = None
 
     @property
     def passed(self) -> bool:
@@ -114,7 +114,7 @@ class IndependentChecks:
     @property
     def every(self) -> tuple[IndependentCheck, ...]:
         """All independent checks: of the FMU, then of what was read."""
-        return (*self.checks, *self.as_read)
+        return (*self.checks, *self.import_checks)
 
 
 def run_independent_checks(
@@ -122,12 +122,12 @@ def run_independent_checks(
     definition: ModelDefinition,
     mechanism: Mechanism,
     *,
-    kind: UnitKind | None = None,
+    kind: InterfaceType | None = None,
     motions: SourceAccelerations | None = None,
     reach: Mapping[str, float] = MappingProxyType({}),
     visited: Sequence[Mapping[str, float]] = (),
     equations: EquationsOfMotion | None = None,
-    runs: Sequence[Run] = (),
+    runs: Sequence[ExperimentRun] = (),
     time_limit: float = TIME_LIMIT,
 ) -> IndependentChecks:
     """Compare an FMU's x' with the user's own SymPy objects at random admissible points.
@@ -148,28 +148,28 @@ def run_independent_checks(
         PackageError, ValidationError, ToolError: As ``validate`` does.
     """
     description = read_description(read_archive(fmu))
-    chosen: UnitKind = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
+    chosen: InterfaceType = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
     computed = find_computed_coordinates(description, definition)
-    made = motions or _motions(definition, mechanism, reach, computed, visited, runs)
+    made = motions or _sample_accelerations(definition, mechanism, reach, computed, visited, runs)
     as_read = (
         *check_laws_of_motion(made),
         *check_event_import(made, definition),
         *check_potential_energy(definition, mechanism, equations),
         check_value_import(definition, mechanism),
     )
-    lacking = _lacking(description, made)
+    lacking = _list_missing_variables(description, made)
     if lacking or not made.samples:
-        return replace(_unjudged(made, lacking), as_read=as_read)
+        return replace(_form_unjudged_checks(made, lacking), import_checks=as_read)
     answers = run_fmu_process(
         fmu, [], [], kind=chosen, sessions=plan_sample_sessions(made, description, definition), time_limit=time_limit
     )
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
     solved = chosen == "CoSimulation" and "guess" in kinds
-    found = compare_samples(made, description, answers.answers, allowed=SOLVED if solved else 1.0)
-    return replace(found, as_read=as_read, solving=_solving(made, definition))
+    found = compare_fmu_with_samples(made, description, answers.answers, allowed=SOLVED_START_FACTOR if solved else 1.0)
+    return replace(found, import_checks=as_read, solution_accuracy=_measure_solution_accuracy(made, definition))
 
 
-def _solving(made: SourceAccelerations, definition: ModelDefinition) -> SolutionAccuracy | None:
+def _measure_solution_accuracy(made: SourceAccelerations, definition: ModelDefinition) -> SolutionAccuracy | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
     natural = estimate_characteristic_units(definition)
     typical = {
@@ -181,7 +181,7 @@ def _solving(made: SourceAccelerations, definition: ModelDefinition) -> Solution
 def check_laws_of_motion(made: SourceAccelerations) -> Iterator[IndependentCheck]:
     """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
     for law, errors in made.laws:
-        check = _rung(law, len(errors), [*errors], [])
+        check = _form_check(law, len(errors), [*errors], [])
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
@@ -190,8 +190,8 @@ def check_event_import(made: SourceAccelerations, definition: ModelDefinition) -
     if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
         return []
     if not made.events:
-        return [_missing("events", "no points were found at which the model's own expressions have numbers")]
-    check = _rung("events", len(made.samples) or LEAST, list(made.events), [])
+        return [_form_missing_check("events", "no points were found at which the model's own expressions have numbers")]
+    check = _form_check("events", len(made.samples) or MIN_POINTS, list(made.events), [])
     left = (
         f"; not compared, since it depends on what is solved for: {', '.join(made.left_out)}" if made.left_out else ""
     )
@@ -210,10 +210,10 @@ def check_potential_energy(
     if V is None:
         return []
     found = potential_check.compare_potential_with_loads(mechanism, V)
-    check = _rung("potential", max(found.points, LEAST), [(found.ratio, "the potential energy")], [])
+    check = _form_check("potential", max(found.points, MIN_POINTS), [(found.ratio, "the potential energy")], [])
     if found.ratio > 1.0 and (found.open or mechanism.given_potential is not None):
         told = found.open or "the model gives a potential energy that is not the one of its loads"
-        check = _missing("potential", told)
+        check = _form_missing_check("potential", told)
     return [replace(check, points=found.points)]
 
 
@@ -225,8 +225,8 @@ def check_value_import(definition: ModelDefinition, mechanism: Mechanism) -> Ind
     ]
     wrong = [what for what, same in found if not same]
     return IndependentCheck(
-        name=_TITLES["values"],
-        how=_HOW["values"],
+        name=_CHECK_TITLES["values"],
+        how=_CHECK_METHODS["values"],
         points=len(found),
         ratio=math.inf if wrong else 0.0,
         worst=wrong[0] if wrong else "",
@@ -241,13 +241,13 @@ def find_computed_coordinates(description: FmuDescription, definition: ModelDefi
     return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
 
 
-def _motions(
+def _sample_accelerations(
     definition: ModelDefinition,
     mechanism: Mechanism,
     reach: Mapping[str, float],
     computed: Collection[str],
     visited: Sequence[Mapping[str, float]],
-    runs: Sequence[Run],
+    runs: Sequence[ExperimentRun],
 ) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
@@ -261,8 +261,8 @@ def plan_sample_sessions(
     """Return one session per sample: set an instance to it and read x'."""
     known = description.variables
     starts = {name: k for name, k in made.starts.items() if known[name].settable}
-    references = [known[name].reference for name in _derivatives(description)]
-    outputs = [known[name].reference for name in _outputs(made, description)]
+    references = [known[name].reference for name in _list_derivative_variables(description)]
+    outputs = [known[name].reference for name in _list_common_outputs(made, description)]
     found: dict[str, Operations] = {}
     for number, sample in enumerate(made.samples):
         values = sample.point.values
@@ -278,16 +278,16 @@ def plan_sample_sessions(
         }
         states = [values[made.starts[name]] for name, _ in description.rates]
         inputs = [values[k] for k in made.inputs.values()]
-        found[_session(number)] = [["derivatives", point, inputs, states, references, outputs]]
+        found[_session_name(number)] = [["derivatives", point, inputs, states, references, outputs]]
     return found
 
 
-SOLVED = 16.0
+SOLVED_START_FACTOR = 16.0
 """Times the bounds, where an FMU can be asked in Co-Simulation only and solves for its start values: it does not take
 the point as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
 
 
-def compare_samples(
+def compare_fmu_with_samples(
     made: SourceAccelerations,
     description: FmuDescription,
     answers: Mapping[str, Sequence[Any]],
@@ -295,116 +295,134 @@ def compare_samples(
     allowed: float = 1.0,
 ) -> IndependentChecks:
     """Judge the answers to :func:`plan_sample_sessions`; ``allowed``: factor on their bounds."""
-    names, told = _judged_names(description), _outputs_errors(made, description, answers, allowed)
+    names, told = _list_judged_states(description), _compute_output_errors(made, description, answers, allowed)
     checks = []
     for way in made.ways:
         if way in made.missing:
-            checks.append(_missing(way, made.missing[way]))
+            checks.append(_form_missing_check(way, made.missing[way]))
             continue
         errors, refusals = [], []
         for number, sample in enumerate(made.samples):
-            answer = answers[_session(number)][0]
+            answer = answers[_session_name(number)][0]
             if isinstance(answer, dict):
                 refusals.append(f"at t = {sample.point.time:.4g} s the FMU gave no derivatives: {answer['failed']}")
                 continue
-            found = _errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
+            found = _compute_derivative_errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
             errors += [(ratio / allowed, where) for ratio, where in found]
-        checks.append(_rung(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
+        checks.append(_form_check(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
     if told and ROBOTS not in made.ways:
-        checks.append(_rung("outputs", len(made.samples), told, []))
-    return IndependentChecks(checks=(*checks, *_reading_rung(made)))
+        checks.append(_form_check("outputs", len(made.samples), told, []))
+    return IndependentChecks(checks=(*checks, *_check_import(made)))
 
 
-def _reading_rung(made: SourceAccelerations) -> Sequence[IndependentCheck]:
+def _check_import(made: SourceAccelerations) -> Sequence[IndependentCheck]:
     """Compare the import with the objects, at samples and where a latch is closed; nothing where nothing is known."""
-    readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(made.readings)
-    errors = [(_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()]
-    return [_rung("reading", len(readings), errors, [])] if errors else []
+    readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(
+        made.latched_import_differences
+    )
+    errors = [
+        (_error_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()
+    ]
+    return [_form_check("reading", len(readings), errors, [])] if errors else []
 
 
-def _outputs_errors(
+def _compute_output_errors(
     made: SourceAccelerations, description: FmuDescription, answers: Mapping[str, Sequence[Any]], allowed: float
 ) -> list[tuple[float, str]]:
-    """Return error over bound and place of the outputs at these points; ``allowed``: see :func:`compare_samples`."""
-    names, errors = _outputs(made, description), []
+    """Return error over bound and place of the outputs at these points; see :func:`compare_fmu_with_samples`."""
+    names, errors = _list_common_outputs(made, description), []
     for number, sample in enumerate(made.samples):
-        answer = answers[_session(number)][0]
+        answer = answers[_session_name(number)][0]
         if isinstance(answer, dict):
             continue  # is said of the derivatives
         for name, value in zip(names, answer[1], strict=True):
             if name in sample.outputs:
                 own, bound = sample.outputs[name]
-                errors.append((_ratio(abs(value - own), allowed * bound), f"{name} at t = {sample.point.time:.4g} s"))
+                errors.append(
+                    (_error_ratio(abs(value - own), allowed * bound), f"{name} at t = {sample.point.time:.4g} s")
+                )
     return errors
 
 
-def _outputs(made: SourceAccelerations, description: FmuDescription) -> list[str]:
+def _list_common_outputs(made: SourceAccelerations, description: FmuDescription) -> list[str]:
     """Return outputs that both the objects and the FMU have."""
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     return [name for name in told if name in description.variables and description.variables[name].real]
 
 
-def _errors(
+def _compute_derivative_errors(
     sample: AccelerationSample, rates: Mapping[str, float], found: Mapping[str, float]
 ) -> list[tuple[float, str]]:
     """Return error over bound of each state's derivative, and its place."""
     return [
-        (_ratio(abs(value - rates[name]), sample.bounds[name]), f"der({name}) at t = {sample.point.time:.4g} s")
+        (_error_ratio(abs(value - rates[name]), sample.bounds[name]), f"der({name}) at t = {sample.point.time:.4g} s")
         for name, value in found.items()
     ]
 
 
-def _ratio(error: float, bound: float) -> float:
+def _error_ratio(error: float, bound: float) -> float:
     """Return error over bound; 0 where both are zero, infinite where the error is not finite."""
     if math.isfinite(error):
         return error / bound if bound > 0 else (0.0 if error == 0 else math.inf)
     return math.inf
 
 
-def _rung(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> IndependentCheck:
+def _form_check(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> IndependentCheck:
     """Return the verdict of one comparison at points: the worst error, the first refusal, or too few points."""
     ratio, worst = max(errors, default=(0.0, ""))
     reason = refusals[0] if refusals else ""
     if ratio > 1:
         reason = reason or f"{worst} is {ratio:.3g} times as far off as round-off explains"
-    verdict: Verdict = "failed" if reason else "passed" if points >= LEAST and errors else "unjudged"
+    verdict: Verdict = "failed" if reason else "passed" if points >= MIN_POINTS and errors else "unjudged"
     if verdict == "unjudged":
-        reason = f"only {points} admissible points were found, {LEAST} are needed"
+        reason = f"only {points} admissible points were found, {MIN_POINTS} are needed"
     return IndependentCheck(
-        name=_TITLES[way], how=_HOW[way], points=points, ratio=ratio, worst=worst, verdict=verdict, reason=reason
+        name=_CHECK_TITLES[way],
+        how=_CHECK_METHODS[way],
+        points=points,
+        ratio=ratio,
+        worst=worst,
+        verdict=verdict,
+        reason=reason,
     )
 
 
-def _missing(way: str, reason: str) -> IndependentCheck:
+def _form_missing_check(way: str, reason: str) -> IndependentCheck:
     """Return the independent check of a comparison that could not be made, with the reason."""
     return IndependentCheck(
-        name=_TITLES[way], how=_HOW[way], points=0, ratio=0.0, worst="", verdict="unjudged", reason=reason
+        name=_CHECK_TITLES[way],
+        how=_CHECK_METHODS[way],
+        points=0,
+        ratio=0.0,
+        worst="",
+        verdict="unjudged",
+        reason=reason,
     )
 
 
-def _unjudged(made: SourceAccelerations, lacking: str) -> IndependentChecks:
+def _form_unjudged_checks(made: SourceAccelerations, lacking: str) -> IndependentChecks:
     """Return independent checks without comparison; each gives the reason."""
     reason = lacking or "no admissible points were found"
-    checks = [_missing(way, made.missing.get(way, reason)) for way in made.ways]
-    return IndependentChecks(checks=(*checks, *_reading_rung(made)))
+    checks = [_form_missing_check(way, made.missing.get(way, reason)) for way in made.ways]
+    return IndependentChecks(checks=(*checks, *_check_import(made)))
 
 
-def _session(number: int) -> str:
+def _session_name(number: int) -> str:
     """Return the name of a driver session by its number."""
     return f"own motion {number}"
 
 
-def _derivatives(description: FmuDescription) -> list[str]:
+def _list_derivative_variables(description: FmuDescription) -> list[str]:
     """Return variables that hold derivatives of states."""
     return [derivative for _, derivative in description.rates]
 
 
-def _judged_names(description: FmuDescription) -> list[str]:
+def _list_judged_states(description: FmuDescription) -> list[str]:
     """Return the states whose derivatives the FMU answers with, in this order."""
     return [name for name, _ in description.rates]
 
 
-def _lacking(description: FmuDescription, made: SourceAccelerations) -> str:
+def _list_missing_variables(description: FmuDescription, made: SourceAccelerations) -> str:
     """Return variables that the FMU lacks for setting or reading; empty if it has all."""
     missing = [name for name in (*made.starts, *made.inputs) if name not in description.variables]
     strange = [name for name, _ in description.rates if name not in made.starts]
@@ -412,6 +430,6 @@ def _lacking(description: FmuDescription, made: SourceAccelerations) -> str:
         return f"the FMU has no variable {', '.join(missing[:3])}"
     if strange:
         return f"states of the FMU are not the model's: {', '.join(strange[:3])}"
-    if not _judged_names(description) and not _outputs(made, description):
+    if not _list_judged_states(description) and not _list_common_outputs(made, description):
         return "the FMU shows no derivatives"
     return ""

@@ -17,16 +17,16 @@ from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.data.measured_data import TableResult
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
 from mb2fmu.validation.reference.conditioning_digits import KnownDigits
-from mb2fmu.validation.reference.reference_run import Kind, ReferenceRun
-from mb2fmu.validation.runs.fmu_description import UnitKind
+from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
+from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.laws_of_motion import Run
+from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
 from mb2fmu.validation.source_checks.solution_accuracy import SolutionAccuracy
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]
-Role = Literal["parameter", "start value", "input"]
-KIND_NAMES: Mapping[UnitKind, str] = {
+PerturbedRole = Literal["parameter", "start value", "input"]
+INTERFACE_TYPE_NAMES: Mapping[InterfaceType, str] = {
     "CoSimulation": "Co-Simulation",
     "ModelExchange": "Model Exchange, integrated by CVODE",
 }
@@ -54,7 +54,7 @@ class VariableResult:
     """
 
     name: str
-    kind: Kind
+    kind: ComparedVariableKind
     unit: str
     range: float
     max_error: float
@@ -128,7 +128,7 @@ class EventResult:
     """
 
     name: str
-    kind: UnitKind
+    kind: InterfaceType
     time: float
     found: float
     difference: float
@@ -143,8 +143,8 @@ class EventResult:
     def to_record(self) -> dict[str, object]:
         """Return the result as JSON values."""
         names = [name for name in self.__slots__ if name != "jumps"]
-        jumps = [{name: _number(getattr(jump, name)) for name in jump.__slots__} for jump in self.jumps]
-        return {**{name: _number(getattr(self, name)) for name in names}, "jumps": jumps}
+        jumps = [{name: _json_number(getattr(jump, name)) for name in jump.__slots__} for jump in self.jumps]
+        return {**{name: _json_number(getattr(self, name)) for name in names}, "jumps": jumps}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ class Perturbation:
     """
 
     name: str
-    role: Role
+    role: PerturbedRole
     unit: str
     default: float
     moved: float
@@ -240,7 +240,7 @@ class ApiCheckResult:
     """
 
     name: str
-    kind: UnitKind
+    kind: InterfaceType
     formula: str
     value: float
     bound: float
@@ -265,13 +265,13 @@ class ExercisedResult:
     """
 
     name: str
-    role: Role
+    role: PerturbedRole
     ratio: float
     most: str
     reason: str = ""
 
     @property
-    def proven(self) -> bool:
+    def is_exercised(self) -> bool:
         """True if an FMU that ignores the quantity would have failed."""
         return self.ratio > 1.0 and not self.reason
 
@@ -294,9 +294,10 @@ class ValidationResult:
         notes: What a reader must know, such as that both sides used the same formulation.
         moved: The second experiment; None where only the first was asked for.
         calls: What else the FMU offers, called during the run.
-        influences: One per free parameter, start value and input: validated, or not.
+        exercised_quantities: One per free parameter, start value and input: validated, or not.
         digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
-        independence: The FMU against what was handed over, without the reading's help; None where it was not asked.
+        independent_check_set: The FMU against what was handed over, without the reading's help; None where it was not
+            asked.
         tables: The user's own numbers against the FMU.
         events: Of the first kind, one per event.
     """
@@ -313,9 +314,9 @@ class ValidationResult:
     notes: tuple[str, ...] = ()
     moved: PerturbedExperimentResult | None = None
     calls: tuple[ApiCheckResult, ...] = ()
-    influences: tuple[ExercisedResult, ...] = ()
+    exercised_quantities: tuple[ExercisedResult, ...] = ()
     digits: KnownDigits | None = None
-    independence: IndependentChecks | None = None
+    independent_check_set: IndependentChecks | None = None
     tables: tuple[TableResult, ...] = ()
     events: tuple[EventResult, ...] = ()
 
@@ -333,7 +334,7 @@ class ValidationResult:
             and all(other.passed for other in self.others)
             and (self.moved is None or self.moved.passed)
             and not any(call.verdict == "failed" for call in self.calls)
-            and (self.independence is None or self.independence.passed)
+            and (self.independent_check_set is None or self.independent_check_set.passed)
             and all(table.passed for table in self.tables)
             and not any(f.severity == "error" for f in self.conformance)
         )
@@ -362,7 +363,7 @@ class ValidationResult:
         return tuple(name for name in here if name not in there)
 
     @property
-    def never_switched(self) -> tuple[str, ...]:
+    def untested_switches(self) -> tuple[str, ...]:
         """Switches that stayed as they were in all experiments: what is on their other side was not tried."""
         moved = self.moved.reference if self.moved else None
         return find_untested_switches([self.reference, *([moved] if moved else [])])
@@ -377,17 +378,17 @@ class ValidationResult:
         return tuple(judged)
 
     @property
-    def unproven(self) -> tuple[ExercisedResult, ...]:
+    def not_exercised(self) -> tuple[ExercisedResult, ...]:
         """Parameters, start values and inputs whose influence was not seen, so that nothing is validated of them."""
-        return tuple(item for item in self.influences if not item.proven)
+        return tuple(item for item in self.exercised_quantities if not item.is_exercised)
 
     @property
     def independent_checks(self) -> tuple[IndependentCheck, ...]:
         """Independent checks: each comparison, the least shared with the FMU first."""
-        checks = self.independence.every if self.independence else ()
-        return (*checks, self._trajectory_rung())
+        checks = self.independent_check_set.every if self.independent_check_set else ()
+        return (*checks, self._check_trajectory())
 
-    def _trajectory_rung(self) -> IndependentCheck:
+    def _check_trajectory(self) -> IndependentCheck:
         """Return the independent check of the default experiment; its reference shares the FMU's reading."""
         by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
         if by.startswith("Newton-Euler"):
@@ -419,7 +420,7 @@ class ValidationResult:
         return tuple(each for pair in zip_longest(self.reference.visited, moved) for each in pair if each is not None)
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[ExperimentRun, ...]:
         """Numbers of each experiment, with what each kind of the FMU did in it."""
         each = [(self.reference, self.kinds), *([(self.moved.reference, self.moved.kinds)] if self.moved else [])]
         return tuple((by.conditions, kind.simulation) for by, kinds in each if by is not None for kind in kinds)
@@ -430,41 +431,46 @@ class ValidationResult:
         summary: dict[str, object] = {
             "model": self.model,
             "passed": self.passed,
-            "variables": [_scalars(v) for v in self.variables],
-            "invariants": [_scalars(i) for i in self.invariants],
+            "variables": [_record_scalars(v) for v in self.variables],
+            "invariants": [_record_scalars(i) for i in self.invariants],
             "conformance": [
                 {"checker": f.checker, "severity": f.severity, "message": f.message} for f in self.conformance
             ],
             "reference": {
                 "provenance": dict(trajectory.provenance),
                 "uncertainty": dict(
-                    zip(trajectory.names, map(_number, trajectory.uncertainty[-1].tolist()), strict=True)
+                    zip(trajectory.names, map(_json_number, trajectory.uncertainty[-1].tolist()), strict=True)
                 ),
                 "balances": [
-                    {"name": b.name, "formula": b.formula, "worst": _number(b.worst)} for b in self.reference.balances
+                    {"name": b.name, "formula": b.formula, "worst": _json_number(b.worst)}
+                    for b in self.reference.balances
                 ],
             },
             "kind": self.simulation.kind,
             "events": [event.to_record() for event in self.events],
-            "others": [_kind(other) for other in self.others],
+            "others": [_record_interface_type(other) for other in self.others],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
-            "conditioning": None if self.digits is None else _scalars(self.digits),
-            "solving": _scalars(self.independence.solving) if self.independence and self.independence.solving else None,
-            "moved": _moved(self.moved),
+            "conditioning": None if self.digits is None else _record_scalars(self.digits),
+            "solving": _record_scalars(self.independent_check_set.solution_accuracy)
+            if self.independent_check_set and self.independent_check_set.solution_accuracy
+            else None,
+            "moved": _record_perturbed_experiment(self.moved),
             "events_at_defaults_only": list(self.events_at_defaults_only),
-            **({"never_switched": list(found)} if (found := self.never_switched) else {}),
-            "calls": [_scalars(call) for call in self.calls],
-            "independent_checks": [_scalars(check) for check in self.independent_checks],
+            **({"never_switched": list(found)} if (found := self.untested_switches) else {}),
+            "calls": [_record_scalars(call) for call in self.calls],
+            "independent_checks": [_record_scalars(check) for check in self.independent_checks],
             "tables": [table.to_record() for table in self.tables],
-            "influences": [{**_scalars(item), "proven": item.proven} for item in self.influences],
+            "influences": [
+                {**_record_scalars(item), "proven": item.is_exercised} for item in self.exercised_quantities
+            ],
         }
         if timings:
             summary["timings"] = dict(self.timings)
         return json.dumps(summary, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _moved(result: PerturbedExperimentResult | None) -> dict[str, object] | None:
+def _record_perturbed_experiment(result: PerturbedExperimentResult | None) -> dict[str, object] | None:
     """Return the second experiment without its arrays."""
     if result is None:
         return None
@@ -473,23 +479,23 @@ def _moved(result: PerturbedExperimentResult | None) -> dict[str, object] | None
         "part": result.part,
         "refusals": list(result.refusals),
         "text": result.text,
-        "moves": [_scalars(move) for move in result.moves],
-        "kinds": [_kind(kind) for kind in result.kinds],
+        "moves": [_record_scalars(move) for move in result.moves],
+        "kinds": [_record_interface_type(kind) for kind in result.kinds],
     }
 
 
-def _kind(result: InterfaceTypeResult) -> dict[str, object]:
+def _record_interface_type(result: InterfaceTypeResult) -> dict[str, object]:
     """Return one interface type's results, without arrays."""
     return {
         "kind": result.simulation.kind,
         "passed": result.passed,
-        "variables": [_scalars(v) for v in result.variables],
-        "invariants": [_scalars(i) for i in result.invariants],
+        "variables": [_record_scalars(v) for v in result.variables],
+        "invariants": [_record_scalars(i) for i in result.invariants],
         "events": [event.to_record() for event in result.events],
     }
 
 
-def _scalars(
+def _record_scalars(
     record: VariableResult
     | InvariantResult
     | Perturbation
@@ -501,9 +507,9 @@ def _scalars(
 ) -> dict[str, object]:
     """Return the record without its arrays."""
     names = [name for name in record.__slots__ if name not in {"errors", "bounds", "values"}]
-    return {name: _number(getattr(record, name)) for name in names}
+    return {name: _json_number(getattr(record, name)) for name in names}
 
 
-def _number(value: object) -> object:
+def _json_number(value: object) -> object:
     """Return a number for JSON: NaN and infinities become their names."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -27,7 +27,7 @@ from mb2fmu.validation.comparison.event_comparison import (
     plan_event_sessions,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
-    MINIMUM_POINTS,
+    MIN_JUDGED_POINTS,
     ErrorBounds,
     compare_invariants,
     compare_variables,
@@ -36,24 +36,24 @@ from mb2fmu.validation.comparison.motion_comparison import (
 from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.experiment.exercised_quantities import find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
-    PARTS,
+    PERTURBATION_PARTS,
     PerturbedExperiment,
+    form_experiment_to_set,
     form_perturbed_experiment,
     list_settable_names,
-    list_values_to_set,
 )
 from mb2fmu.validation.reference.conditioning_digits import KnownDigits, compute_known_digits
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.first_integrals_along_run import (
-    Conserved,
+    ConservedQuantitySet,
     FirstIntegralsAlongRun,
     find_first_integrals,
 )
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_variables, make_reference
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
-from mb2fmu.validation.reference.variable_scales import FACTOR
+from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.result import (
-    KIND_NAMES,
+    INTERFACE_TYPE_NAMES,
     ApiCheckResult,
     EventResult,
     ExercisedResult,
@@ -61,8 +61,8 @@ from mb2fmu.validation.result import (
     PerturbedExperimentResult,
     ValidationResult,
 )
-from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
-from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_variables, run_fmu_process
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_description
+from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_required_variables, run_fmu_process
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from mb2fmu.model.declarations.model_declarations import Declarations
 
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.
-_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
+_METHOD_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
 
 def choose_reference_method(used: Method | None, applicable: Collection[Method]) -> Method:
@@ -87,7 +87,7 @@ def choose_reference_method(used: Method | None, applicable: Collection[Method])
     Raises:
         ValueError: If none applies.
     """
-    candidates = [method for method in _PREFERENCE if method in applicable]
+    candidates = [method for method in _METHOD_PREFERENCE if method in applicable]
     if not candidates:
         raise ValueError("no formulation applies")
     return next((method for method in candidates if method != used), candidates[0])
@@ -101,14 +101,14 @@ class PerturbedReferenceData:
         excitation: The experiment, or why there is none.
         reference: None where there is none.
         limits: Of the reference.
-        influences: What its quantities move.
+        exercised_quantities: What its quantities move.
         integrals: Of motion.
     """
 
     excitation: PerturbedExperiment
     reference: ReferenceRun | None
     limits: ErrorBounds | None
-    influences: tuple[ExercisedResult, ...]
+    exercised_quantities: tuple[ExercisedResult, ...]
     integrals: FirstIntegralsAlongRun | None = None
 
 
@@ -157,25 +157,29 @@ def make_reference_data(
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     conserved = find_first_integrals(integrals_of, reference_equations) if integrals_of else None
-    kept = _kept(conserved, reference, limits)
+    kept = _evaluate_first_integrals(conserved, reference, limits)
     if not exercise:
         return ReferenceData(reference, limits, integrals=kept)
-    moved = _moved_yardstick(definition, reference_equations, reference, settable, any_step=any_step, states=states)
+    moved = _make_perturbed_reference_data(
+        definition, reference_equations, reference, settable, any_step=any_step, states=states
+    )
     if moved.reference is not None and moved.limits is not None:
-        moved = replace(moved, integrals=_kept(conserved, moved.reference, moved.limits))
+        moved = replace(moved, integrals=_evaluate_first_integrals(conserved, moved.reference, moved.limits))
     return ReferenceData(reference, limits, moved, kept)
 
 
-def _kept(conserved: Conserved | None, reference: ReferenceRun, limits: ErrorBounds) -> FirstIntegralsAlongRun | None:
+def _evaluate_first_integrals(
+    conserved: ConservedQuantitySet | None, reference: ReferenceRun, limits: ErrorBounds
+) -> FirstIntegralsAlongRun | None:
     """Return the integrals of motion along a reference; None where there are none."""
     return (
-        FirstIntegralsAlongRun(reference, conserved, limits.often, limits.sides)
+        FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides)
         if conserved and conserved.kept
         else None
     )
 
 
-def _moved_yardstick(
+def _make_perturbed_reference_data(
     definition: Declarations,
     equations: EquationsOfMotion,
     default: ReferenceRun,
@@ -199,10 +203,10 @@ def _moved_yardstick(
             limits = compute_error_bounds(reference, measure_sensitivity(reference))
         except ValidationError:
             limits = None
-        if limits is not None and np.all(limits.judged >= min(MINIMUM_POINTS, len(run.time))):
+        if limits is not None and np.all(limits.judged >= min(MIN_JUDGED_POINTS, len(run.time))):
             found = find_exercised_quantities(definition, excitation.moves, default, reference, limits)
             return PerturbedReferenceData(excitation, reference, limits, found)
-        smallest = PARTS.index(excitation.part) + 1
+        smallest = PERTURBATION_PARTS.index(excitation.part) + 1
 
 
 def validate(
@@ -248,7 +252,7 @@ def validate(
     run = experiment or form_experiment_numbers(definition)
     clock = _ActivityClock(tell)
     description = read_description(read_archive(fmu))
-    check_variables(description, run, _compared(definition, reference_equations))
+    check_required_variables(description, run, _list_compared_names(definition, reference_equations))
     with clock("reference", "integrate the reference"):
         made = yardstick or make_reference_data(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
@@ -256,12 +260,12 @@ def validate(
             states=description.state_names,
         )  # fmt: skip
     with clock("simulate", "run the FMU"):
-        plan = _planned(definition, description, made, run)
+        plan = _plan_run(definition, description, made, run)
         driven = plan.drive(fmu, time_limit, clock)
     with clock("compare", "compare"):
         kinds = [plan.judged(made, one, 0) for one in driven]
-        moved = plan.judged_moved(driven)
-        calls = plan.judged_calls(definition, driven)
+        moved = plan.judge_perturbed_experiment(driven)
+        calls = plan.judge_api_checks(definition, driven)
     with clock("conformance", "audit what the FMU says of itself"):
         redundant = _has_redundant_rows(made.reference, run)
         findings = check_conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
@@ -276,11 +280,15 @@ def validate(
         events=kinds[0].events,
         others=tuple(kinds[1:]),
         timings=clock.seconds,
-        provenance=_provenance(fmu, method, made.reference, run.tolerance),
-        notes=(*_notes(method, made.reference), *_told(digits), *plan.unlooked()),
+        provenance=_form_provenance(fmu, method, made.reference, run.tolerance),
+        notes=(
+            *_list_validation_notes(method, made.reference),
+            *_list_conditioning_notes(digits),
+            *plan.list_unwatched_event_notes(),
+        ),
         moved=moved,
         calls=calls,
-        influences=made.moved.influences if made.moved else (),
+        exercised_quantities=made.moved.exercised_quantities if made.moved else (),
         digits=digits,
     )
 
@@ -294,27 +302,27 @@ class _RunPlan:
         description: The FMU's own.
         runs: The default experiment; then the moved one, if there is one.
         looks: The watched events of each experiment.
-        chance: Where it is called during the run; None without a perturbed experiment.
-        questions: The calls, for each of its interface types.
+        call_scenario: Where it is called during the run; None without a perturbed experiment.
+        call_plans: The calls, for each of its interface types.
     """
 
     made: ReferenceData
     description: FmuDescription
     runs: tuple[ExperimentNumbers, ...]
     looks: tuple[tuple[WatchedEvent, ...], ...]
-    chance: CallScenario | None
-    questions: Mapping[UnitKind, CallPlan | None]
+    call_scenario: CallScenario | None
+    call_plans: Mapping[InterfaceType, CallPlan | None]
 
     def drive(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
         reference = self.made.reference
         watched = list_watched_variables(reference, self.description)
-        names = [*(variable.name for variable in reference.variables), *dict(reference.diagnosed)]
+        names = [*(variable.name for variable in reference.variables), *dict(reference.diagnostic_outputs)]
         found = []
-        for kind, each in self.questions.items():
+        for kind, each in self.call_plans.items():
             sessions = dict(each.operations) if each else {}
             sessions |= plan_event_sessions(self.looks, kind, self.description, watched)
-            clock.tell(f"run the FMU as {KIND_NAMES[kind]}")
+            clock.tell(f"run the FMU as {INTERFACE_TYPE_NAMES[kind]}")
             one = run_fmu_process(
                 fmu, self.runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit
             )
@@ -339,7 +347,7 @@ class _RunPlan:
             simulation=simulation,
         )
 
-    def judged_moved(self, driven: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
+    def judge_perturbed_experiment(self, driven: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
         """Judge the perturbed experiment of all interface types; None if it was not asked for."""
         second = self.made.moved
         if second is None:
@@ -351,22 +359,24 @@ class _RunPlan:
             moves=second.excitation.moves,
             part=second.excitation.part,
             text=second.excitation.text,
-            refusals=_refusals(driven),
+            refusals=_list_refusals(driven),
         )
 
-    def judged_calls(self, definition: Declarations, driven: Sequence[FmuProcessResult]) -> tuple[ApiCheckResult, ...]:
+    def judge_api_checks(
+        self, definition: Declarations, driven: Sequence[FmuProcessResult]
+    ) -> tuple[ApiCheckResult, ...]:
         """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
         limits = self.made.moved.limits if self.made.moved else None
-        if self.chance is None or limits is None:
+        if self.call_scenario is None or limits is None:
             return ()
         return tuple(
             result
-            for each, one in zip(self.questions.values(), driven, strict=True)
+            for each, one in zip(self.call_plans.values(), driven, strict=True)
             if each and not one.refusal
-            for result in compare_api_checks(definition, self.chance, each, one, limits)
+            for result in compare_api_checks(definition, self.call_scenario, each, one, limits)
         )
 
-    def unlooked(self) -> Iterator[str]:
+    def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""
         moved = self.made.moved
         limits = [("default", self.made.limits), ("moved", moved.limits if moved else None)]
@@ -376,14 +386,16 @@ class _RunPlan:
                 yield f"{name} experiment: {said}"
 
 
-def _planned(
+def _plan_run(
     definition: Declarations, description: FmuDescription, made: ReferenceData, run: ExperimentNumbers
 ) -> _RunPlan:
     """Return what an FMU is asked, by what it is judged by."""
     runs, looks = [run], [list_watched_events(made.reference, made.limits, description)]
     moved, chance = made.moved, None
     if moved is not None and moved.reference is not None:
-        runs.append(list_values_to_set(moved.reference.conditions, run, definition, list_settable_names(description)))
+        runs.append(
+            form_experiment_to_set(moved.reference.conditions, run, definition, list_settable_names(description))
+        )
         if moved.limits is not None:
             looks.append(list_watched_events(moved.reference, moved.limits, description))
             chance = choose_call_scenario(
@@ -402,19 +414,19 @@ def _has_redundant_rows(reference: ReferenceRun, run: ExperimentNumbers) -> bool
     return numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
 
 
-def _provenance(fmu: Path, method: Method | None, reference: ReferenceRun, tolerance: float) -> dict[str, object]:
+def _form_provenance(fmu: Path, method: Method | None, reference: ReferenceRun, tolerance: float) -> dict[str, object]:
     """Return the basis of a verdict: hash of the FMU, formulations, tolerance, factor and versions."""
     return {
         "fmu_sha256": hashlib.sha256(fmu.read_bytes()).hexdigest(),
         "fmu_formulation": method or "unknown",
         "reference_formulation": reference.numeric.formulation,
         "tolerance": tolerance,
-        "factor": FACTOR,
+        "factor": ERROR_BOUND_FACTOR,
         "versions": {"mb2fmu": __version__} | {name: version(name) for name in ("fmpy", "numpy", "scipy", "sympy")},
     }
 
 
-def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
+def _list_compared_names(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
     """Return the names of all variables that are compared with the reference, or with the FMU's own states."""
     return [
         *(variable.name for variable in list_compared_variables(definition, equations)),
@@ -422,7 +434,7 @@ def _compared(definition: Declarations, equations: EquationsOfMotion) -> list[st
     ]
 
 
-def _refusals(driven: Sequence[FmuProcessResult]) -> tuple[str, ...]:
+def _list_refusals(driven: Sequence[FmuProcessResult]) -> tuple[str, ...]:
     """Return the types that failed in the perturbed experiment, in their own words: their verdict is failed."""
     return tuple(
         f"{one.simulations[-1].kind}: the FMU refuses the perturbed experiment, which the mechanism allows: "
@@ -432,12 +444,12 @@ def _refusals(driven: Sequence[FmuProcessResult]) -> tuple[str, ...]:
     )
 
 
-def _told(digits: KnownDigits | None) -> tuple[str, ...]:
+def _list_conditioning_notes(digits: KnownDigits | None) -> tuple[str, ...]:
     """Return what a reader must know of the conditioning of x'."""
     return (digits.text,) if digits is not None and digits.text else ()
 
 
-def _notes(used: Method | None, reference: ReferenceRun) -> tuple[str, ...]:
+def _list_validation_notes(used: Method | None, reference: ReferenceRun) -> tuple[str, ...]:
     """Return what a reader must know of a validation: a shared formulation, no energy balance, undetermined speeds."""
     notes, by = [], reference.numeric.formulation
     if used == by:
@@ -447,7 +459,7 @@ def _notes(used: Method | None, reference: ReferenceRun) -> tuple[str, ...]:
     energy = reference.numeric.equations.energy
     if not any(balance.name == "energy" for balance in reference.balances):
         notes.append(f"no energy balance: {energy.reason or 'the kinetic energy is not known'}")
-    when = reference.undetermined()
+    when = reference.find_undetermined_time()
     if when is not None:
         equations = reference.numeric.equations
         names = ", ".join(equations.u[i].name for i in equations.u_dependent)

@@ -23,13 +23,13 @@ from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.mesh_decimation import decimate_meshes_together, describe_decimation
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh, read_triangle_mesh
 from mb2fmu.visualization.scene.poses import PlotSignals, StateTrajectory
-from mb2fmu.visualization.scene.scene import FILE, Scene
+from mb2fmu.visualization.scene.scene import SCENE_FILE, Scene
 from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
-from mb2fmu.visualization.still_picture import SMALL, render_film_pictures, render_still_picture
+from mb2fmu.visualization.still_picture import EMBEDDED_PICTURE_TRIANGLES, render_film_pictures, render_still_picture
 
 __all__ = [
-    "FILE",
-    "SMALL",
+    "EMBEDDED_PICTURE_TRIANGLES",
+    "SCENE_FILE",
     "AnimationElement",
     "Drawing",
     "PlotSignals",

@@ -24,13 +24,13 @@ from mb2fmu.visualization.still_picture import render_still_picture
 
 FRAMES_PER_SECOND = 60
 FEWEST_FRAMES, MOST_FRAMES = 240, 4000
-PLOTTED = 24
+MAX_PLOTTED_VARIABLES = 24
 """Variables that a page offers for its plot."""
 
-_STROBE = 6  # instants in the picture for print
-_STROBED = 8_000
+_STROBE_INSTANTS = 6  # instants in the picture for print
+_MAX_STROBED_TRIANGLES = 8_000
 """Triangles of meshes up to which the still picture has earlier instants: each draws all of them once more."""
-_ROOM, _TIME = 4_000, 12  # characters: of the element around the data, and of one time
+_ELEMENT_CHARACTERS, _CHARACTERS_PER_TIME = 4_000, 12  # characters: of the element around the data, and of one time
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class AnimationElement:
     Attributes:
         style: Rules for the page's style sheet.
         body: Where it is to stand; the data and scripts are in it.
-        scripts: SHA-256 of every script that runs, in base64, for the page's content security policy.
+        script_hashes: SHA-256 of every script that runs, in base64, for the page's content security policy.
         runs: A module of WebAssembly runs in it, which the policy has to allow.
     """
 
     style: Markup
     body: Markup
-    scripts: tuple[str, ...]
+    script_hashes: tuple[str, ...]
     runs: bool = False
 
 
@@ -72,7 +72,7 @@ def render_animation_element(
     Args:
         drawing: What moves.
         signals: For the plot, over the drawing's times; those ``shown`` and the first others can be chosen, up to
-            ``PLOTTED``.
+            ``MAX_PLOTTED_VARIABLES``.
         shown: Which of them are shown at first; none named: the first three.
         ghost: What ``drawing.ghost`` is.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
@@ -83,23 +83,27 @@ def render_animation_element(
     Returns:
         The same for the same arguments.
     """
-    environment = _environment()
-    script = _script()
+    environment = _template_environment()
+    script = _read_viewer_script()
     library = three_js.load_three_js()
     touches = form_contact_overlay(drawing, signals)
-    signals = _plotted(signals, shown) if signals else None
-    light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _STROBED and len(drawing.poses.time) > 1
-    picture = render_still_picture(drawing, float(drawing.poses.time[-1]), strobe=_STROBE if light else 0)
-    room = None if limit is None else limit - len(script) - len(library.packed) - len(picture) - _ROOM
+    signals = _choose_plotted_signals(signals, shown) if signals else None
+    light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _MAX_STROBED_TRIANGLES and len(drawing.poses.time) > 1
+    picture = render_still_picture(drawing, float(drawing.poses.time[-1]), strobe=_STROBE_INSTANTS if light else 0)
+    room = (
+        None
+        if limit is None
+        else limit - len(script) - len(library.compressed_base64) - len(picture) - _ELEMENT_CHARACTERS
+    )
     given = sum(len(mesh.faces) for mesh in drawing.meshes)
     if room is not None:
         drawing = replace(drawing, meshes=decimate_meshes_to_size(drawing.meshes, room // 2))
     kept = sum(len(mesh.faces) for mesh in drawing.meshes)
-    data = _data(drawing, signals, touches, shown, ghost or ReferenceOverlay(), room)
+    data = _form_viewer_data(drawing, signals, touches, shown, ghost or ReferenceOverlay(), room)
     body = environment.get_template("animation.html.jinja").render(
         name=drawing.name,
-        data=Markup(_json(data)),  # noqa: S704 (no "<" is left in it)
-        library=Markup(library.packed),  # noqa: S704 (base64)
+        data=Markup(_format_script_safe_json(data)),  # noqa: S704 (no "<" is left in it)
+        library=Markup(library.compressed_base64),  # noqa: S704 (base64)
         script=Markup(script),  # noqa: S704 (our own file)
         still=Markup(picture.decode()),  # noqa: S704 (every text in it went through escape)
         live=Markup(live),  # noqa: S704 (no "<" is left in it)
@@ -114,7 +118,7 @@ def render_animation_element(
         notes=(*drawing.notes, *([describe_decimation(kept, given, "this page")] if kept < given else [])),
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    style = Markup(_text("viewer.css").strip())  # noqa: S704 (our own file)
+    style = Markup(_read_package_file("viewer.css").strip())  # noqa: S704 (our own file)
     return AnimationElement(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
 
 
@@ -131,9 +135,9 @@ def render_animation_page(
     """Return a self-contained page with nothing but the animation; arguments as of :func:`render_animation_element`."""
     part = render_animation_element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True, live=live)
     text = (
-        _environment()
+        _template_environment()
         .get_template("page.html.jinja")
-        .render(name=drawing.name, description=description, part=part, licence=three_js.LICENCE)
+        .render(name=drawing.name, description=description, part=part, licence=three_js.THREE_JS_LICENCE)
     )
     return text.encode()
 
@@ -150,7 +154,7 @@ def choose_animation_frames(time: npt.NDArray[np.float64], most: int = MOST_FRAM
     return np.unique(np.rint(np.linspace(0, len(time) - 1, wanted)).astype(np.intp))
 
 
-def _data(
+def _form_viewer_data(
     drawing: Drawing,
     signals: PlotSignals | None,
     touches: ContactOverlay | None,
@@ -160,17 +164,23 @@ def _data(
 ) -> dict[str, Any]:
     """Return the data that ``viewer.js`` reads, thinned out until they fit."""
     rows = choose_animation_frames(drawing.poses.time)
-    moving = _moving(drawing, signals, touches, rows)
-    parts = _still_parts(drawing)
+    moving = _encode_time_dependent_data(drawing, signals, touches, rows)
+    parts = _form_static_data(drawing)
     if limit is not None:
-        limit -= len(_json(parts)) + sum(len(_json(part["ranges"])) for part in moving.values() if part)
-    while limit is not None and (size := _size(moving) + _TIME * len(rows)) > limit and len(rows) > 2:
+        limit -= len(_format_script_safe_json(parts)) + sum(
+            len(_format_script_safe_json(part["ranges"])) for part in moving.values() if part
+        )
+    while (
+        limit is not None
+        and (size := _encoded_size(moving) + _CHARACTERS_PER_TIME * len(rows)) > limit
+        and len(rows) > 2
+    ):
         rows = choose_animation_frames(drawing.poses.time, max(2, int(len(rows) * max(limit, 0) / size * 0.97)))
-        moving = _moving(drawing, signals, touches, rows)
+        moving = _encode_time_dependent_data(drawing, signals, touches, rows)
     names = list(signals.names) if signals else []
     return {
         "name": drawing.name,
-        "time": _times(drawing.poses.time[rows]),
+        "time": _round_times(drawing.poses.time[rows]),
         "count": len(rows),
         "poses": moving["poses"],
         "apart": moving["apart"],
@@ -187,20 +197,20 @@ def _data(
     }
 
 
-def _plotted(signals: PlotSignals, shown: tuple[str, ...]) -> PlotSignals:
-    """Return at most ``PLOTTED`` signals in order: the requested ones, then the first others."""
-    wanted = sorted(range(len(signals.names)), key=lambda k: signals.names[k] not in shown)[:PLOTTED]
+def _choose_plotted_signals(signals: PlotSignals, shown: tuple[str, ...]) -> PlotSignals:
+    """Return at most ``MAX_PLOTTED_VARIABLES`` signals in order: the requested ones, then the first others."""
+    wanted = sorted(range(len(signals.names)), key=lambda k: signals.names[k] not in shown)[:MAX_PLOTTED_VARIABLES]
     chosen = sorted(wanted)
     names, units = (tuple(group[k] for k in chosen) for group in (signals.names, signals.units))
     return PlotSignals(names, units, signals.values[:, chosen])
 
 
-def _size(moving: dict[str, Any]) -> int:
+def _encoded_size(moving: dict[str, Any]) -> int:
     """Return the characters that the encoded arrays take."""
     return sum(len(part["data"]) for part in moving.values() if part)
 
 
-def _moving(
+def _encode_time_dependent_data(
     drawing: Drawing, signals: PlotSignals | None, touches: ContactOverlay | None, rows: npt.NDArray[np.intp]
 ) -> dict[str, Any]:
     """Return what changes with time, encoded: poses, reference's poses, vectors, touches and signals, at these rows."""
@@ -208,10 +218,12 @@ def _moving(
     plotted = signals.values[rows] if signals else np.zeros((len(rows), 0))
     return {
         "poses": encode_channels(_pose_channels(poses, rows)),
-        "apart": encode_channels(_apart(poses, drawing.ghost, rows)) if drawing.ghost is not None else None,
+        "apart": encode_channels(_overlay_differences(poses, drawing.reference_poses, rows))
+        if drawing.reference_poses is not None
+        else None,
         "vectors": encode_channels(poses.vectors[rows].reshape(len(rows), -1)),
-        "touches": encode_channels(_finite(touches.values[rows])) if touches else None,
-        "signals": encode_channels(_finite(plotted)),
+        "touches": encode_channels(_replace_non_finite(touches.values[rows])) if touches else None,
+        "signals": encode_channels(_replace_non_finite(plotted)),
     }
 
 
@@ -221,7 +233,7 @@ def _pose_channels(poses: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray
     return together.reshape(len(rows), -1)
 
 
-def _apart(poses: PoseSeries, ghost: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+def _overlay_differences(poses: PoseSeries, ghost: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
     """Return how far the ghost's poses are from the others, channel by channel, with steps as fine as that is small.
 
     A page can so magnify what would vanish among the steps of the poses themselves. A quaternion and its negative are
@@ -232,25 +244,25 @@ def _apart(poses: PoseSeries, ghost: PoseSeries, rows: npt.NDArray[np.intp]) -> 
     return _pose_channels(nearer, rows) - _pose_channels(poses, rows)
 
 
-def _finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _replace_non_finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return values with 0 in place of inf and NaN, which the encoding cannot hold."""
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def _times(time: npt.NDArray[np.float64]) -> list[float]:
+def _round_times(time: npt.NDArray[np.float64]) -> list[float]:
     """Return times in s with nine digits."""
     return [float(f"{t:.9g}") for t in time]
 
 
-def _still_parts(drawing: Drawing) -> dict[str, Any]:
+def _form_static_data(drawing: Drawing) -> dict[str, Any]:
     """Return the parts that do not move relative to their poses."""
     return {
         "solids": [
             {
                 "kind": solid.kind,
-                "sizes": _numbers(solid.sizes),
-                **_anchor(solid.anchor),
-                "turn": _numbers(solid.turn),
+                "sizes": _round_numbers(solid.sizes),
+                **_form_anchor_record(solid.anchor),
+                "turn": _round_numbers(solid.turn),
                 "color": solid.color,
                 "opacity": solid.opacity,
                 "role": solid.role,
@@ -259,53 +271,57 @@ def _still_parts(drawing: Drawing) -> dict[str, Any]:
             for solid in drawing.solids
         ],
         "lines": [
-            {"anchors": [_anchor(anchor) for anchor in line.anchors], "color": line.color, "kind": line.kind}
+            {
+                "anchors": [_form_anchor_record(anchor) for anchor in line.anchors],
+                "color": line.color,
+                "kind": line.kind,
+            }
             for line in drawing.lines
         ],
-        "traces": [{"name": t.name, **_anchor(t.anchor), "color": t.color} for t in drawing.traces],
+        "traces": [{"name": t.name, **_form_anchor_record(t.anchor), "color": t.color} for t in drawing.traces],
         "arrows": [
-            {"name": a.name, **_anchor(a.anchor), "vector": a.vector, "torque": a.torque, "color": a.color}
+            {"name": a.name, **_form_anchor_record(a.anchor), "vector": a.vector, "torque": a.torque, "color": a.color}
             for a in drawing.arrows
         ],
         "bodies": [{"name": body.name, "pose": body.pose} for body in drawing.bodies],
         "meshes": [mesh.to_record() for mesh in drawing.meshes],
         "unit": float(f"{drawing.unit:.6g}"),
-        "centre": _numbers(drawing.centre),
-        "span": _numbers(drawing.span),
-        "up": _numbers(drawing.up),
-        "toward": _numbers(drawing.toward),
+        "centre": _round_numbers(drawing.centre),
+        "span": _round_numbers(drawing.span),
+        "up": _round_numbers(drawing.up),
+        "toward": _round_numbers(drawing.view_direction),
         "flat": drawing.flat,
         "near": float(f"{drawing.near:.6g}"),
-        "travels": drawing.travels,
+        "travels": drawing.travels_far,
         "floor": float(f"{drawing.floor:.6g}"),
-        "arrowScales": _numbers(drawing.arrow_scales),
+        "arrowScales": _round_numbers(drawing.arrow_scales),
     }
 
 
-def _anchor(anchor: AnchorPoint) -> dict[str, Any]:
+def _form_anchor_record(anchor: AnchorPoint) -> dict[str, Any]:
     """Return an anchor as the page reads it: number of the pose and place in it."""
-    return {"pose": anchor.pose, "local": _numbers(anchor.local)}
+    return {"pose": anchor.pose, "local": _round_numbers(anchor.local)}
 
 
-def _numbers(values: Any) -> list[float]:
+def _round_numbers(values: Any) -> list[float]:
     """Return numbers with seven digits."""
     return [float(f"{float(value):.7g}") for value in values]
 
 
-def _json(data: dict[str, Any]) -> str:
+def _format_script_safe_json(data: dict[str, Any]) -> str:
     """Return JSON that cannot end the script element around it."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _script() -> str:
+def _read_viewer_script() -> str:
     """Return the viewer without blank lines: pages that strip those must not change the hash in the policy."""
-    text = "".join(_text(f"{part}.js") for part in ("viewer_arithmetic", "viewer_live", "viewer"))
+    text = "".join(_read_package_file(f"{part}.js") for part in ("viewer_arithmetic", "viewer_live", "viewer"))
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 
 @cache
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     """Return the template environment: undefined names raise, text is escaped for HTML."""
     return Environment(
         loader=PackageLoader("mb2fmu.visualization"),
@@ -316,17 +332,17 @@ def _environment() -> Environment:
     )
 
 
-def _text(name: str) -> str:
+def _read_package_file(name: str) -> str:
     """Return a packaged file as it stands, not rendered."""
-    loader = _environment().loader
+    loader = _template_environment().loader
     assert loader is not None
-    return loader.get_source(_environment(), name)[0]
+    return loader.get_source(_template_environment(), name)[0]
 
 
 Floats = npt.NDArray[np.float64]
 
-STEPS = 65535
-_STILL = 1e-9
+QUANTIZATION_STEPS = 65535
+_CONSTANT_TOLERANCE = 1e-9
 
 
 def encode_channels(values: Floats) -> dict[str, Any]:
@@ -341,14 +357,17 @@ def encode_channels(values: Floats) -> dict[str, Any]:
     """
     low, high = values.min(axis=0), values.max(axis=0)
     scale = np.maximum(np.abs(low), np.abs(high))
-    still = high - low <= _STILL * np.maximum(scale, 1e-30)
+    still = high - low <= _CONSTANT_TOLERANCE * np.maximum(scale, 1e-30)
     span = np.where(still, 1.0, high - low)
-    steps = np.rint((values - low) / span * STEPS)[:, ~still].astype(np.int64)
+    steps = np.rint((values - low) / span * QUANTIZATION_STEPS)[:, ~still].astype(np.int64)
     differences = (np.diff(steps, axis=0, prepend=np.zeros((1, steps.shape[1]), dtype=np.int64)) & 0xFFFF).T
     content = b"".join(
         (row & 0xFF).astype(np.uint8).tobytes() + (row >> 8).astype(np.uint8).tobytes() for row in differences
     )
-    ranges = [[_short(a)] if s else [_short(a), _short(b)] for a, b, s in zip(low, high, still, strict=True)]
+    ranges = [
+        [_round_to_nine_digits(a)] if s else [_round_to_nine_digits(a), _round_to_nine_digits(b)]
+        for a, b, s in zip(low, high, still, strict=True)
+    ]
     return {"ranges": ranges, "data": base64.b64encode(zlib.compress(content, 9)).decode()}
 
 
@@ -361,11 +380,11 @@ def decode_channels(record: dict[str, Any], count: int) -> Floats:
             columns.append(np.full(count, float(limits[0])))
             continue
         steps = np.cumsum(content[at : at + count] + 256 * content[at + count : at + 2 * count]) & 0xFFFF
-        columns.append(limits[0] + steps / STEPS * (limits[1] - limits[0]))
+        columns.append(limits[0] + steps / QUANTIZATION_STEPS * (limits[1] - limits[0]))
         at += 2 * count
     return np.stack(columns, axis=1) if columns else np.zeros((count, 0))
 
 
-def _short(value: float) -> float:
+def _round_to_nine_digits(value: float) -> float:
     """Return a number rounded to nine digits."""
     return float(f"{value:.9g}")

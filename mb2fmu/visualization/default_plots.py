@@ -6,9 +6,9 @@ import numpy as np
 
 from mb2fmu.visualization.scene.poses import PlotSignals
 
-_STILL = 1e-9
-_PER_UNIT = 2
-_ENERGIES = ("energy",)
+_CONSTANT_TOLERANCE = 1e-9
+_MAX_PLOTS_PER_UNIT = 2
+_ENERGY_WORDS = ("energy",)
 
 
 def choose_default_plots(signals: PlotSignals, most: int = 4) -> tuple[str, ...]:
@@ -28,21 +28,21 @@ def choose_default_plots(signals: PlotSignals, most: int = 4) -> tuple[str, ...]
         if len(finite) < 2:
             continue
         span = float(np.ptp(finite))
-        if span <= _STILL * (1.0 + float(np.max(np.abs(finite)))):
+        if span <= _CONSTANT_TOLERANCE * (1.0 + float(np.max(np.abs(finite)))):
             continue
         path = float(np.sum(np.abs(np.diff(finite)))) / span
-        plain = not (name.startswith("der(") or any(word in name for word in _ENERGIES))
-        ranked.append((not plain, path < 1.0 + 1e-6, _order(unit), k, name, unit))
+        plain = not (name.startswith("der(") or any(word in name for word in _ENERGY_WORDS))
+        ranked.append((not plain, path < 1.0 + 1e-6, _unit_rank(unit), k, name, unit))
     chosen: list[tuple[int, str]] = []
     counts: dict[str, int] = {}
     for *_, k, name, unit in sorted(ranked):
-        if counts.get(unit, 0) < _PER_UNIT and len(chosen) < most:
+        if counts.get(unit, 0) < _MAX_PLOTS_PER_UNIT and len(chosen) < most:
             counts[unit] = counts.get(unit, 0) + 1
             chosen.append((k, name))
     return tuple(name for _, name in sorted(chosen))
 
 
-def _order(unit: str) -> int:
+def _unit_rank(unit: str) -> int:
     """Return the rank of a unit: positions and angles, then speeds, then forces, then all else."""
     kinds = (("m", "rad", "deg", "mm"), ("m/s", "rad/s", "rpm"), ("N", "N.m"))
     return next((rank for rank, units in enumerate(kinds) if unit in units), len(kinds))

@@ -20,9 +20,9 @@ from mb2fmu.model.scalar_operations import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene import Scene
 
-LARGEST = 200_000
+MAX_MODULE_BYTES = 200_000
 """Bytes of a module that a page takes along."""
-_ENTRIES = ("points", "rotations", "vectors", "signals", "remember", "residual", "step")
+_SCENE_ENTRY_POINTS = ("points", "rotations", "vectors", "signals", "remember", "residual", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,10 @@ def form_interactive_record(live: InteractiveFmu, scene: Scene, drawing: Drawing
     """
     program = scene.program
     return {
-        "module": _packed(live.module),
-        "states": [_plain(each) for each in live.states],
-        "inputs": [_plain(each) for each in live.inputs],
-        "parameters": [_plain(each) for each in live.parameters],
+        "module": _compress_to_base64(live.module),
+        "states": [_form_slider_record(each) for each in live.states],
+        "inputs": [_form_slider_record(each) for each in live.inputs],
+        "parameters": [_form_slider_record(each) for each in live.parameters],
         "sizes": [live.n_states, live.n_inputs, live.n_parameters],
         "signals": list(live.signals),
         "keys": [list(key) for key in drawing.keys],
@@ -104,10 +104,10 @@ def form_interactive_record(live: InteractiveFmu, scene: Scene, drawing: Drawing
 
 def form_scene_tables(program: Program) -> dict[str, Any]:
     """Return a program as ``viewer_arithmetic.js`` reads it, with the memory to begin with."""
-    return {**_tables(program), "memory": list(read_initial_memory(program))}
+    return {**_form_program_tables(program), "memory": list(read_initial_memory(program))}
 
 
-def _tables(program: Program) -> dict[str, Any]:
+def _form_program_tables(program: Program) -> dict[str, Any]:
     """Return a program as lists that the page's own evaluator reads."""
     names = sorted({Op(code).name for code in program.op.tolist()})
     number = {name: k for k, name in enumerate(names)}
@@ -117,32 +117,34 @@ def _tables(program: Program) -> dict[str, Any]:
         "a": program.a.tolist(),
         "b": program.b.tolist(),
         "c": program.c.tolist(),
-        "constants": [_constant(value) for value in program.constants],
-        "entries": {name: list(program.entries[name].results) for name in _ENTRIES if name in program.entries},
-        "blocks": [_block(block) for block in program.blocks],
+        "constants": [_format_json_constant(value) for value in program.constants],
+        "entries": {
+            name: list(program.entries[name].results) for name in _SCENE_ENTRY_POINTS if name in program.entries
+        },
+        "blocks": [_form_block_record(block) for block in program.blocks],
         "tables": [{"breaks": each.breaks, "coefficients": each.coefficients} for each in program.tables],
-        "bodies": [_tables(body) for body in program.bodies],
+        "bodies": [_form_program_tables(body) for body in program.bodies],
     }
 
 
-def _block(block: Block) -> dict[str, Any]:
+def _form_block_record(block: Block) -> dict[str, Any]:
     """Return what a page solves: names are for messages, which it does not have."""
     return {name: getattr(block, name) for name in ("kind", "size", "operands", "factor", "body", "rank")}
 
 
-def _constant(value: float) -> float | str:
+def _format_json_constant(value: float) -> float | str:
     """Return a number, or the word that JavaScript reads as NaN or infinity, which JSON lacks."""
     if math.isfinite(value):
         return float(value)
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def _plain(each: ParameterSlider) -> list[Any]:
+def _form_slider_record(each: ParameterSlider) -> list[Any]:
     """Return a knob as a list: name, unit, value, bounds, place."""
     return [each.name, each.unit, each.value, each.low, each.high, each.index]
 
 
-def _packed(content: bytes) -> str:
+def _compress_to_base64(content: bytes) -> str:
     """Return text deflated, in base64; reproducible."""
     return base64.b64encode(zlib.compress(content, 9)).decode()
 

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-MOST = 80
+MAX_COMPARED_SOLIDS = 80
 """Solids up to which pairs are looked at; more are painted by their depth."""
-_SLACK = 1e-3
+_OVERLAP_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def sort_for_painting(
         toward: Unit vector to the eye.
     """
     everyone = range(len(depths))
-    if len(depths) > MOST:
+    if len(depths) > MAX_COMPARED_SOLIDS:
         return sorted(everyone, key=lambda i: depths[i])
     behind: list[set[int]] = [set() for _ in everyone]  # those that wait for one
     waits = [0 for _ in everyone]
@@ -121,24 +121,24 @@ def sort_for_painting(
     for i in everyone:
         meets = np.all((low[i] < high) & (low < high[i]), axis=1)
         for j in np.flatnonzero(meets).tolist():
-            if j > i and (side := _in_front(hulls[i], hulls[j], toward)):
+            if j > i and (side := _compare_occlusion(hulls[i], hulls[j], toward)):
                 first, then = (i, j) if side > 0 else (j, i)
                 behind[first].add(then)
                 waits[then] += 1
-    return _sorted(depths, behind, waits)
+    return _sort_topologically(depths, behind, waits)
 
 
-def _in_front(one: ConvexHull, other: ConvexHull, toward: Floats) -> int:
+def _compare_occlusion(one: ConvexHull, other: ConvexHull, toward: Floats) -> int:
     """Return 1 if the other is in front of one, -1 if it is behind, 0 if no face of either tells."""
     for sign, has, lies in ((1, one, other), (-1, other, one)):
-        beyond = lies.least(has.normals) >= has.offsets - _SLACK * lies.size
+        beyond = lies.least(has.normals) >= has.offsets - _OVERLAP_TOLERANCE * lies.size
         facing = (has.normals @ toward)[beyond]
-        if len(facing) and np.abs(facing).max() > _SLACK:
+        if len(facing) and np.abs(facing).max() > _OVERLAP_TOLERANCE:
             return sign if facing[np.argmax(np.abs(facing))] > 0 else -sign
     return 0
 
 
-def _sorted(depths: Sequence[float], behind: Sequence[set[int]], waits: list[int]) -> list[int]:
+def _sort_topologically(depths: Sequence[float], behind: Sequence[set[int]], waits: list[int]) -> list[int]:
     """Return an order in which nobody comes before what is behind it, by depth otherwise; a circle is cut by depth."""
     ready = [(depths[i], i) for i in range(len(depths)) if waits[i] == 0]
     heapq.heapify(ready)

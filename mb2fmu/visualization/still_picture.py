@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.visualization import painting_order
 from mb2fmu.visualization.painting_order import ConvexHull
-from mb2fmu.visualization.scene.drawing import FAR, anchor_positions, moves_like_ball
+from mb2fmu.visualization.scene.drawing import TRAVEL_RATIO, anchor_positions, is_motion_of_balls_only
 from mb2fmu.visualization.scene.drawing_records import (
     AnchorPoint,
     Drawing,
@@ -34,12 +34,12 @@ Floats = npt.NDArray[np.float64]
 SIZE, MARGIN, LEAST = 640.0, 26.0, 300.0
 """Of a picture: its longer side, its margin and its shortest side, in its own units."""
 
-_LIGHT = np.array([-0.45, 0.65, 0.61])  # right, up, towards us
+_LIGHT_DIRECTION = np.array([-0.45, 0.65, 0.61])  # right, up, towards us
 _FACES, _TRACE = 2500, 500
-SMALL = 6000
+EMBEDDED_PICTURE_TRIANGLES = 6000
 """Triangles of all meshes together in a picture of an FMU: a renderer takes 0.1 ms for each that is seen."""
 
-_AXES = (("x", "#c0392b"), ("y", "#2e8b57"), ("z", "#2f6fb7"))
+_TRIAD_AXES = (("x", "#c0392b"), ("y", "#2e8b57"), ("z", "#2f6fb7"))
 _STROBE_SOLIDS, _MANY = 60, 250
 
 
@@ -79,7 +79,7 @@ class _Canvas:
 
     right: Floats
     up: Floats
-    toward: Floats
+    view_direction: Floats
     shapes: list[_Shape2D] = field(default_factory=list)
 
     def flat(self, points: Floats) -> Floats:
@@ -117,16 +117,18 @@ def render_still_picture(
         drawing = replace(drawing, meshes=tuple(thin.values()))
     poses = drawing.poses
     row = 0 if at is None else int(np.argmin(np.abs(poses.time - at)))
-    right, up = _screen(drawing)
+    right, up = _screen_axes(drawing)
     earlier = np.unique(np.rint(np.linspace(0, row, strobe + 1)).astype(int))[:-1] if strobe and row else np.array([])
     if len(drawing.solids) > _STROBE_SOLIDS:
         earlier = np.array([])
     layers = []
     for k, instant in enumerate([*earlier.tolist(), row]):
         opacity = 1.0 if instant == row else 0.14 + 0.2 * k / max(len(earlier), 1)
-        layers.append((opacity, _instant(drawing, int(instant), last=instant == row)))
-    view = _view([shape for _, shapes in layers for shape in shapes], ball=moves_like_ball(drawing.solids))
-    return _written(drawing, layers, (right, up), background, triad=triad, view=view).encode()
+        layers.append((opacity, _paint_instant(drawing, int(instant), last=instant == row)))
+    view = _visible_rectangle(
+        [shape for _, shapes in layers for shape in shapes], ball=is_motion_of_balls_only(drawing.solids)
+    )
+    return _format_svg(drawing, layers, (right, up), background, triad=triad, view=view).encode()
 
 
 def render_film_pictures(drawing: Drawing, times: Sequence[float], *, background: str = "") -> list[bytes]:
@@ -141,52 +143,52 @@ def render_film_pictures(drawing: Drawing, times: Sequence[float], *, background
         SVG documents of equal size, one per time. The eye moves along with a mechanism that travels far.
     """
     rows = [int(np.argmin(np.abs(drawing.poses.time - t))) for t in times]
-    painted = [_instant(drawing, row, last=True) for row in rows]
-    near = [_corners(_solid_shapes(shapes)) for shapes in painted]
-    low, high = _corners([shape for shapes in painted for shape in shapes])
+    painted = [_paint_instant(drawing, row, last=True) for row in rows]
+    near = [_bounding_rectangle(_shapes_without_traces(shapes)) for shapes in painted]
+    low, high = _bounding_rectangle([shape for shapes in painted for shape in shapes])
     span = np.max([last - first for first, last in near], axis=0)
-    screen = _screen(drawing)
+    screen = _screen_axes(drawing)
     documents = []
     for shapes, (first, last) in zip(painted, near, strict=True):
         middle = (first + last) / 2
-        follows = _far(high - low, span) and not moves_like_ball(drawing.solids)
+        follows = _travels_far(high - low, span) and not is_motion_of_balls_only(drawing.solids)
         view = (middle - span / 2, middle + span / 2) if follows else (low, high)
-        documents.append(_written(drawing, [(1.0, shapes)], screen, background, triad=True, view=view).encode())
+        documents.append(_format_svg(drawing, [(1.0, shapes)], screen, background, triad=True, view=view).encode())
     return documents
 
 
-def _screen(drawing: Drawing) -> tuple[Floats, Floats]:
+def _screen_axes(drawing: Drawing) -> tuple[Floats, Floats]:
     """Return unit vectors to the right and up, as the eye sees them, in N."""
-    right = np.cross(drawing.up, drawing.toward)
+    right = np.cross(drawing.up, drawing.view_direction)
     right = right / np.linalg.norm(right)
-    return right, np.cross(drawing.toward, right)
+    return right, np.cross(drawing.view_direction, right)
 
 
-def _instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
+def _paint_instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
     """Return all that is seen at a row of the poses, the farthest first."""
-    canvas = _Canvas(*_screen(drawing), drawing.toward)
-    _paint(canvas, drawing, row, last=last)
+    canvas = _Canvas(*_screen_axes(drawing), drawing.view_direction)
+    _paint_parts(canvas, drawing, row, last=last)
     between = [(shape, shape.hull) for shape in canvas.shapes if shape.hull]
     order = painting_order.sort_for_painting(
         [shape.depth for shape, _ in between],
         [shape.bounds for shape, _ in between],
         [hull for _, hull in between],
-        drawing.toward,
+        drawing.view_direction,
     )
     behind, before = ([s for s in canvas.shapes if s.depth == end] for end in (-np.inf, np.inf))
     return [*behind, *(between[i][0] for i in order), *before]
 
 
-def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
+def _paint_parts(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
     """Put all solids and lines of one instant on the canvas; traces and arrows only for the `last`."""
     poses = drawing.poses
     many = len(drawing.solids) > _MANY
     for solid in drawing.solids:
         if many and solid.role in {"centre", "joint"}:
             continue
-        _solid(canvas, solid, poses, row, drawing.meshes)
+        _paint_solid(canvas, solid, poses, row, drawing.meshes)
     for line in drawing.lines:
-        _line(canvas, line, poses, row, drawing.unit)
+        _paint_line(canvas, line, poses, row, drawing.unit)
     if not last:
         return
     for trace in drawing.traces:
@@ -197,10 +199,10 @@ def _paint(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
             paint = f'fill="none" stroke="{trace.color}" stroke-width="1.6" stroke-opacity=".75"'
             canvas.add(-np.inf, [_PaintedPath((("M", points[:1]), ("L", points[1:])), paint)], points)
     for arrow in drawing.arrows:
-        _arrow(canvas, arrow, poses, row, drawing.unit)
+        _paint_arrow(canvas, arrow, poses, row, drawing.unit)
 
 
-def _located(anchor: AnchorPoint, poses: PoseSeries, row: int) -> Floats:
+def _anchor_position(anchor: AnchorPoint, poses: PoseSeries, row: int) -> Floats:
     """Return an anchor's place in N at one instant, in m."""
     at = PoseSeries(
         time=poses.time[row : row + 1],
@@ -211,9 +213,11 @@ def _located(anchor: AnchorPoint, poses: PoseSeries, row: int) -> Floats:
     return np.asarray(anchor_positions(at, anchor)[0])
 
 
-def _solid(canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, meshes: Sequence[TriangleMesh]) -> None:
+def _paint_solid(
+    canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, meshes: Sequence[TriangleMesh]
+) -> None:
     """Put a solid on the canvas, turned with its pose."""
-    centre = _located(solid.anchor, poses, row)
+    centre = _anchor_position(solid.anchor, poses, row)
     turn = np.array(solid.turn)
     if solid.anchor.pose >= 0:
         turn = quaternion_product(poses.turns[row, solid.anchor.pose], turn)
@@ -221,18 +225,18 @@ def _solid(canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, mesh
     match solid.kind:
         case "sphere" | "ellipsoid":
             half = np.array(solid.sizes * 3 if solid.kind == "sphere" else solid.sizes)
-            _ellipsoid(canvas, solid, centre, R, half)
+            _paint_ellipsoid(canvas, solid, centre, R, half)
         case "cylinder":
-            _cylinder(canvas, solid, centre, R[:, 1])
+            _paint_cylinder(canvas, solid, centre, R[:, 1])
         case "box":
-            _box(canvas, solid, centre, R)
+            _paint_box(canvas, solid, centre, R)
         case _:
             mesh = decimate_mesh(meshes[solid.mesh], _FACES)
             vertices = centre + solid.sizes[0] * mesh.vertices.astype(np.float64) @ R.T
-            _surface(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
+            _paint_mesh(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
 
 
-def _ellipsoid(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats, half: Floats) -> None:
+def _paint_ellipsoid(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats, half: Floats) -> None:
     """Put an ellipsoid on the canvas: its outline is the ellipse with P A Pᵀ, A = R diag(a²) Rᵀ."""
     P = np.stack([canvas.right, canvas.up])
     squares, axes = np.linalg.eigh(P @ (R * half**2) @ R.T @ P.T)
@@ -240,15 +244,15 @@ def _ellipsoid(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats, ha
     angle = float(np.degrees(np.arctan2(axes[1, 1], axes[0, 1])))
     middle = canvas.flat(centre[None, :])[0]
     reach = np.sqrt(np.maximum(np.diag(P @ (R * half**2) @ R.T @ P.T), 0.0))
-    ellipse = _PaintedPath((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _fill(solid, 0.9))
-    canvas.add(float(centre @ canvas.toward), [ellipse], np.array([middle - reach, middle + reach]),
+    ellipse = _PaintedPath((("E", np.array([middle, [major, minor], [angle, 0.0]])),), _format_fill(solid, 0.9))
+    canvas.add(float(centre @ canvas.view_direction), [ellipse], np.array([middle - reach, middle + reach]),
                painting_order.ellipsoid_hull(centre, R, half))  # fmt: skip
 
 
-def _cylinder(canvas: _Canvas, solid: DrawnSolid, centre: Floats, axis: Floats) -> None:
+def _paint_cylinder(canvas: _Canvas, solid: DrawnSolid, centre: Floats, axis: Floats) -> None:
     """Put a cylinder on the canvas: two ellipses and their tangents; the visible end on top."""
     length, radius = solid.sizes
-    facing = float(axis @ canvas.toward)
+    facing = float(axis @ canvas.view_direction)
     if facing < 0:
         axis, facing = -axis, -facing
     near, far = centre + axis * length / 2, centre - axis * length / 2
@@ -267,58 +271,62 @@ def _cylinder(canvas: _Canvas, solid: DrawnSolid, centre: Floats, axis: Floats) 
             ("A", np.array([half, [angle, 1.0], b + across])),
             ("Z", np.zeros((0, 2))),
         ),
-        _fill(solid, 0.72 + 0.2 * max(0.0, float(np.array([-along[1], along[0]]) @ _LIGHT[:2]))),
+        _format_fill(solid, 0.72 + 0.2 * max(0.0, float(np.array([-along[1], along[0]]) @ _LIGHT_DIRECTION[:2]))),
     )
-    cap = _PaintedPath((("E", np.array([b, half, [angle, 0.0]])),), _fill(solid, 1.0))
+    cap = _PaintedPath((("E", np.array([b, half, [angle, 0.0]])),), _format_fill(solid, 1.0))
     pieces = [side, cap] if facing > 1e-3 else [side]
     reach = np.array([radius, radius])
-    canvas.add(float(centre @ canvas.toward), pieces, np.array([a - reach, a + reach, b - reach, b + reach]),
+    canvas.add(float(centre @ canvas.view_direction), pieces, np.array([a - reach, a + reach, b - reach, b + reach]),
                painting_order.cylinder_hull(centre, axis, length, radius))  # fmt: skip
 
 
-_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
-_SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+_BOX_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
+_BOX_SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 
 
-def _box(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats) -> None:
+def _paint_box(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats) -> None:
     """Put the sides of a box on the canvas that face the viewer."""
-    corners = centre + (_CORNERS * np.array(solid.sizes)) @ R.T
+    corners = centre + (_BOX_CORNERS * np.array(solid.sizes)) @ R.T
     pieces = []
-    for side in _SIDES:
+    for side in _BOX_SIDES:
         square = corners[list(side)]
         normal = np.cross(square[1] - square[0], square[2] - square[1])
-        if normal @ canvas.toward > 1e-9 * np.linalg.norm(normal):
+        if normal @ canvas.view_direction > 1e-9 * np.linalg.norm(normal):
             points = canvas.flat(square)
             outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
-            pieces.append(_PaintedPath(outline, _fill(solid, _shade(canvas, normal))))
+            pieces.append(_PaintedPath(outline, _format_fill(solid, _face_brightness(canvas, normal))))
     hull = painting_order.box_hull(centre, R, np.array(solid.sizes))
-    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(corners), hull)
+    canvas.add(float(centre @ canvas.view_direction), pieces, canvas.flat(corners), hull)
 
 
-def _surface(canvas: _Canvas, solid: DrawnSolid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]) -> None:
+def _paint_mesh(
+    canvas: _Canvas, solid: DrawnSolid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]
+) -> None:
     """Put the triangles of a mesh on the canvas that face the viewer, the farthest first."""
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    seen = np.flatnonzero(normals @ canvas.toward > 0)
-    seen = seen[np.argsort(corners[seen].mean(axis=1) @ canvas.toward, kind="stable")]
+    seen = np.flatnonzero(normals @ canvas.view_direction > 0)
+    seen = seen[np.argsort(corners[seen].mean(axis=1) @ canvas.view_direction, kind="stable")]
     pieces = []
     for k in seen:
         points = canvas.flat(corners[k])
-        color = _mixed(solid.color, _shade(canvas, normals[k]))
+        color = _scale_brightness(solid.color, _face_brightness(canvas, normals[k]))
         paint = f'fill="{color}" stroke="{color}" stroke-width=".4" fill-opacity="{solid.opacity:g}"'
         pieces.append(_PaintedPath((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
-    canvas.add(float(centre @ canvas.toward), pieces, canvas.flat(vertices), painting_order.point_cloud_hull(vertices))
+    canvas.add(
+        float(centre @ canvas.view_direction), pieces, canvas.flat(vertices), painting_order.point_cloud_hull(vertices)
+    )
 
 
-def _line(canvas: _Canvas, line: DrawnLine, poses: PoseSeries, row: int, unit: float) -> None:
+def _paint_line(canvas: _Canvas, line: DrawnLine, poses: PoseSeries, row: int, unit: float) -> None:
     """Put a line on the canvas: a coil for a pathway, dashes for a rail."""
-    ends = np.array([_located(anchor, poses, row) for anchor in line.anchors])
+    ends = np.array([_anchor_position(anchor, poses, row) for anchor in line.anchors])
     points = canvas.flat(ends)
     if line.kind == "pathway":
-        points = np.concatenate([_coil(a, b, unit) for a, b in pairwise(points)])
+        points = np.concatenate([_coil_points(a, b, unit) for a, b in pairwise(points)])
     dashes = "" if line.kind != "rail" else ' stroke-dasharray="6 4"'
     paint = f'fill="none" stroke="{line.color}" stroke-width="1.8" stroke-linejoin="round"{dashes}'
-    depth = float(ends.mean(axis=0) @ canvas.toward)
+    depth = float(ends.mean(axis=0) @ canvas.view_direction)
     canvas.add(
         depth,
         [_PaintedPath((("M", points[:1]), ("L", points[1:])), paint)],
@@ -327,7 +335,7 @@ def _line(canvas: _Canvas, line: DrawnLine, poses: PoseSeries, row: int, unit: f
     )
 
 
-def _coil(a: Floats, b: Floats, unit: float) -> Floats:
+def _coil_points(a: Floats, b: Floats, unit: float) -> Floats:
     """Return a zigzag from a to b."""
     length = float(np.linalg.norm(b - a))
     if length < 8 * unit:
@@ -340,9 +348,9 @@ def _coil(a: Floats, b: Floats, unit: float) -> Floats:
     return np.concatenate([[a], middle, [b]])
 
 
-def _arrow(canvas: _Canvas, arrow: DrawnArrow, poses: PoseSeries, row: int, unit: float) -> None:
+def _paint_arrow(canvas: _Canvas, arrow: DrawnArrow, poses: PoseSeries, row: int, unit: float) -> None:
     """Draw a force that points away from its point of application; a torque has two heads."""
-    start = _located(arrow.anchor, poses, row)
+    start = _anchor_position(arrow.anchor, poses, row)
     vector = poses.vectors[row, arrow.vector]
     a, b = canvas.flat(np.stack([start, start + vector]))
     length = float(np.linalg.norm(b - a))
@@ -361,28 +369,28 @@ def _arrow(canvas: _Canvas, arrow: DrawnArrow, poses: PoseSeries, row: int, unit
     canvas.add(np.inf, pieces, np.array([a, b]))
 
 
-def _shade(canvas: _Canvas, normal: Floats) -> float:
+def _face_brightness(canvas: _Canvas, normal: Floats) -> float:
     """Return the brightness of a face, 0.55 to 1, by the light that comes from the viewer's side."""
     n = normal / np.linalg.norm(normal)
-    seen = np.array([n @ canvas.right, n @ canvas.up, n @ canvas.toward])
-    return 0.55 + 0.45 * max(0.0, float(seen @ _LIGHT))
+    seen = np.array([n @ canvas.right, n @ canvas.up, n @ canvas.view_direction])
+    return 0.55 + 0.45 * max(0.0, float(seen @ _LIGHT_DIRECTION))
 
 
-def _fill(solid: DrawnSolid, brightness: float) -> str:
+def _format_fill(solid: DrawnSolid, brightness: float) -> str:
     """Return the paint of a filled shape: colour, edge and opacity."""
     see_through = "" if solid.opacity >= 1 else f' fill-opacity="{solid.opacity:g}" stroke-opacity="{solid.opacity:g}"'
-    edge = _mixed(solid.color, 0.55)
-    return f'fill="{_mixed(solid.color, brightness)}" stroke="{edge}" stroke-width="1"{see_through}'
+    edge = _scale_brightness(solid.color, 0.55)
+    return f'fill="{_scale_brightness(solid.color, brightness)}" stroke="{edge}" stroke-width="1"{see_through}'
 
 
-def _mixed(color: str, brightness: float) -> str:
+def _scale_brightness(color: str, brightness: float) -> str:
     """Return a colour made darker (below 1) or lighter."""
     parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{min(255, round(part * brightness)):02x}" for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
+class _PictureScale:
     """Scale from m to the picture's units: x to the right, y down."""
 
     factor: float
@@ -390,16 +398,17 @@ class _Scale:
     top: float
 
     def place(self, point: Floats) -> str:
-        return f"{_short((point[0] - self.left) * self.factor)} {_short((self.top - point[1]) * self.factor)}"
+        x, y = (point[0] - self.left) * self.factor, (self.top - point[1]) * self.factor
+        return f"{_format_coordinate(x)} {_format_coordinate(y)}"
 
 
-def _short(value: float) -> str:
+def _format_coordinate(value: float) -> str:
     """Return a number with one decimal, without a trailing .0."""
     text = f"{value:.1f}"
     return text.removesuffix(".0")
 
 
-def _written(
+def _format_svg(
     drawing: Drawing,
     layers: Sequence[tuple[float, list[_Shape2D]]],
     screen: tuple[Floats, Floats],
@@ -414,75 +423,81 @@ def _written(
     factor = float((SIZE - 2 * MARGIN) / span.max())
     width, height = (max(LEAST, float(s) * factor + 2 * MARGIN) for s in span)
     middle = (low + high) / 2
-    scale = _Scale(factor, float(middle[0]) - width / 2 / factor, float(middle[1]) + height / 2 / factor)
-    size = f'width="{_short(width)}" height="{_short(height)}"'
+    scale = _PictureScale(factor, float(middle[0]) - width / 2 / factor, float(middle[1]) + height / 2 / factor)
+    size = f'width="{_format_coordinate(width)}" height="{_format_coordinate(height)}"'
+    view = f"0 0 {_format_coordinate(width)} {_format_coordinate(height)}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="still" viewBox="0 0 {_short(width)} {_short(height)}" {size}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="still" viewBox="{view}" {size}>',
         f"<title>{escape(drawing.name)}</title>",
     ]
     if background:
-        parts.append(f'<rect width="{_short(width)}" height="{_short(height)}" fill="{background}"/>')
+        parts.append(
+            f'<rect width="{_format_coordinate(width)}" height="{_format_coordinate(height)}" fill="{background}"/>'
+        )
     for opacity, shapes in layers:
         faint = "" if opacity >= 1 else f' opacity="{opacity:.2f}"'
         parts.append(f"<g{faint}>")
-        parts += [_path(piece, scale) for shape in shapes for piece in shape.pieces]
+        parts += [_format_svg_path(piece, scale) for shape in shapes for piece in shape.pieces]
         parts.append("</g>")
     if triad:
-        parts += _triad(screen, height)
+        parts += _draw_triad(screen, height)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _view(shapes: Sequence[_Shape2D], *, ball: bool) -> tuple[Floats, Floats]:
+def _visible_rectangle(shapes: Sequence[_Shape2D], *, ball: bool) -> tuple[Floats, Floats]:
     """Return lower left and upper right corner; paths that lead far away are ignored, except those of a ball alone."""
-    (low, high), (first, last) = _corners(shapes), _corners(_solid_shapes(shapes))
-    return (first, last) if not ball and _far(high - low, last - first) else (low, high)
+    (low, high), (first, last) = _bounding_rectangle(shapes), _bounding_rectangle(_shapes_without_traces(shapes))
+    return (first, last) if not ball and _travels_far(high - low, last - first) else (low, high)
 
 
-def _solid_shapes(shapes: Sequence[_Shape2D]) -> list[_Shape2D]:
+def _shapes_without_traces(shapes: Sequence[_Shape2D]) -> list[_Shape2D]:
     """Return all shapes except traces."""
     return [shape for shape in shapes if shape.depth > -np.inf]
 
 
-def _corners(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
+def _bounding_rectangle(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
     """Return lower left and upper right corner of the shapes, m."""
     points = np.concatenate([shape.bounds for shape in shapes] or [np.zeros((1, 2))])
     return points.min(axis=0), points.max(axis=0)
 
 
-def _far(whole: Floats, near: Floats) -> bool:
+def _travels_far(whole: Floats, near: Floats) -> bool:
     """Return whether a mechanism of extent ``near`` travels so far that the whole would show it too small."""
-    return bool(whole.max() > FAR * near.max() > 0)
+    return bool(whole.max() > TRAVEL_RATIO * near.max() > 0)
 
 
-def _path(piece: _PaintedPath, scale: _Scale) -> str:
+def _format_svg_path(piece: _PaintedPath, scale: _PictureScale) -> str:
     """Return a piece as an SVG ellipse or path."""
     letter, numbers = piece.commands[0]
     if letter == "E":
         x, y = scale.place(numbers[0]).split()
-        half = [_short(max(float(h) * scale.factor, 0.3)) for h in numbers[1]]
+        half = [_format_coordinate(max(float(h) * scale.factor, 0.3)) for h in numbers[1]]
         angle = -float(numbers[2, 0])
-        turn = f' transform="rotate({_short(angle)} {x} {y})"' if half[0] != half[1] else ""
+        turn = f' transform="rotate({_format_coordinate(angle)} {x} {y})"' if half[0] != half[1] else ""
         return f'<ellipse cx="{x}" cy="{y}" rx="{half[0]}" ry="{half[1]}"{turn} {piece.paint}/>'
     text = []
     for letter, numbers in piece.commands:
         if letter == "A":
-            half = [_short(float(h) * scale.factor) for h in numbers[0]]
-            text.append(f"A{half[0]} {half[1]} {_short(-float(numbers[1, 0]))} 0 0 {scale.place(numbers[2])}")
+            half = [_format_coordinate(float(h) * scale.factor) for h in numbers[0]]
+            text.append(
+                f"A{half[0]} {half[1]} {_format_coordinate(-float(numbers[1, 0]))} 0 0 {scale.place(numbers[2])}"
+            )
         else:
             text.append(letter + " ".join(scale.place(point) for point in numbers))
     return f'<path d="{"".join(text)}" {piece.paint}/>'
 
 
-def _triad(screen: tuple[Floats, Floats], height: float) -> Iterator[str]:
+def _draw_triad(screen: tuple[Floats, Floats], height: float) -> Iterator[str]:
     """Yield the inertial frame's axes in the lower left corner; those that point at us are left out."""
     x0, y0, size = 34.0, height - 30.0, 24.0
-    for i, (name, color) in enumerate(_AXES):
+    for i, (name, color) in enumerate(_TRIAD_AXES):
         dx, dy = float(screen[0][i]) * size, -float(screen[1][i]) * size
         if np.hypot(dx, dy) < 0.15 * size:
             continue
         x, y = x0 + dx, y0 + dy
-        yield f'<path d="M{_short(x0)} {_short(y0)}L{_short(x)} {_short(y)}" stroke="{color}" stroke-width="2"/>'
+        start, end = (f"{_format_coordinate(a)} {_format_coordinate(b)}" for a, b in ((x0, y0), (x, y)))
+        yield f'<path d="M{start}L{end}" stroke="{color}" stroke-width="2"/>'
         yield (
-            f'<text x="{_short(x0 + 1.32 * dx)}" y="{_short(y0 + 1.32 * dy + 4)}" font-size="12" '
-            f'font-family="sans-serif" text-anchor="middle" fill="{color}">{name}</text>'
+            f'<text x="{_format_coordinate(x0 + 1.32 * dx)}" y="{_format_coordinate(y0 + 1.32 * dy + 4)}" '
+            f'font-size="12" font-family="sans-serif" text-anchor="middle" fill="{color}">{name}</text>'
         )

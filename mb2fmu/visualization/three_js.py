@@ -20,7 +20,7 @@ from pathlib import Path
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.optional_packages import require_packages
 
-LICENCE = """\
+THREE_JS_LICENCE = """\
 three.js, in the page's script, is under the MIT License:
 
 Copyright © 2010-2022 three.js authors
@@ -40,27 +40,27 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR
 """
 
 _TEMPLATE, _MEMBER = "resources/templates/viewer.zip", "viewer.html.template"
-_BEGIN = re.compile(
+_LIBRARY_START_PATTERN = re.compile(
     r"/\*\*\s* \* @license\s* \* Copyright [0-9-]+ Three\.js Authors\s* \* SPDX-License-Identifier: MIT"
 )
-_END = re.compile(r'Object\.defineProperty\(t,"__esModule",\{value:!0\}\)\}\)\);')
+_LIBRARY_END_PATTERN = re.compile(r'Object\.defineProperty\(t,"__esModule",\{value:!0\}\)\}\)\);')
 
 
 @dataclass(frozen=True, slots=True)
-class PackedScript:
+class CompressedScript:
     """A script, packed.
 
     Attributes:
-        packed: zlib stream in base64; a browser unpacks it by ``DecompressionStream("deflate")``.
+        compressed_base64: zlib stream in base64; a browser unpacks it by ``DecompressionStream("deflate")``.
         digest: SHA-256 of the script in base64, as a content security policy names it.
     """
 
-    packed: str
+    compressed_base64: str
     digest: str
 
 
 @cache
-def load_three_js() -> PackedScript:
+def load_three_js() -> CompressedScript:
     """Return three.js.
 
     Raises:
@@ -68,7 +68,7 @@ def load_three_js() -> PackedScript:
     """
     text = read_three_js_source()
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return PackedScript(packed, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
+    return CompressedScript(packed, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode())
 
 
 def read_three_js_source() -> str:
@@ -78,18 +78,18 @@ def read_three_js_source() -> str:
     remedy = "install a version of trimesh that mb2fmu was tested with (requirements.lock)"
     where = f"trimesh {version('trimesh')}"
     try:
-        with zipfile.ZipFile(_home() / _TEMPLATE) as archive:
+        with zipfile.ZipFile(_find_trimesh_folder() / _TEMPLATE) as archive:
             page = archive.read(_MEMBER).decode()
     except (OSError, KeyError, zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise ToolError(headline, [Fault(f"it has no {_TEMPLATE} with {_MEMBER}: {error}", where, remedy)]) from error
-    begin = _BEGIN.search(page)
-    end = _END.search(page, begin.end()) if begin else None
+    begin = _LIBRARY_START_PATTERN.search(page)
+    end = _LIBRARY_END_PATTERN.search(page, begin.end()) if begin else None
     if begin is None or end is None:
         raise ToolError(headline, [Fault("its viewer does not hold three.js in one piece", where, remedy)])
     return page[begin.start() : end.end()]
 
 
-def _home() -> Path:
+def _find_trimesh_folder() -> Path:
     """Return the folder of trimesh, found without importing it, which takes a second."""
     package = find_spec("trimesh")
     if package is None or package.origin is None:

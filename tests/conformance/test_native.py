@@ -29,8 +29,8 @@ from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equat
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import (
-    compute_slope_with_held_inputs,
-    drop_own_diagnostics,
+    drop_diagnostic_outputs,
+    make_slope_with_held_inputs,
     observe_trajectory,
 )
 from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
@@ -184,7 +184,7 @@ def parts(reference):
     numeric, run, x = reference.numeric, reference.conditions, np.append(reference.states[0], 0.0)
     fastest = 0.0
     if run.stiff:
-        slope = compute_slope_with_held_inputs(numeric, run)(0)
+        slope = make_slope_with_held_inputs(numeric, run)(0)
         ways = np.diag(1e-7 * np.append(reference.state_scales, 1.0))
         slopes = np.column_stack([(slope(0.0, x + way) - slope(0.0, x - way)) / (2 * np.sum(way)) for way in ways])
         fastest = float(np.max(np.abs(np.linalg.eigvals(slopes))))
@@ -200,7 +200,7 @@ def with_dynamics(derivation):
         if applies.is_applicable
     ]
     method = validation.choose_reference_method(derivation.equations.method, applying)
-    return drop_own_diagnostics(formulations.formulate(derivation.mechanism, method))
+    return drop_diagnostic_outputs(formulations.formulate(derivation.mechanism, method))
 
 
 def by_euler(reference, run, derivation):
@@ -209,7 +209,7 @@ def by_euler(reference, run, derivation):
     if numeric.equations.holonomic:
         numeric = Attracted(with_dynamics(derivation), derivation.mechanism, *kept_speeds(derivation.equations))
     start = np.append(reference.states[0], 0.0)
-    states = integrate_explicit_euler(compute_slope_with_held_inputs(numeric, run), run.time, start, run.step)[:, :-1]
+    states = integrate_explicit_euler(make_slope_with_held_inputs(numeric, run), run.time, start, run.step)[:, :-1]
     values, _, _ = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))
     values[:, reference.state_columns] = states  # as they are, off the constraints by what Euler errs
     return values

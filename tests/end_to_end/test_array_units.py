@@ -205,7 +205,7 @@ def test_the_proof_finds_elements_by_what_the_description_calls_them(units: dict
         encode_element_reference(tau.reference, k) for k in (0, 1)
     ]
     assert found.variables["j2.effort"].start == "0.0"
-    assert not tau.scalar
+    assert not tau.is_scalar
     text = tree["modelDescription.xml"].replace(b"j1.effort j2.effort", b"j2.effort j1.effort")
     swapped = read_description(FileTree({**tree.files, "modelDescription.xml": text}))
     assert swapped.variables["j1.effort"].reference == found.variables["j2.effort"].reference

@@ -122,8 +122,8 @@ def test_the_right_unit_passes_and_everything_of_it_is_proven(which, request, tm
     judge = request.getfixturevalue(which)
     result = judge(packed(judge.build, tmp_path / "right.fmu"))
     assert result.passed
-    assert result.unproven == ()
-    assert {item.role for item in result.influences} == {"parameter", "start value", "input"}
+    assert result.not_exercised == ()
+    assert {item.role for item in result.exercised_quantities} == {"parameter", "start value", "input"}
     assert {call.verdict for call in result.calls} == {"passed"}
     names = {call.name for call in result.calls}
     assert ("adjoint derivatives" in names) == (which == "judge")

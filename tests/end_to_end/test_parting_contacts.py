@@ -101,7 +101,7 @@ def test_what_new_parameters_leave_pierced_and_parting_is_let_go(unit, reference
     modes = None
     for k, row in enumerate(found, AT):
         before = tuple(reference.conditions.parameters) if k == AT else None
-        landing = flow.landing(CommunicationStep(k, modes, None, before), x)
+        landing = flow.compute_step_end(CommunicationStep(k, modes, None, before), x)
         x, modes = landing.x, landing.modes
         assert row.tolist() == pytest.approx(x[places].tolist(), rel=1e-5, abs=1e-7)
     assert found[-1, -1] >= 1.0
@@ -112,7 +112,7 @@ def test_what_new_parameters_leave_pierced_and_parting_is_let_go(unit, reference
 def test_what_is_said_to_rest_and_parts_at_the_start_flies(unit, fmi, kind, stabilization):
     """Without stabilization, too: there the gap may be what it is, its rate may not."""
     path, experiment, _ = unit[fmi]
-    thrown = dataclasses.replace(experiment, overridden={"v": 0.3, "cam.stabilization": stabilization})
+    thrown = dataclasses.replace(experiment, overridden_values={"v": 0.3, "cam.stabilization": stabilization})
     calls = [["begin", 0], ["steps", 0, 0, 3]]
     found = np.array(
         run_fmu_process(path, [thrown], NAMES, kind=kind, sessions={"thrown": calls}).answers["thrown"][-1]
@@ -125,7 +125,7 @@ def test_what_is_said_to_rest_and_parts_at_the_start_flies(unit, fmi, kind, stab
 def test_what_comes_back_quietly_rests_whenever_one_looks(unit, kind):
     """Bound: 2/1000 of 0.01 m/s. Co-Simulation looks at each of 30 steps, while the gap rises by 0.7e-6 m and falls."""
     path, experiment, _ = unit["3"]
-    starts = [dataclasses.replace(experiment, overridden={"v": v}) for v in (1.8e-5, 2.2e-5)]
+    starts = [dataclasses.replace(experiment, overridden_values={"v": v}) for v in (1.8e-5, 2.2e-5)]
     calls = {f"{k}": [["begin", k], ["steps", k, 0, 30]] for k in range(2)}
     answers = run_fmu_process(path, starts, NAMES, kind=kind, sessions=calls).answers
     slow, fast = (np.array(answers[f"{k}"][-1])[:, 2:] for k in range(2))

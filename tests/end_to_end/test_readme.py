@@ -37,8 +37,8 @@ def test_the_model_shown_is_proven_for_its_input(tmp_path: Path, monkeypatch: py
     path.write_text(next(block for block in blocks(ROOT / "README.md", "python") if "-> Model" in block))
     result = pipeline.run(path, tmp_path).validated.result
     assert result.passed
-    assert [(item.role, item.name) for item in result.unproven] == []
-    assert ("input", "torque") in {(item.role, item.name) for item in result.influences}
+    assert [(item.role, item.name) for item in result.not_exercised] == []
+    assert ("input", "torque") in {(item.role, item.name) for item in result.exercised_quantities}
 
 
 def test_the_commands_shown_are_there() -> None:

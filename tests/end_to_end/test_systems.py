@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from mb2fmu.cli import commands
-from mb2fmu.pipeline.system_runs.system_run import couple, wire_loaded_system
+from mb2fmu.pipeline.system_runs.system_run import run_coupled_system, wire_loaded_system
 from mb2fmu.systems import simulate_system
 from mb2fmu.systems.exports.foreign_masters import find_largest_difference
 
@@ -29,7 +29,7 @@ FOLDER = Path(__file__).parents[2] / "systems"
     ],
 )
 def test_an_example_is_within_its_bound(name: str, arguments: dict[str, float], tmp_path: Path) -> None:
-    done = couple(FOLDER / name / "system.py", tmp_path, arguments=arguments)
+    done = run_coupled_system(FOLDER / name / "system.py", tmp_path, arguments=arguments)
     assert done.deviations
     worst = max(done.deviations, key=lambda each: each.relative)
     assert worst.relative <= (done.joined.system.run.bound or 0.0), worst.name
@@ -50,7 +50,7 @@ def test_an_example_is_within_its_bound(name: str, arguments: dict[str, float], 
 )
 def test_other_masters_stay_near_the_whole(name: str, stop: float, bounds: dict[str, float], tmp_path: Path) -> None:
     """Each with its bound at the example's step, held inputs; ours within that of the example."""
-    done = couple(FOLDER / name / "system.py", tmp_path, arguments={"stop": stop}, masters=list(bounds))
+    done = run_coupled_system(FOLDER / name / "system.py", tmp_path, arguments={"stop": stop}, masters=list(bounds))
     assert done.passed
     assert done.deviations
     for answer, (key, bound) in zip(done.answers, bounds.items(), strict=True):
@@ -81,7 +81,7 @@ def test_joints_on_lines_give_way_no_more_than_they_are_said_to(tmp_path: Path) 
     assert Path(facts["system"]) == tmp_path / "system.py"
     # Nobody chose a stiffness: the lightest part, a link of 1 kg, decides.
     assert "compliance 0.0001 m/N, parasitic inertia 0.01 kg" in told.output
-    done = couple(tmp_path / "system.py", tmp_path, arguments={"stop": 0.1})
+    done = run_coupled_system(tmp_path / "system.py", tmp_path, arguments={"stop": 0.1})
     assert [component.name for component in done.joined.components] == ["part1", "part2", "part3"]
     assert len(done.motion.bonds) == 4
     assert len(done.deviations) == 8
@@ -97,7 +97,7 @@ def test_a_model_is_split_and_runs_in_a_master_that_reads_old_outputs(tmp_path: 
     told = runner.invoke(commands, asked)
     assert told.exit_code == 0, told.output
     assert "part1" in told.output
-    done = couple(tmp_path / "system.py", tmp_path, arguments={"stop": 1.0}, masters=["fmpy"])
+    done = run_coupled_system(tmp_path / "system.py", tmp_path, arguments={"stop": 1.0}, masters=["fmpy"])
     assert max(each.relative for each in done.deviations) < 2e-6
     assert done.answers[0].values["part1.x1"] == pytest.approx(1.00077408, abs=2e-8)
     assert done.motion.bonds == ()

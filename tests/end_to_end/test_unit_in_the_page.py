@@ -20,7 +20,7 @@ from mb2fmu import pipeline, pre, visualization
 from mb2fmu.fmu.toolchain.compile_cache import ContentCache
 from mb2fmu.pipeline.run_and_report.page_fmu import build_page_fmu
 from mb2fmu.visualization.interactive_fmu import (
-    LARGEST,
+    MAX_MODULE_BYTES,
     form_interactive_record,
     format_script_safe_json,
     make_parameter_slider,
@@ -201,7 +201,7 @@ def test_the_module_is_the_same_again(built, monkeypatch) -> None:
     assert again is not None
     assert first.module == again.module
     assert first.module[:4] == b"\0asm"
-    assert len(first.module) <= LARGEST
+    assert len(first.module) <= MAX_MODULE_BYTES
 
 
 def test_units_of_python_do_not_run_in_pages() -> None:

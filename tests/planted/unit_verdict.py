@@ -122,7 +122,7 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
 @contextlib.contextmanager
 def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
     """Whoever reads the model gets the wrong mechanism."""
-    with patch.object(model_derivation, "read_model", lambda *_: (checked, wrong)):
+    with patch.object(model_derivation, "import_model", lambda *_: (checked, wrong)):
         yield
 
 
@@ -159,7 +159,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
         return result
     return replace(
         result,
-        independence=validation.run_independent_checks(
+        independent_check_set=validation.run_independent_checks(
             unit,
             subject.derivation.checked,
             subject.mechanism,

@@ -30,8 +30,8 @@ from mb2fmu.validation.comparison.motion_comparison import compare_invariants, c
 from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
-    compute_slope_with_held_inputs,
     compute_start_state,
+    make_slope_with_held_inputs,
     observe_trajectory,
 )
 
@@ -82,7 +82,7 @@ def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     values = {p.name: p.value * (1 + wrong.get(p.name, 0.0)) for p in definition.parameters}
     numeric, run = reference.numeric, form_experiment_numbers(definition, values)
-    slope = compute_slope_with_held_inputs(numeric, run)(0)
+    slope = make_slope_with_held_inputs(numeric, run)(0)
     answer = solve_ivp(
         lambda t, x: slope(t, np.append(x, 0.0))[:-1],
         (0.0, float(run.time[-1])),
@@ -155,14 +155,14 @@ def test_a_loop_that_is_read_again_is_drawn_together_as_its_unit_is(tmp_path, mo
     """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right FMU failed."""
     monkeypatch.setattr(characteristic_units, "DEFAULT_ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
-    checked, read = model_derivation.read_model(
+    checked, read = model_derivation.import_model(
         rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, Stopwatch(None)
     )
     assert validation.run_independent_checks(unit, checked, read).passed
     wrong = rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL)
     loads = tuple(me.Force(load.point, (1 + 1e-6) * load.force) for load in wrong.mechanics.loads)
     wrong.mechanics = replace(wrong.mechanics, loads=loads)
-    checked, read = model_derivation.read_model(wrong, None, Stopwatch(None))
+    checked, read = model_derivation.import_model(wrong, None, Stopwatch(None))
     assert not validation.run_independent_checks(unit, checked, read).passed
 
 
@@ -171,7 +171,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
     monkeypatch.setattr(characteristic_units, "DEFAULT_ATTRACTOR_RATE", 10_000)
     unit = pipeline.export(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), tmp_path).path
     read = mechanism_of(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL))
-    true, ratios = api_check_comparison._ApiCheckComparison._partials, []
+    true, ratios = api_check_comparison._ApiCheckComparison._compare_partial_derivatives, []
 
     def beside(self, directions, found, tally, when, parameters):
         true(self, directions, found, tally, when, parameters)
@@ -181,7 +181,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(tmp_
             true(self, directions, wrong, other, when, parameters)
             ratios.append(other.ratio)
 
-    monkeypatch.setattr(api_check_comparison._ApiCheckComparison, "_partials", beside)
+    monkeypatch.setattr(api_check_comparison._ApiCheckComparison, "_compare_partial_derivatives", beside)
     source = choose_reference_equations(read, None)
     result = validation.validate(unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False)
     assert result.passed

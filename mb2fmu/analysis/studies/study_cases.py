@@ -22,7 +22,7 @@ from mb2fmu.units import display_conversion
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
     from mb2fmu.validation.data.data_tables import DataTable
-    from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind
+    from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
 Floats = npt.NDArray[np.float64]
 InputSignal = Callable[[float], float]
@@ -177,10 +177,10 @@ class _StudyResolver:
             self._faults += error.faults
             return {}
 
-    def _kind(self) -> UnitKind:
+    def _kind(self) -> InterfaceType:
         """Return the interface type that is asked for, or the FMU's first; add a fault if the FMU lacks it."""
         offered = self._unit.identifiers
-        kind: UnitKind = next(iter(offered)) if self._plan.kind is None else self._plan.kind
+        kind: InterfaceType = next(iter(offered)) if self._plan.kind is None else self._plan.kind
         if kind not in offered:
             self._fault(f"the FMU offers no {kind}", "kind", f"it offers {', '.join(offered)}")
         return kind
@@ -192,7 +192,7 @@ class _StudyResolver:
         if self._faults:
             raise AnalysisError("the plan does not fit the FMU:", self._faults)
 
-    def _request(self, kind: UnitKind) -> dict[str, object]:
+    def _request(self, kind: InterfaceType) -> dict[str, object]:
         """Return what the driver has to know of the FMU."""
         unit = self._unit
         tolerance = self._experiment("tolerance", DEFAULT_TOLERANCE)
@@ -201,7 +201,8 @@ class _StudyResolver:
             "arrays": list(unit.arrays.items()),
             "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_RATIO * tolerance, TIGHTEST_TOLERANCE),
             "states": unit.states,
-            "indicators": unit.indicators, "completes_steps": unit.completes_steps, "troubles": list(unit.troubles),
+            "indicators": unit.indicators, "completes_steps": unit.needs_completed_steps,
+            "troubles": list(unit.troubles),
         }  # fmt: skip
 
     def _places(

@@ -23,7 +23,7 @@ def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
     )
 
 
-def _names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _callable_names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return FMU names of states, inputs and free parameters, in the order of :func:`start_values`."""
     definition, equations = derivation.definition, derivation.equations
     q = [definition.coordinates[i].name for i in equations.q_independent]
@@ -40,7 +40,7 @@ def right_hand_side(derivation: Derivation) -> RightHandSide:
     program = derivation.program
     x0, r0, p0 = start_values(derivation)
     evaluate = evaluation.make_evaluator(program, "rhs")
-    states, inputs, parameters = _names(derivation)
+    states, inputs, parameters = _callable_names(derivation)
     return RightHandSide(
         states=states,
         inputs=inputs,

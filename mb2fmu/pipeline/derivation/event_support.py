@@ -30,7 +30,7 @@ def find_sticking_switches(program: Program) -> tuple[events.Switch, ...]:
     return tuple(switch for switch in switches if switch.kind == "sticking")
 
 
-def add_modes(derivation: Derivation) -> Program:
+def add_discrete_modes(derivation: Derivation) -> Program:
     """Return the program with modes, surfaces divided by natural magnitudes; the same one without switches.
 
     Args:

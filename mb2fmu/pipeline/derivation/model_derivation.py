@@ -60,7 +60,7 @@ def derive(
         Mb2FmuError: The class of the stage that found fault.
     """
     stage = Stopwatch(observer)
-    checked, read = read_model(model, arguments, stage)
+    checked, read = import_model(model, arguments, stage)
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
     with stage("formulate"):
@@ -72,12 +72,12 @@ def derive(
         treated = [plan.treated(one) for one in tried]
     with stage("lower"):
         choice = choose_cheapest_equations(treated)
-    why = choice.why if method in OPEN else ""
+    why = choice.why if method in OPEN_METHOD_CHOICES else ""
     program = CompilableProgram.of(choice.program)
     return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.reason)
 
 
-def read_model(
+def import_model(
     model: DerivableModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
 ) -> tuple[ModelDefinition, Mechanism]:
     """Load and check a model, and read its mechanism, with its loops closed at the start."""
@@ -86,10 +86,10 @@ def read_model(
     with stage("check"):
         definition = loaded if isinstance(loaded, ModelDefinition) else mb2fmu.model.check_model(loaded)
     with stage("read"):
-        return definition, mechanism.close_loops(_read(definition))
+        return definition, mechanism.close_loops(_read_mechanism(definition))
 
 
-def _read(definition: ModelDefinition) -> Mechanism:
+def _read_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
         case robots.RobotMechanics():
@@ -99,12 +99,12 @@ def _read(definition: ModelDefinition) -> Mechanism:
     return mechanism.read_mechanism(definition)
 
 
-OPEN = ("auto", "recursive")
+OPEN_METHOD_CHOICES = ("auto", "recursive")
 """What leaves a choice open."""
-_READABLE = 2.0  # what equations that people can read may cost, in multiples of a recursion's
-_WORTH = 500.0  # and at most, in additions: what is longer by more is not read
-_WRITTEN = 4  # bodies up to which TMT's equations are short enough to be tried
-_FULL = 20  # speeds up to which a full mass matrix is tried where articulated bodies apply
+_READABLE_COST_FACTOR = 2.0  # what equations that people can read may cost, in multiples of a recursion's
+_MAX_READABLE_EXTRA_COST = 500.0  # and at most, in additions: what is longer by more is not read
+_MAX_TMT_BODIES = 4  # bodies up to which TMT's equations are short enough to be tried
+_MAX_FULL_MASS_MATRIX_SPEEDS = 20  # speeds up to which a full mass matrix is tried where articulated bodies apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +132,16 @@ def list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto
     Raises:
         FormulationError: If none applies, with every reason.
     """
-    if asked not in OPEN:
+    if asked not in OPEN_METHOD_CHOICES:
         return (formulations.formulate(mechanism, asked),)
     answers = formulations.check_all_formulations(mechanism)
     if not answers["recursive"].is_applicable:
         return (formulations.formulate(mechanism, asked),)
     methods: list[Method] = []
-    if asked == "auto" and len(mechanism.bodies) <= _WRITTEN:
+    if asked == "auto" and len(mechanism.bodies) <= _MAX_TMT_BODIES:
         methods.append(formulations.choose_formulation(mechanism)[0])
     articulated = answers["recursive-articulated"].is_applicable
-    if not articulated or len(mechanism.u) <= _FULL:
+    if not articulated or len(mechanism.u) <= _MAX_FULL_MASS_MATRIX_SPEEDS:
         methods.append("recursive-composite")
     if articulated:
         methods.append("recursive-articulated")
@@ -156,7 +156,10 @@ def choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> MethodC
     costs = [
         estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
     ]
-    judged = [c if one.recursion else max(c / _READABLE, c - _WORTH) for one, c in zip(equations, costs, strict=True)]
+    judged = [
+        c if one.recursion else max(c / _READABLE_COST_FACTOR, c - _MAX_READABLE_EXTRA_COST)
+        for one, c in zip(equations, costs, strict=True)
+    ]
     best = judged.index(min(judged))
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     what = "x' costs" if equations[best].states else "without states, outputs cost"

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """Time of one stage, in s of wall clock; ``cached``: its result already existed."""
+    """Time of one stage, in s of wall clock; ``was_cached``: its result already existed."""
 
     stage: str
     seconds: float
-    cached: bool = False
+    was_cached: bool = False
 
 
 class StageObserver(Protocol):

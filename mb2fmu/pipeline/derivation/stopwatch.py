@@ -34,8 +34,8 @@ class Stopwatch:
             self._observer.finished(timing)
 
     def parts(self, stage: str) -> Callable[[str], None] | None:
-        """Tell an observer with a method ``came_to`` in words which part of a stage runs."""
-        told: Callable[[str, str], None] | None = getattr(self._observer, "came_to", None)
+        """Tell an observer with a method ``report_activity`` in words which part of a stage runs."""
+        told: Callable[[str, str], None] | None = getattr(self._observer, "report_activity", None)
         return None if told is None else partial(told, stage)
 
     @property
@@ -56,4 +56,4 @@ class PlatformStopwatch:
 
     def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
         """Note that a binary is there, compiled now or before."""
-        self._observer.finished(StageTime(f"compile for {platform}", seconds, cached=cached))
+        self._observer.finished(StageTime(f"compile for {platform}", seconds, was_cached=cached))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals, Scene, StateTrajectory
 
 Floats = npt.NDArray[np.float64]
-_SAMPLES = 20_000
+_MAX_SAMPLES = 20_000
 
 
 def require_scene(derivation: Derivation) -> Scene:
@@ -51,12 +51,12 @@ def read_scene_of_fmu(unit: FileTree, where: str) -> Scene:
     Raises:
         PackageError: If it carries none.
     """
-    if visualization.FILE not in unit.files:
+    if visualization.SCENE_FILE not in unit.files:
         remedy = "animate it by its model: mb2fmu animate NAME.fmu --model MODEL.py; FMUs of mb2fmu carry their scene"
         raise PackageError(
             f"{where} cannot be animated:", [Fault("the FMU does not say what it looks like", "", remedy)]
         )
-    return visualization.Scene.from_json(unit[visualization.FILE], where)
+    return visualization.Scene.from_json(unit[visualization.SCENE_FILE], where)
 
 
 def draw_fmu_motion(
@@ -95,30 +95,30 @@ def draw_fmu_motion(
     signals = visualization.PlotSignals(
         tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
     )
-    return visualization.draw_motion(scene, motion, ghost or _stored_reference(unit, scene, motion)), signals
+    return visualization.draw_motion(scene, motion, ghost or _read_stored_reference(unit, scene, motion)), signals
 
 
 def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSignals]:
     """Draw a validated FMU; the reference is the ghost."""
     run, reference = result.reference.conditions, result.reference.trajectory
-    rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _SAMPLES))).astype(int))
+    rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _MAX_SAMPLES))).astype(int))
     names = [variable.name for variable in scene.states]
     inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
     parameters = np.array(run.parameters)
     motions = [
         visualization.StateTrajectory(
-            run.time[rows], _side_by_side([source[name][rows] for name in names], len(rows)), inputs, parameters
+            run.time[rows], _stack_columns([source[name][rows] for name in names], len(rows)), inputs, parameters
         )
         for source in (result.simulation, reference)
     ]
     units = {v.name: v.unit for v in result.variables}
     order = [v.name for v in result.variables]
-    values = _side_by_side([result.simulation[name][rows] for name in order], len(rows))
+    values = _stack_columns([result.simulation[name][rows] for name in order], len(rows))
     signals = visualization.PlotSignals(tuple(order), tuple(units[name] for name in order), values)
     return visualization.draw_motion(scene, *motions), signals
 
 
-def _stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
+def _read_stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
     """Return the reference trajectory in the unit at the motion's times, if it has all states."""
     path = f"{REFERENCE_FOLDER}/{REFERENCE_FILE}"
     if path not in unit.files:
@@ -130,10 +130,10 @@ def _stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> 
         return None
     table = np.array(rows[1:], dtype=np.float64)
     columns = [np.interp(motion.time, table[:, 0], table[:, column[name]]) for name in names]
-    states = _side_by_side(columns, len(motion.time))
+    states = _stack_columns(columns, len(motion.time))
     return replace(motion, states=states)
 
 
-def _side_by_side(columns: Sequence[Floats], rows: int) -> Floats:
+def _stack_columns(columns: Sequence[Floats], rows: int) -> Floats:
     """Return columns as one table, shape (rows, n); n may be 0: an FMU without states."""
     return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from mb2fmu.visualization import Drawing
 
-WIDTH = 640
+VIDEO_WIDTH_PIXELS = 640
 """Pixels."""
-RATE = 20
+FRAMES_PER_SECOND = 20
 """Frames per second; a GIF counts hundredths of a second."""
-MOST = 400
+MAX_FRAMES = 400
 """Frames; a longer motion is shown with fewer of them per second of its own."""
-_SHORTEST = 2.0  # s on the screen: what lasts less is shown slowly
+_MIN_DURATION_SECONDS = 2.0  # s on the screen: what lasts less is shown slowly
 
 
 def render_video(drawing: Drawing, path: Path, *, width: int | None = None, most: int | None = None) -> None:
@@ -34,8 +34,8 @@ def render_video(drawing: Drawing, path: Path, *, width: int | None = None, most
     Args:
         drawing: What moves.
         path: Ends in .gif, .webp, .webm or .mp4.
-        width: Pixels; None: :data:`WIDTH`.
-        most: Frames at most, a longer motion then runs faster than its own time; None: :data:`MOST`.
+        width: Pixels; None: :data:`VIDEO_WIDTH_PIXELS`.
+        most: Frames at most, a longer motion then runs faster than its own time; None: :data:`MAX_FRAMES`.
 
     Raises:
         ToolError: If an MP4 is asked for and ffmpeg is not there, or if it fails.
@@ -43,19 +43,21 @@ def render_video(drawing: Drawing, path: Path, *, width: int | None = None, most
     suffix = path.suffix.lower()
     if suffix == ".mp4":
         video_encoding.require_ffmpeg(str(path))
-    pictures = _pictures(drawing, width or WIDTH, most or MOST)
+    pictures = _draw_frames(drawing, width or VIDEO_WIDTH_PIXELS, most or MAX_FRAMES)
     if suffix == ".gif":
-        content = _gif(pictures)
+        content = _encode_gif(pictures)
     elif suffix == ".webp":
-        content = _webp(pictures)
+        content = _encode_webp(pictures)
     elif suffix == ".webm" and not video_encoding.has_ffmpeg():
-        content = encode_webm(pictures, RATE)
+        content = encode_webm(pictures, FRAMES_PER_SECOND)
     else:
-        content = video_encoding.encode_video([_even(picture) for picture in pictures], suffix, RATE)
+        content = video_encoding.encode_video(
+            [_encode_even_sized_png(picture) for picture in pictures], suffix, FRAMES_PER_SECOND
+        )
     write_file_atomically(path, content)
 
 
-def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
+def _draw_frames(drawing: Drawing, width: int, most: int) -> list[Picture]:
     """Draw the stills of a film at equal times, `most` at most; one where nothing lasts."""
     from PIL.PngImagePlugin import PngImageFile
 
@@ -63,7 +65,11 @@ def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
     from mb2fmu.fmu import package
 
     first, last = float(drawing.poses.time[0]), float(drawing.poses.time[-1])
-    count = int(np.clip(round(max(last - first, _SHORTEST) * RATE), 2, most)) if last > first else 1
+    count = (
+        int(np.clip(round(max(last - first, _MIN_DURATION_SECONDS) * FRAMES_PER_SECOND), 2, most))
+        if last > first
+        else 1
+    )
     documents = visualization.render_film_pictures(
         drawing, np.linspace(first, last, count).tolist(), background="#ffffff"
     )
@@ -71,26 +77,28 @@ def _pictures(drawing: Drawing, width: int, most: int) -> list[Picture]:
     return [PngImageFile(io.BytesIO(content)).convert("RGB") for content in contents]
 
 
-def _gif(pictures: list[Picture]) -> bytes:
+def _encode_gif(pictures: list[Picture]) -> bytes:
     """Write a GIF with one palette for all frames, so that colours do not flicker."""
     from PIL import Image
 
     palette = pictures[0].quantize(128)
     frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
     file = io.BytesIO()
-    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=1000 // RATE, loop=0, optimize=False)
+    frames[0].save(
+        file, "GIF", save_all=True, append_images=frames[1:], duration=1000 // FRAMES_PER_SECOND, loop=0, optimize=False
+    )
     return file.getvalue()
 
 
-def _webp(pictures: list[Picture]) -> bytes:
+def _encode_webp(pictures: list[Picture]) -> bytes:
     """Write a WebP: smaller than a GIF, and with all colours."""
     file = io.BytesIO()
-    settings = {"duration": 1000 // RATE, "loop": 0, "quality": 70, "method": 4, "minimize_size": True}
+    settings = {"duration": 1000 // FRAMES_PER_SECOND, "loop": 0, "quality": 70, "method": 4, "minimize_size": True}
     pictures[0].save(file, "WEBP", save_all=True, append_images=pictures[1:], **settings)
     return file.getvalue()
 
 
-def _even(picture: Picture) -> bytes:
+def _encode_even_sized_png(picture: Picture) -> bytes:
     """Return a PNG of even width and height, as films need it."""
     file = io.BytesIO()
     picture.crop((0, 0, picture.width // 2 * 2, picture.height // 2 * 2)).save(file, "PNG")

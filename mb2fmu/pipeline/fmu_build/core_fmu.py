@@ -10,13 +10,13 @@ from typing import Unpack
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.derivation.event_support import add_modes, needs_events
+from mb2fmu.pipeline.derivation.event_support import add_discrete_modes, needs_events
 from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, choose_compiler, fmi_major_version
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import PlatformStopwatch, Stopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import form_model_scene
 
-BACKEND: Backend = "native"
+DEFAULT_BACKEND: Backend = "native"
 """What units are built with if nothing else is said."""
 
 
@@ -36,7 +36,7 @@ def build(
         ToolError: If a compiler, or pythonfmu, fails.
     """
     stage = Stopwatch(observer, derivation.timings)
-    if options.get("backend", BACKEND) == "python":
+    if options.get("backend", DEFAULT_BACKEND) == "python":
         return build_python(derivation, stage, options)
     return build_native(derivation, stage, options, observer)
 
@@ -51,12 +51,12 @@ def build_native(
     native_platforms, component = toolchain.split_wasm_component(options.get("platforms", "host"))
     platforms = toolchain.parse_platforms(native_platforms) if native_platforms or not component else ()
     if component:
-        _refuse_component(options)
+        _refuse_component_options(options)
     fmi, compiler, fast = fmi_major_version(options), choose_compiler(options), options.get("fast", False)
     with stage("describe"):
         target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
         definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
-        program = add_modes(derivation)
+        program = add_discrete_modes(derivation)
         described = interface.describe_interface(definition, derivation.equations, program, target)
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.BuildOrder(described.model_identifier, compiler, fast)
@@ -77,7 +77,7 @@ def build_native(
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
         if component:
             with stage(f"compile for {toolchain.WASM_COMPONENT_FOLDER}"):
-                binaries = binaries.joined(_component(sources, described.model_identifier))
+                binaries = binaries.joined(_build_wasm_component(sources, described.model_identifier))
             description = description.joined(emit_c.emit_component_manifest())
     with stage("build"):
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
@@ -85,7 +85,7 @@ def build_native(
     return FmuBuild(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
 
 
-def _refuse_component(options: BuildOptions) -> None:
+def _refuse_component_options(options: BuildOptions) -> None:
     """Refuse options that a component of WebAssembly cannot have.
 
     Raises:
@@ -106,7 +106,7 @@ def _refuse_component(options: BuildOptions) -> None:
     toolchain.find_wasm_tools()
 
 
-def _component(sources: FileTree, identifier: str) -> FileTree:
+def _build_wasm_component(sources: FileTree, identifier: str) -> FileTree:
     """Return the FMU as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
     from mb2fmu.fmu import emit_c, toolchain
 

@@ -45,9 +45,9 @@ def form_model_scene(derivation: Derivation) -> ModelScene:
         return ModelScene(None, FileTree({}), diagram)
     if "<svg" not in diagram:
         diagram = visualization.render_still_picture(
-            visualization.draw_start(scene), background="#ffffff", faces=visualization.SMALL
+            visualization.draw_start(scene), background="#ffffff", faces=visualization.EMBEDDED_PICTURE_TRIANGLES
         ).decode()
-    return ModelScene(scene, FileTree({visualization.FILE: scene.to_json()}), diagram)
+    return ModelScene(scene, FileTree({visualization.SCENE_FILE: scene.to_json()}), diagram)
 
 
 def build_model_scene(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:

@@ -16,15 +16,15 @@ from mb2fmu.pipeline.simulation.trajectories import FmuSimulation, ModelSimulati
 if TYPE_CHECKING:
     from mb2fmu.model.quantity_declarations import Quantity
 
-_TALL, _HIGH = 760, 640
-_TELLS = """const tell = () => {
+_ANIMATION_FRAME_HEIGHT, _REPORT_FRAME_HEIGHT = 760, 640
+_HEIGHT_SENDER_SCRIPT = """const tell = () => {
   const high = Math.ceil(document.body.getBoundingClientRect().bottom + scrollY);
   if (high > 0) parent.postMessage({ mb2fmuHeight: high }, "*");
   else setTimeout(tell, 500);  // it has no layout yet
 };
 addEventListener("load", tell);  // what is out of sight is not drawn, hence not observed
 new ResizeObserver(tell).observe(document.body);"""
-HEARS = """if (!window.mb2fmuHears) {
+HEIGHT_RECEIVER_SCRIPT = """if (!window.mb2fmuHears) {
   window.mb2fmuHears = true;
   addEventListener("message", (event) => {
     const high = event.data && event.data.mb2fmuHeight;
@@ -33,58 +33,60 @@ HEARS = """if (!window.mb2fmuHears) {
       if (frame.contentWindow === event.source) frame.style.height = `${high}px`;
   });
 }"""
-_STEADY = ".animation-view { height: min(26rem, 85vw); }"
+_FIXED_VIEW_HEIGHT_STYLE = ".animation-view { height: min(26rem, 85vw); }"
 """How a frame becomes as high as its page: the page tells, the notebook hears, and takes a number from its own frames
 only. The view's height must not follow from the frame's."""
-_MOST_SHOWN = 40
+_MAX_SHOWN_DECLARATIONS = 40
 """Declarations of a model that are not folded: a robot's mass matrix and Jacobian have a hundred."""
-_KINDS = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
+_DECLARATION_KIND_NAMES = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
 @notebook_display.render_html.register
-def _model_html(model: Model) -> str:
+def _render_model(model: Model) -> str:
     """Return name, drawing, and all declarations."""
     from mb2fmu.report.figures.model_picture import embed_model_picture
 
     drawing = str(embed_model_picture(model.diagram, f"What the coordinates of {model.name} mean"))
     drawing = drawing.replace("<img ", '<img style="max-height:240px;background:#fff" ') if drawing else ""
-    shown = list(map(_row, model.declared))
-    table = f"<table>{''.join(shown[:_MOST_SHOWN])}</table>"
-    if len(shown) > _MOST_SHOWN:
-        folded = "".join(shown[_MOST_SHOWN:])
-        table += f"<details><summary>{len(shown) - _MOST_SHOWN} more</summary><table>{folded}</table></details>"
+    shown = list(map(_format_declaration_row, model.declared))
+    table = f"<table>{''.join(shown[:_MAX_SHOWN_DECLARATIONS])}</table>"
+    if len(shown) > _MAX_SHOWN_DECLARATIONS:
+        folded = "".join(shown[_MAX_SHOWN_DECLARATIONS:])
+        table += (
+            f"<details><summary>{len(shown) - _MAX_SHOWN_DECLARATIONS} more</summary><table>{folded}</table></details>"
+        )
     return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}{table}"
 
 
-def _row(item: Quantity) -> str:
+def _format_declaration_row(item: Quantity) -> str:
     """Return the table row (HTML) of a declared quantity: name, kind, value, unit, description."""
-    kind = _KINDS.get(type(item).__name__, type(item).__name__.lower())
+    kind = _DECLARATION_KIND_NAMES.get(type(item).__name__, type(item).__name__.lower())
     return (
         f"<tr><th style='text-align:left'>{escape(item.name)}</th><td>{kind}</td>"
-        f"<td style='text-align:right'>{escape(_value(item))}</td><td>{escape(item.unit)}</td>"
+        f"<td style='text-align:right'>{escape(_format_quantity_value(item))}</td><td>{escape(item.unit)}</td>"
         f"<td style='text-align:left'>{escape(item.description)}</td></tr>"
     )
 
 
 @notebook_display.render_html.register
-def _page_html(page: MotionPage) -> str:
+def _render_motion_page(page: MotionPage) -> str:
     """Return a page in motion."""
-    return _framed(page.content, page.name, _TALL)
+    return _embed_page_in_frame(page.content, page.name, _ANIMATION_FRAME_HEIGHT)
 
 
 @notebook_display.render_html.register
-def _unit_html(simulated: FmuSimulation) -> str:
+def _render_fmu_simulation(simulated: FmuSimulation) -> str:
     """Return the motion of an FMU; its numbers where it carries no scene."""
     from mb2fmu.errors import PackageError
 
     try:
-        return _page_html(simulated.animate())
+        return _render_motion_page(simulated.animate())
     except PackageError:
-        return _table(simulated)
+        return _format_final_values(simulated)
 
 
 @notebook_display.render_html.register
-def _simulated_html(simulated: ModelSimulation) -> str:
+def _render_model_simulation(simulated: ModelSimulation) -> str:
     """Return the motion and its plot, with controls."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
@@ -92,46 +94,46 @@ def _simulated_html(simulated: ModelSimulation) -> str:
     derivation = simulated.derivation
     scene = build_model_scene(derivation.mechanism, derivation.equations)
     if scene is None:
-        return _table(simulated)
+        return _format_final_values(simulated)
     drawing = visualization.draw_motion(scene, simulated.motion)
-    return _framed(
-        visualization.render_animation_page(drawing, simulated.signals, shown=simulated.interesting()),
+    return _embed_page_in_frame(
+        visualization.render_animation_page(drawing, simulated.signals, shown=simulated.choose_plot_names()),
         drawing.name,
-        _TALL,
+        _ANIMATION_FRAME_HEIGHT,
     )
 
 
 @notebook_display.render_html.register
-def _validated_html(validated: ValidationOutcome) -> str:
+def _render_validation(validated: ValidationOutcome) -> str:
     """Return the verdict, and the folded report."""
-    return _verdict(validated) + _folded(
-        report_pages.render_page_beside(None, validated, "", ()), validated.definition.name
+    return _format_verdict(validated) + _fold_page(
+        report_pages.render_report_beside_fmu(None, validated, "", ()), validated.definition.name
     )
 
 
 @notebook_display.render_html.register
-def _finished_html(finished: RunResult) -> str:
+def _render_run_result(finished: RunResult) -> str:
     """Return the verdict, the motion with sliders that run the FMU where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
-    motion = report_pages.form_playable_scene(built, finished.validated)
-    moving = "" if motion is None else _framed(motion, name, _TALL)
+    motion = report_pages.render_playable_animation(built, finished.validated)
+    moving = "" if motion is None else _embed_page_in_frame(motion, name, _ANIMATION_FRAME_HEIGHT)
     return (
-        _verdict(finished.validated)
+        _format_verdict(finished.validated)
         + moving
-        + _folded(report_pages.render_page_beside(built, finished.validated, "", ()), name)
+        + _fold_page(report_pages.render_report_beside_fmu(built, finished.validated, "", ()), name)
     )
 
 
 @notebook_display.render_html.register
-def _exported_html(exported: ExportResult) -> str:
+def _render_export(exported: ExportResult) -> str:
     """Return the FMU's path, and the page that describes it."""
     built = exported.build
-    return f"<p><code>{escape(str(exported.path))}</code></p>" + _folded(
-        report_pages.form_description_content(built), built.interface.model_name, "What it is"
+    return f"<p><code>{escape(str(exported.path))}</code></p>" + _fold_page(
+        report_pages.render_fmu_description(built), built.interface.model_name, "What it is"
     )
 
 
-def _table(simulated: SimulationTrajectories) -> str:
+def _format_final_values(simulated: SimulationTrajectories) -> str:
     """Return the final values of all signals, where nothing can be drawn."""
     signals, time = simulated.signals, simulated.time
     head = f"<tr><th></th><th>at {time[0]:g} s</th><th>at {time[-1]:g} s</th><th></th></tr>"
@@ -143,43 +145,46 @@ def _table(simulated: SimulationTrajectories) -> str:
     return f"<table>{head}{rows}</table>"
 
 
-def _value(item: Quantity) -> str:
+def _format_quantity_value(item: Quantity) -> str:
     """Return the value or start of a quantity as text; empty where it has neither."""
     value = getattr(item, "value", getattr(item, "start", ""))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _verdict(validated: ValidationOutcome) -> str:
+def _format_verdict(validated: ValidationOutcome) -> str:
     """Return the line that the terminal ends with."""
     from mb2fmu.report.terminal_verdict import format_verdict_line
 
     return f"<p><strong>{escape(format_verdict_line(validated.result).plain)}</strong></p>"
 
 
-def _folded(content: bytes, title: str, summary: str = "The whole report") -> str:
+def _fold_page(content: bytes, title: str, summary: str = "The whole report") -> str:
     """Return a long page, folded."""
-    return f"<details><summary>{escape(summary)}</summary>{_framed(content, title, _HIGH)}</details>"
+    frame = _embed_page_in_frame(content, title, _REPORT_FRAME_HEIGHT)
+    return f"<details><summary>{escape(summary)}</summary>{frame}</details>"
 
 
-def report_page_height(content: bytes) -> str:
-    """Return a page that tells its height to the page around it; :data:`HEARS` is the script that receives it.
+def add_height_reporting(content: bytes) -> str:
+    """Return a page that tells its height to the page around it; :data:`HEIGHT_RECEIVER_SCRIPT` receives it.
 
     Args:
         content: A page of ours, with its policy on scripts.
     """
-    digest = base64.b64encode(hashlib.sha256(_TELLS.encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(_HEIGHT_SENDER_SCRIPT.encode()).digest()).decode()
     page = content.decode().replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
-    return page.replace("</body>", f"<style>{_STEADY}</style><script>{_TELLS}</script></body>", 1)
+    return page.replace(
+        "</body>", f"<style>{_FIXED_VIEW_HEIGHT_STYLE}</style><script>{_HEIGHT_SENDER_SCRIPT}</script></body>", 1
+    )
 
 
-def _framed(content: bytes, title: str, height: int) -> str:
+def _embed_page_in_frame(content: bytes, title: str, height: int) -> str:
     """Return a whole page inside a notebook, isolated from it; the page reports its height and nothing else.
 
     So a frame is as high as its page and does not scroll. Where scripts of notebooks are not run it has the given
     height.
     """
-    page = report_page_height(content)
+    page = add_height_reporting(content)
     return (
         f'<iframe class="mb2fmu" srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(title)}" '
-        f'style="width:100%;height:{height}px;border:0"></iframe><script>{HEARS}</script>'
+        f'style="width:100%;height:{height}px;border:0"></iframe><script>{HEIGHT_RECEIVER_SCRIPT}</script>'
     )

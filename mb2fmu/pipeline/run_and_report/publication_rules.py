@@ -25,11 +25,11 @@ class UnpublishedResults:
 
     Attributes:
         path: Where the FMU will be.
-        private: The folder until then.
+        private_folder: The folder until then.
     """
 
     path: Path
-    private: Path
+    private_folder: Path
 
     @property
     def page(self) -> Path:
@@ -39,7 +39,7 @@ class UnpublishedResults:
     @property
     def unit(self) -> Path:
         """Path of the archive until it is published."""
-        return self.private / self.path.name
+        return self.private_folder / self.path.name
 
     @property
     def content(self) -> bytes:
@@ -56,14 +56,16 @@ class UnpublishedResults:
         """Publish the FMU alone; the report of an FMU that it replaces is removed."""
         from mb2fmu.fmu import package
 
-        package.publish_files(self.private, [self.path.name], [self.page.name] if is_report(self.page) else [])
+        package.publish_files(
+            self.private_folder, [self.path.name], [self.page.name] if is_fmu_report(self.page) else []
+        )
 
-    def publish_with(self, page: bytes) -> None:
+    def publish_with_report(self, page: bytes) -> None:
         """Publish the FMU together with its report."""
         from mb2fmu.fmu import package
 
-        package.write_file_atomically(self.private / self.page.name, page)
-        package.publish_files(self.private, [self.path.name, self.page.name])
+        package.write_file_atomically(self.private_folder / self.page.name, page)
+        package.publish_files(self.private_folder, [self.path.name, self.page.name])
 
 
 @contextmanager
@@ -106,7 +108,7 @@ class ReportMatch:
         return f"{self.report} is about {self.unit}: {said}"
 
 
-def check_report(report: Path, unit: Path | None = None) -> ReportMatch:
+def match_report_to_fmu(report: Path, unit: Path | None = None) -> ReportMatch:
     """Return the relation between a report and an FMU.
 
     Args:
@@ -119,7 +121,7 @@ def check_report(report: Path, unit: Path | None = None) -> ReportMatch:
     from mb2fmu.fmu import package
 
     path = report.with_suffix(".fmu") if unit is None else unit
-    claim = _claim(report)
+    claim = _read_claim(report)
     if claim is None:
         what, remedy = "it names no unit by its hash", "was it made by mb2fmu? make it again with this version"
         raise PackageError(f"{report} cannot be checked:", [Fault(what, str(report), remedy)])
@@ -148,21 +150,21 @@ def lock_fmu(unit: Path) -> Iterator[Path]:
         yield copy
 
 
-def is_report(page: Path) -> bool:
+def is_fmu_report(page: Path) -> bool:
     """Return whether a file is an existing report of an FMU; other pages are left alone."""
-    return page.is_file() and _claim(page) is not None
+    return page.is_file() and _read_claim(page) is not None
 
 
-def _claim(page: Path) -> ReportClaim | None:
+def _read_claim(page: Path) -> ReportClaim | None:
     """Return the claim of a page about itself.
 
     Raises:
         PackageError: If it cannot be read.
     """
-    from mb2fmu.report import claim_of
+    from mb2fmu.report import read_report_claim
 
     try:
-        return claim_of(page.read_bytes())
+        return read_report_claim(page.read_bytes())
     except OSError as error:
         fault = Fault(error.strerror or str(error), str(page), "is it the right path?")
         raise PackageError("the report cannot be read:", [fault]) from error

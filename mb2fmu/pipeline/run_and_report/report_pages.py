@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from mb2fmu.report.pages.report_content import TheoryContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
-LIMIT = 1_000_000
+MAX_PACKED_REPORT_BYTES = 1_000_000
 """Bytes of the page in a unit."""
-KANE = ("partial-velocities", "generalized-active-forces", "generalized-inertia-forces")
-MOST_BODIES_DRAWN = 8
+KANE_QUANTITY_KINDS = ("partial-velocities", "generalized-active-forces", "generalized-inertia-forces")
+MAX_UNFOLDED_GRAPH_BODIES = 8
 """Above, the graph is folded."""
-MOST_PARTIALS = 100
+MAX_PARTIAL_VELOCITIES = 100
 """Bodies times speeds up to which a page shows Kane's quantities."""
-MOST_PARTIALS_IN_UNIT = 25
+MAX_PARTIAL_VELOCITIES_IN_FMU = 25
 """The same of the page in a unit: forming them for an arm of seven hinges takes as long as reading and lowering it."""
-FEW = 30
+MAX_QUANTITY_LINES_IN_FMU = 30
 """Lines of each kind of quantity in the page in a unit."""
 
 
-def form_description_content(built: FmuBuild) -> bytes:
+def render_fmu_description(built: FmuBuild) -> bytes:
     """Return the content of the page of an FMU that was not run."""
     from mb2fmu import visualization
-    from mb2fmu.report import ReportProvenance, describe
+    from mb2fmu.report import ReportProvenance, render_description_page
 
     definition, native = built.derivation.definition, built.interface.target.backend == "native"
     source = definition.source
-    hashes = {"model file": _sha256(source)} if source else {}
-    provenance = ReportProvenance(hashes=hashes, platforms=_platforms(built))
+    hashes = {"model file": _hash_file(source)} if source else {}
+    provenance = ReportProvenance(hashes=hashes, platforms=_list_platforms(built))
     licences = "licenses/license.txt" if native else ""
     start = visualization.draw_start(built.scene) if built.scene else None
     theory = form_theory_content(built.derivation.mechanism, limited=True)
-    return describe(
+    return render_description_page(
         definition,
         built.derivation.equations,
         built.interface,
@@ -65,24 +65,26 @@ def form_theory_content(mechanism: Mechanism, *, limited: bool) -> TheoryContent
     """
     from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
-    from mb2fmu.report.equation_display.equation_lists import ROOM
+    from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
     from mb2fmu.report.equation_display.quantity_blocks import form_quantity_blocks
     from mb2fmu.report.figures.model_picture import embed_model_picture
     from mb2fmu.report.pages.report_content import TheoryContent
 
-    name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE)
+    name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE_QUANTITY_KINDS)
     if mechanism.is_lagrangian_only:
         return TheoryContent()
     drawn = embed_model_picture(
         draw_mechanism_graph(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
     )
-    many = len(mechanism.bodies) > MOST_BODIES_DRAWN
-    most = min(MOST_PARTIALS, MOST_PARTIALS_IN_UNIT) if limited else MOST_PARTIALS
+    many = len(mechanism.bodies) > MAX_UNFOLDED_GRAPH_BODIES
+    most = min(MAX_PARTIAL_VELOCITIES, MAX_PARTIAL_VELOCITIES_IN_FMU) if limited else MAX_PARTIAL_VELOCITIES
     if len(mechanism.bodies) * len(mechanism.u) > most:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
-    quantities = form_named_quantities(mechanism, KANE, contracted=False)
-    blocks = form_quantity_blocks(quantities, 0 if limited else ROOM, FEW if limited else None)
+    quantities = form_named_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
+    blocks = form_quantity_blocks(
+        quantities, 0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
+    )
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
     return TheoryContent(drawn, many, tuple(blocks), text)
 
@@ -91,17 +93,17 @@ def add_description_page(built: FmuBuild) -> FileTree:
     """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
-    return package.add_documentation_page(built.core, form_description_content(built))
+    return package.add_documentation_page(built.core, render_fmu_description(built))
 
 
 def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: str) -> FileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
-    The report has no times, the core FMU's hash, and at most ``LIMIT`` bytes.
+    The report has no times, the core FMU's hash, and at most ``MAX_PACKED_REPORT_BYTES`` bytes.
     """
     from mb2fmu.fmu import package
 
-    page = _report(validated, built, command, (), LIMIT)
+    page = _render_report(validated, built, command, (), MAX_PACKED_REPORT_BYTES)
     if built.interface.target.backend == "python":
         return package.add_documentation_page(built.core, page)
     reference = validated.result.reference
@@ -145,14 +147,14 @@ def format_run_command(definition: Declarations, arguments: Mapping[str, Any], o
     return " ".join([*words, *(["--fast"] if options.get("fast") else [])])
 
 
-def report(validated: ValidationOutcome) -> bytes:
+def render_validation_report(validated: ValidationOutcome) -> bytes:
     """Return the page of an FMU of which only the verdict is known."""
     source = validated.definition.source
     command = f"mb2fmu validate NAME.fmu --model {source.name} --report REPORT.html" if source else ""
-    return render_page_beside(None, validated, command, validated.timings)
+    return render_report_beside_fmu(None, validated, command, validated.timings)
 
 
-def render_page_beside(
+def render_report_beside_fmu(
     built: FmuBuild | None,
     validated: ValidationOutcome,
     command: str,
@@ -169,10 +171,10 @@ def render_page_beside(
         unit: The archive that lies beside it; None: the one that was judged.
     """
     name = str(validated.result.provenance["fmu_sha256"]) if unit is None else hashlib.sha256(unit).hexdigest()
-    return _report(validated, built, command, timings, None, name)
+    return _render_report(validated, built, command, timings, None, name)
 
 
-def _shown_equations(validated: ValidationOutcome) -> EquationsOfMotion:
+def _choose_shown_equations(validated: ValidationOutcome) -> EquationsOfMotion:
     """Return equations for the page of a foreign FMU: the reference's, or new ones where those have no dynamics."""
     from mb2fmu.mechanics import formulations
 
@@ -180,7 +182,7 @@ def _shown_equations(validated: ValidationOutcome) -> EquationsOfMotion:
     return formulations.formulate(validated.mechanism) if equations.dynamics is None else equations
 
 
-def _report(
+def _render_report(
     validated: ValidationOutcome,
     built: FmuBuild | None,
     command: str,
@@ -192,7 +194,7 @@ def _report(
     from mb2fmu.fmu import package
     from mb2fmu.pipeline.display import motion_drawings
     from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
-    from mb2fmu.report import ReportProvenance, render
+    from mb2fmu.report import ReportProvenance, render_validation_page
 
     spent: dict[str, float] = {}
     for timing in timings:
@@ -200,12 +202,12 @@ def _report(
     if spent:
         spent |= {f"validate: {activity}": seconds for activity, seconds in validated.result.timings.items()}
     source = validated.definition.source
-    hashes = {"model file": _sha256(source)} if source else {}
+    hashes = {"model file": _hash_file(source)} if source else {}
     core = package.hash_file_tree(built.core) if built else ""
-    equations = built.derivation.equations if built else _shown_equations(validated)
+    equations = built.derivation.equations if built else _choose_shown_equations(validated)
     scene = built.scene if built else build_model_scene(validated.mechanism, equations)
     motion = motion_drawings.draw_validated_motion(scene, validated.result) if scene else None
-    return render(
+    return render_validation_page(
         validated.definition,
         equations,
         built.interface if built else None,
@@ -214,18 +216,18 @@ def _report(
             unit=unit,
             core=core,
             hashes=hashes,
-            platforms=_platforms(built) if built else (),
+            platforms=_list_platforms(built) if built else (),
             commands=(command,) if command else (),
             timings=spent,
         ),
         motion=motion,
-        live=_live(built, scene, motion),
+        live=_format_interactive_fmu(built, scene, motion),
         limit=limit,
         theory=form_theory_content(validated.mechanism, limited=limit is not None),
     )
 
 
-def _platforms(built: FmuBuild) -> tuple[str, ...]:
+def _list_platforms(built: FmuBuild) -> tuple[str, ...]:
     """Return the platforms that the FMU has a binary for, by FMI's names."""
     if built.interface.target.backend != "native":
         return ()
@@ -233,7 +235,9 @@ def _platforms(built: FmuBuild) -> tuple[str, ...]:
     return tuple(sorted({parts[1] for parts in paths if parts[0] == "binaries"}))
 
 
-def _live(built: FmuBuild | None, scene: Scene | None, motion: tuple[Drawing, PlotSignals] | None) -> str:
+def _format_interactive_fmu(
+    built: FmuBuild | None, scene: Scene | None, motion: tuple[Drawing, PlotSignals] | None
+) -> str:
     """Return the FMU as a page runs it; empty where it cannot."""
     from mb2fmu.visualization.interactive_fmu import form_interactive_record, format_script_safe_json
 
@@ -242,7 +246,7 @@ def _live(built: FmuBuild | None, scene: Scene | None, motion: tuple[Drawing, Pl
     return format_script_safe_json(form_interactive_record(built.live, scene, motion[0]))
 
 
-def form_playable_scene(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
+def render_playable_animation(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
     """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.display import motion_drawings
@@ -252,10 +256,10 @@ def form_playable_scene(built: FmuBuild, validated: ValidationOutcome) -> bytes 
     motion = motion_drawings.draw_validated_motion(built.scene, validated.result)
     if motion is None:
         return None
-    live = _live(built, built.scene, motion)
+    live = _format_interactive_fmu(built, built.scene, motion)
     return visualization.render_animation_page(*motion, shown=motion[1].names[:3], live=live)
 
 
-def _sha256(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -7,12 +7,14 @@ from typing import Any
 
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities
 from mb2fmu.mechanics.formulations.theory_quantities import form_named_quantities
-from mb2fmu.pipeline.derivation.model_derivation import AnyModel, read_model
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, import_model
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 
 
-def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observer: StageObserver | None = None) -> str:
+def draw_model_graph(
+    model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observer: StageObserver | None = None
+) -> str:
     """Return the picture of a model's graph as SVG: bodies, joints, loads, constraints, sensors.
 
     Args:
@@ -26,7 +28,7 @@ def graph(model: AnyModel, *, arguments: Mapping[str, Any] | None = None, observ
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.graph_picture import draw_mechanism_graph
 
-    _, read = read_model(model, arguments, Stopwatch(observer))
+    _, read = import_model(model, arguments, Stopwatch(observer))
     return draw_mechanism_graph(build_mechanism_graph(read))
 
 
@@ -52,6 +54,6 @@ def quantities(
     from mb2fmu.report.equation_display import quantity_blocks, quantity_text  # noqa: F401  register their displays
 
     stage = Stopwatch(observer)
-    _, read = read_model(model, arguments, stage)
+    _, read = import_model(model, arguments, stage)
     with stage("form quantities"):
         return form_named_quantities(read, kinds)

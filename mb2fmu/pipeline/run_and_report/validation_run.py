@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.pipeline.derivation.model_derivation import AnyModel, read_model
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, import_model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import publication_rules
@@ -73,7 +73,7 @@ def validate(
         Mb2FmuError: The class of the stage that found fault; ``ToolError`` if the FMU fails while it runs.
     """
     stage = Stopwatch(observer)
-    checked, read = read_model(model, arguments, stage)
+    checked, read = import_model(model, arguments, stage)
     with publication_rules.lock_fmu(fmu.path if isinstance(fmu, ExportResult) else Path(fmu)) as path:
         return validate_fmu(path, checked, read, None, stage)
 
@@ -105,8 +105,8 @@ def validate_fmu(
             fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations,
             runs=result.runs,
         )  # fmt: skip
-        told = (found.solving.text,) if found.solving and found.solving.text else ()
-        result = replace(result, independence=found, notes=(*result.notes, *told))
+        told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
+        result = replace(result, independent_check_set=found, notes=(*result.notes, *told))
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 

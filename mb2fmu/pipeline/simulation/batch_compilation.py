@@ -22,7 +22,7 @@ from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.fmu_build.source_targets import describe_native_interface
+from mb2fmu.pipeline.fmu_build.source_code_export import describe_native_interface
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-def compile_for_many(
+def compile_ensemble(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> Ensemble:
     """Compile a model as machine code for many instances at once.
@@ -52,7 +52,7 @@ def compile_for_many(
     from mb2fmu.fmu.emit_c.fmu_sources import limit_internal_steps
 
     derivation = derive(model, arguments=arguments, **options)
-    definition, program = derivation.definition, _with_dependent_variables(derivation)
+    definition, program = derivation.definition, _add_dependent_outputs(derivation)
     run, interface = validation.form_experiment_numbers(definition), describe_native_interface(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.of("state"), key=lambda variable: variable.index)
@@ -64,34 +64,36 @@ def compile_for_many(
         output_names=program.entries["outputs"].labels,
         x0=x0,
         p0=p0,
-        inputs=run.inputs[:1] if run.steady else run.inputs,
+        inputs=run.inputs[:1] if run.has_constant_inputs else run.inputs,
         scale=np.array([0.01 * (1.0 if v.nominal is None else float(v.nominal)) for v in states]),
         tolerance=run.tolerance,
         step=float(run.time[1]),
         stop=float(run.time[-1]),
         most=limit_internal_steps(program),
-        motion=_motion(cache(lambda: toolchain.compile_motion(program))),
-        implicit_motion=_motion(cache(lambda: _implicit(program, definition.name))),
-        **_entries(program),
+        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_motion(program))),
+        implicit_motion=_compile_integrator_lazily(cache(lambda: _compile_implicit_motion(program, definition.name))),
+        **_compile_entry_points(program),
     )
-    if _switches(derivation):
-        return _one_by_one(ensemble, derivation)
-    carrying = cache(lambda to: _carrying(program, ensemble, to))
+    if _can_take_different_paths(derivation):
+        return _make_sequential_ensemble(ensemble, derivation)
+    carrying = cache(lambda to: _add_parameter_derivatives(program, ensemble, to))
     return replace(ensemble, varied=lambda many, to: replace(many, **carrying(to)))
 
 
-def _switches(derivation: Derivation) -> bool:
+def _can_take_different_paths(derivation: Derivation) -> bool:
     """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
     program = derivation.program
     return needs_events(derivation) or bool(program.layout.memory) or events.freeze_switches(program) is not program
 
 
-def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
+def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
     """Return an ensemble whose instances are run one by one by the model's FMU, which handles events."""
     alone = replace(
         ensemble,
-        motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "explicit"))),
-        implicit_motion=_motion(cache(lambda: _unit_motion(ensemble, derivation, "implicit"))),
+        motion=_compile_integrator_lazily(cache(lambda: _load_fmu_integrator(ensemble, derivation, "explicit"))),
+        implicit_motion=_compile_integrator_lazily(
+            cache(lambda: _load_fmu_integrator(ensemble, derivation, "implicit"))
+        ),
         start=None,
         runs_sequentially=True,
     )
@@ -101,7 +103,7 @@ def _one_by_one(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
     return replace(alone, varied=lambda many, to: add_sensitivities(many, derivation, to))
 
 
-def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSolver) -> FmuBatchIntegrator:
+def _load_fmu_integrator(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSolver) -> FmuBatchIntegrator:
     """Return the model's FMU, loaded, in a C loop."""
     from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.pipeline.fmu_build.core_fmu import build
@@ -124,7 +126,7 @@ def _unit_motion(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSol
     )
 
 
-class _Entries(TypedDict):
+class _ProgramEntryPoints(TypedDict):
     """Entry points of a program as functions; None where there is nothing to do."""
 
     rhs: BatchFunction
@@ -133,20 +135,22 @@ class _Entries(TypedDict):
     start: BatchFunction | None
 
 
-def _entries(program: Program) -> _Entries:
+def _compile_entry_points(program: Program) -> _ProgramEntryPoints:
     """Return the entry points of a program, each compiled when it is first needed."""
     from mb2fmu.fmu import toolchain
 
     def entry(name: str) -> BatchFunction:
-        return _batch(cache(lambda: toolchain.compile_program(program, name)))
+        return _compile_batch_function_lazily(cache(lambda: toolchain.compile_program(program, name)))
 
     def there(name: str) -> BatchFunction | None:
         return entry(name) if name in program.entries and program.entries[name].results else None
 
-    return _Entries(rhs=entry("rhs"), outputs=entry("outputs"), project=there("project"), start=there("initialize"))
+    return _ProgramEntryPoints(
+        rhs=entry("rhs"), outputs=entry("outputs"), project=there("project"), start=there("initialize")
+    )
 
 
-class _EntriesWithDerivatives(_Entries):
+class _EntryPointsWithDerivatives(_ProgramEntryPoints):
     """Differences of a model that carries derivatives."""
 
     states: tuple[str, ...]
@@ -157,7 +161,9 @@ class _EntriesWithDerivatives(_Entries):
     own: int
 
 
-def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _EntriesWithDerivatives:
+def _add_parameter_derivatives(
+    program: Program, ensemble: Ensemble, to: tuple[str, ...]
+) -> _EntryPointsWithDerivatives:
     """Return the same model with derivatives by parameters and start values behind its states."""
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import toolchain
@@ -166,18 +172,20 @@ def _carrying(program: Program, ensemble: Ensemble, to: tuple[str, ...]) -> _Ent
     group_of = {name: group for group in groups for name in groups[group]}
     leaves: list[VariableReference] = [(name, (group_of[name], groups[group_of[name]].index(name))) for name in to]
     carrying, own = derivatives.add_variational_states(program, leaves), len(ensemble.states)
-    return _EntriesWithDerivatives(
+    return _EntryPointsWithDerivatives(
         states=carrying.layout.states,
         output_names=carrying.entries["outputs"].labels,
         scale=np.tile(ensemble.scale, len(to) + 1),
-        motion=_motion(cache(lambda: toolchain.compile_motion(carrying, judged=own))),
-        implicit_motion=_motion(cache(lambda: _varied_implicit(program, leaves, own))),
+        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_motion(carrying, judged=own))),
+        implicit_motion=_compile_integrator_lazily(
+            cache(lambda: _compile_implicit_motion_with_derivatives(program, leaves, own))
+        ),
         own=own,
-        **_entries(carrying),
+        **_compile_entry_points(carrying),
     )
 
 
-def _with_dependent_variables(derivation: Derivation) -> Program:
+def _add_dependent_outputs(derivation: Derivation) -> Program:
     """Return the program with dependent coordinates and speeds behind its outputs, by their FMU names."""
     program, definition, equations = derivation.program, derivation.definition, derivation.equations
     q, u = equations.q_dependent, equations.u_dependent
@@ -191,23 +199,25 @@ def _with_dependent_variables(derivation: Derivation) -> Program:
     return replace(program, entries={**program.entries, "outputs": outputs})
 
 
-def _varied_implicit(program: Program, leaves: Sequence[VariableReference], own: int) -> CompiledMotion:
+def _compile_implicit_motion_with_derivatives(
+    program: Program, leaves: Sequence[VariableReference], own: int
+) -> CompiledMotion:
     """Return the integrator for stiff models, with derivatives behind the states."""
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import toolchain
 
-    native = derivatives.add_variational_jacobian(_with_jacobian(program, "the model"), leaves)
+    native = derivatives.add_variational_jacobian(_add_jacobian(program, "the model"), leaves)
     return toolchain.compile_implicit_motion(native, judged=own)
 
 
-def _implicit(program: Program, name: str) -> CompiledMotion:
+def _compile_implicit_motion(program: Program, name: str) -> CompiledMotion:
     """Return the integrator for stiff models."""
     from mb2fmu.fmu import toolchain
 
-    return toolchain.compile_implicit_motion(_with_jacobian(program, name))
+    return toolchain.compile_implicit_motion(_add_jacobian(program, name))
 
 
-def _with_jacobian(program: Program, name: str) -> ProgramWithDerivatives:
+def _add_jacobian(program: Program, name: str) -> ProgramWithDerivatives:
     """Return the program with its Jacobian written out."""
     from mb2fmu.compiler import derivatives
 
@@ -219,7 +229,7 @@ def _with_jacobian(program: Program, name: str) -> ProgramWithDerivatives:
     return native
 
 
-def _batch(program: Callable[[], CompiledProgram]) -> BatchFunction:
+def _compile_batch_function_lazily(program: Callable[[], CompiledProgram]) -> BatchFunction:
     """Return the program, compiled when it is first needed, as a function of t, x, r, p."""
 
     def call(t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -228,7 +238,7 @@ def _batch(program: Callable[[], CompiledProgram]) -> BatchFunction:
     return call
 
 
-def _motion(compiled_motion: Callable[[], CompiledMotion | FmuBatchIntegrator]) -> BatchIntegrator:
+def _compile_integrator_lazily(compiled_motion: Callable[[], CompiledMotion | FmuBatchIntegrator]) -> BatchIntegrator:
     """Return the integrator, compiled when it is first needed."""
 
     def move(x0: Floats, p: Floats, course: BatchTimeGrid, states: bool, outputs: Sequence[int]) -> BatchResult:
@@ -237,7 +247,7 @@ def _motion(compiled_motion: Callable[[], CompiledMotion | FmuBatchIntegrator]) 
     return move
 
 
-_FINEST = 1e-9
+_MAX_DERIVATIVE_TOLERANCE = 1e-9
 """Tolerance of derivatives, or the run's, whichever is less."""
 
 
@@ -259,7 +269,7 @@ def add_sensitivities(ensemble: Ensemble, derivation: Derivation, to: tuple[str,
     """
 
     def varied(motion: BatchIntegrator) -> BatchIntegrator:
-        return lambda x0, p, course, states, outputs: _moved(
+        return lambda x0, p, course, states, outputs: _simulate_with_derivatives(
             motion, ensemble, derivation, to, (x0, p, course, states, outputs)
         )
 
@@ -273,7 +283,7 @@ def add_sensitivities(ensemble: Ensemble, derivation: Derivation, to: tuple[str,
     )
 
 
-def _moved(
+def _simulate_with_derivatives(
     motion: BatchIntegrator,
     ensemble: Ensemble,
     derivation: Derivation,
@@ -290,27 +300,29 @@ def _moved(
     for k, parameters in enumerate(np.broadcast_to(p, (len(x0), p.shape[-1]))):
         if not reasons[k]:
             try:
-                slopes[k] = _derivatives(ensemble, derivation, to, x0[k, :n_x], parameters, course)
+                slopes[k] = _compute_instance_derivatives(ensemble, derivation, to, x0[k, :n_x], parameters, course)
             except AnalysisError as error:
                 reasons[k] = "; ".join(fault.what for fault in error.faults)
     of_x, of_y = slopes[:, :, :n_x], slopes[:, :, n_x:]
     return BatchResult(
-        _behind(moved.states, of_x[:, -1]),
-        _behind(moved.outputs, of_y[:, -1]),
-        _behind(moved.path_states, of_x) if states else np.full((0, course.points + 1, n_x * (1 + len(to))), np.nan),
-        _behind(moved.path_outputs, of_y[:, :, own]),
+        _append_derivatives(moved.states, of_x[:, -1]),
+        _append_derivatives(moved.outputs, of_y[:, -1]),
+        _append_derivatives(moved.path_states, of_x)
+        if states
+        else np.full((0, course.points + 1, n_x * (1 + len(to))), np.nan),
+        _append_derivatives(moved.path_outputs, of_y[:, :, own]),
         moved.messages,
         tuple(reasons),
     )
 
 
-def _behind(values: Floats, slopes: Floats) -> Floats:
+def _append_derivatives(values: Floats, slopes: Floats) -> Floats:
     """Return values (…, n) with their derivatives (…, n, k) behind them, (…, n (1 + k))."""
     turned = np.moveaxis(slopes, -1, -2)
     return np.concatenate([values, turned.reshape(*values.shape[:-1], turned.shape[-2] * turned.shape[-1])], axis=-1)
 
 
-def _derivatives(
+def _compute_instance_derivatives(
     ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, course: BatchTimeGrid
 ) -> Floats:
     """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
@@ -324,13 +336,15 @@ def _derivatives(
         to,
         stop=course.step * course.points,
         step=course.step,
-        tolerance=min(course.tolerance, _FINEST),
+        tolerance=min(course.tolerance, _MAX_DERIVATIVE_TOLERANCE),
     )
     study = replace(study, of=(*ensemble.states, *ensemble.output_names))
-    return analysis.compute_sensitivities(_with_names(derivation), start, _held(course), study).derivatives
+    return analysis.compute_sensitivities(
+        _name_dependent_variables(derivation), start, _hold_inputs(course), study
+    ).derivatives
 
 
-def _held(course: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
+def _hold_inputs(course: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
     """Return the inputs of a course as the FMU receives them: new values after the communication point."""
     rows = np.flatnonzero(course.turns[:-1]) if len(course.inputs) > 1 else np.empty(0, dtype=np.intp)
     rows = np.concatenate([[0], rows]).astype(np.intp)
@@ -338,7 +352,7 @@ def _held(course: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
     return analysis.ZeroOrderHoldInputs(points[rows], course.inputs[rows])
 
 
-def _with_names(derivation: Derivation) -> Program:
+def _name_dependent_variables(derivation: Derivation) -> Program:
     """Return the program, with dependent coordinates and speeds under their FMU names."""
     program, d, e = derivation.program, derivation.definition, derivation.equations
     entries = dict(program.entries)

@@ -20,12 +20,12 @@ from mb2fmu.pipeline.simulation.trajectories import FmuSimulation
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
-    from mb2fmu.validation.runs.fmu_description import UnitKind
+    from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 
-AskedKind = Literal["CoSimulation", "ModelExchange", "cs", "me"]
-KINDS: Mapping[str, UnitKind] = {
+InterfaceTypeName = Literal["CoSimulation", "ModelExchange", "cs", "me"]
+INTERFACE_TYPES: Mapping[str, InterfaceType] = {
     "cs": "CoSimulation",
     "me": "ModelExchange",
     "CoSimulation": "CoSimulation",
@@ -35,9 +35,9 @@ KINDS: Mapping[str, UnitKind] = {
 
 _STOP, _STEPS, _TOLERANCE = 10.0, 1000, 1e-6
 """Of FMUs that say nothing of their experiment: s, communication steps, relative."""
-_REAL = frozenset({"Real", "Float64"})
-_LISTED = 30
-_SET_BEFORE = frozenset({"exact", "approx"})
+_REAL_TYPES = frozenset({"Real", "Float64"})
+_MAX_LISTED_NAMES = 30
+_SETTABLE_INITIALS = frozenset({"exact", "approx"})
 
 
 def simulate_fmu_file(
@@ -48,7 +48,7 @@ def simulate_fmu_file(
     tables: tuple[Path, ...] = (),
     stop: float | None = None,
     step: float | None = None,
-    kind: AskedKind | None = None,
+    kind: InterfaceTypeName | None = None,
 ) -> FmuSimulation:
     """Run an FMU from its own start values; nothing is judged.
 
@@ -71,18 +71,18 @@ def simulate_fmu_file(
     from mb2fmu.fmu import package
     from mb2fmu.validation.runs.fmu_run import list_interface_types
 
-    used = list_interface_types(path)[0] if kind is None else _kind(kind)
+    used = list_interface_types(path)[0] if kind is None else _parse_interface_type(kind)
     files = package.read_archive(path)
     described = read_description(files["modelDescription.xml"])
-    reals = {v.name: v for v in described.variables if v.type in _REAL and not v.dimensions}
-    time = _times(described, stop, step)
-    entrances = {name: _unit(v) for name, v in reals.items() if v.causality == "input"}
-    starts, constants = _set(reals, at or {})
+    reals = {v.name: v for v in described.variables if v.type in _REAL_TYPES and not v.dimensions}
+    time = _communication_points(described, stop, step)
+    entrances = {name: _variable_unit(v) for name, v in reals.items() if v.causality == "input"}
+    starts, constants = _split_values(reals, at or {})
     signals = read_inputs({**constants, **(inputs or {})}, tables, entrances, float(time[-1]))
-    held = _held(signals, time[:-1])
+    held = _inputs_per_step(signals, time[:-1])
     run = validation.ExperimentNumbers(
         time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),
-        tolerance=_number(described.experiment.get("tolerance"), _TOLERANCE), overridden=starts,
+        tolerance=_parse_number(described.experiment.get("tolerance"), _TOLERANCE), overridden_values=starts,
     )  # fmt: skip
     shown = tuple(name for name, v in reals.items() if v.variability == "continuous" and v.causality != "independent")
     if not shown:
@@ -93,20 +93,20 @@ def simulate_fmu_file(
     _refuse_not_finite(found.values, shown, time, path.name)
     return FmuSimulation(
         name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
-        signals=visualization.PlotSignals(shown, tuple(_unit(reals[name]) for name in shown), found.values),
+        signals=visualization.PlotSignals(shown, tuple(_variable_unit(reals[name]) for name in shown), found.values),
         inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
-        parameters={name: starts.get(name, _number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
+        parameters={name: starts.get(name, _parse_number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
                     if v.causality in {"parameter", "input"} or v.start},
-        ranges={name: _range(reals[name]) for name in shown},
+        ranges={name: _variable_range(reals[name]) for name in shown},
     )  # fmt: skip
 
 
-def _kind(kind: AskedKind) -> UnitKind:
+def _parse_interface_type(kind: InterfaceTypeName) -> InterfaceType:
     """Return the interface type of a name, ``cs`` or ``me`` for short; raise for any other."""
-    if kind not in KINDS:
-        fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(KINDS)}")
+    if kind not in INTERFACE_TYPES:
+        fault = Fault(f"{kind!r} is no kind of unit", "kind", f"take one of {', '.join(INTERFACE_TYPES)}")
         raise ValidationError("the FMU cannot be run as asked:", [fault])
-    return KINDS[kind]
+    return INTERFACE_TYPES[kind]
 
 
 def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where: str) -> None:
@@ -118,19 +118,19 @@ def _refuse_not_finite(values: Floats, names: Sequence[str], time: Floats, where
         raise ToolError("the FMU returns a value that is no number:", [fault])
 
 
-def _times(described: DescribedModel, stop: float | None, step: float | None) -> Floats:
+def _communication_points(described: DescribedModel, stop: float | None, step: float | None) -> Floats:
     """Return communication points from 0 on.
 
     Raises:
         ValidationError: If they are none, or too many.
     """
-    usual = _number(described.experiment.get("stopTime"), _STOP)
-    usual_step = _number(described.experiment.get("stepSize"), (usual if stop is None else stop) / _STEPS)
+    usual = _parse_number(described.experiment.get("stopTime"), _STOP)
+    usual_step = _parse_number(described.experiment.get("stepSize"), (usual if stop is None else stop) / _STEPS)
     end, size = choose_stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
     return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
 
 
-def _set(
+def _split_values(
     variables: Mapping[str, DescribedVariable], at: Mapping[str, OverrideValue]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return values to set before the start, and inputs to keep.
@@ -144,16 +144,16 @@ def _set(
     for name, value in at.items():
         variable = variables.get(name)
         if variable is None:
-            faults.append(_unknown(name, variables))
+            faults.append(_unknown_name_fault(name, variables))
             continue
-        if variable.causality != "input" and variable.initial not in _SET_BEFORE:
+        if variable.causality != "input" and variable.initial not in _SETTABLE_INITIALS:
             what = f"{name} is {variable.causality}, {variable.initial or variable.variability}: it cannot be set"
             faults.append(Fault(what, remedy="set parameters and start values"))
             continue
         try:
-            number = parse_number(value, _unit(variable))
+            number = parse_number(value, _variable_unit(variable))
         except ValueError as error:
-            unit = _unit(variable)
+            unit = _variable_unit(variable)
             remedy = f"write {name}=NUMBER in {unit}, or with a unit: {name}='NUMBER UNIT'"
             faults.append(Fault(f"{name} cannot be set: {error}", remedy=remedy))
             continue
@@ -163,34 +163,34 @@ def _set(
     return starts, constants
 
 
-def _unknown(name: str, variables: Mapping[str, DescribedVariable]) -> Fault:
+def _unknown_name_fault(name: str, variables: Mapping[str, DescribedVariable]) -> Fault:
     """Return the fault of an unknown name, with similar names."""
-    names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SET_BEFORE]
+    names = [each for each, v in variables.items() if v.causality == "input" or v.initial in _SETTABLE_INITIALS]
     near = difflib.get_close_matches(name, names)
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    remedy = f"there are {', '.join(names[:_LISTED])}{more}" if names else "nothing of this FMU can be set"
+    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
+    remedy = f"there are {', '.join(names[:_MAX_LISTED_NAMES])}{more}" if names else "nothing of this FMU can be set"
     return Fault(f"there is no variable {name}", remedy=f"did you mean {' or '.join(near)}?" if near else remedy)
 
 
-def _unit(variable: DescribedVariable) -> str:
+def _variable_unit(variable: DescribedVariable) -> str:
     """Return a variable's unit: its own, else that of its declared type, else "1"."""
     return variable.written.get("unit") or variable.declared.get("unit") or "1"
 
 
-def _range(variable: DescribedVariable) -> tuple[float | None, float | None]:
+def _variable_range(variable: DescribedVariable) -> tuple[float | None, float | None]:
     """Return a variable's ``min`` and ``max``: its own, else those of its declared type; None where there is none."""
     texts = (variable.written.get(key) or variable.declared.get(key) for key in ("min", "max"))
-    found = (_number(text, math.nan) for text in texts)
+    found = (_parse_number(text, math.nan) for text in texts)
     low, high = (None if math.isnan(number) else number for number in found)
     return low, high
 
 
-def _held(signals: tuple[InputSignal, ...], time: Floats) -> Floats:
+def _inputs_per_step(signals: tuple[InputSignal, ...], time: Floats) -> Floats:
     """Return the inputs set at the beginning of each communication step, shape (n_t, n_r)."""
     return np.array([[signal.at(t) for signal in signals] for t in time.tolist()]).reshape(len(time), len(signals))
 
 
-def _number(text: str | None, otherwise: float) -> float:
+def _parse_number(text: str | None, otherwise: float) -> float:
     """Return an attribute of the description as a number; `otherwise` where it is absent or malformed."""
     try:
         return float(text) if text else otherwise

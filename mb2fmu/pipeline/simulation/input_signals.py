@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 InputValue = float | str | Callable[[float], float]
 
-FUNCTIONS: Mapping[str, Callable[..., float]] = {
+FORMULA_FUNCTIONS: Mapping[str, Callable[..., float]] = {
     **{name: getattr(math, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh")},
     **{name: getattr(math, name) for name in ("tanh", "exp", "log", "sqrt", "floor", "ceil", "hypot")},
     "abs": abs,
@@ -33,8 +33,8 @@ FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "ramp": lambda value: max(value, 0.0),
 }
 """What a formula may call; ``step(t - 1)`` is 0 before and 1 from 1 s on, ``ramp`` its integral."""
-CONSTANTS: Mapping[str, float] = {"pi": math.pi, "e": math.e}
-_PARTS = (
+FORMULA_CONSTANTS: Mapping[str, float] = {"pi": math.pi, "e": math.e}
+_FORMULA_NODES = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Load, ast.Constant, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.Pow, ast.Mod, ast.USub, ast.UAdd, ast.IfExp, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.BoolOp,
     ast.And, ast.Or,
@@ -66,18 +66,20 @@ def parse_input_formula(text: str) -> Callable[[float], float]:
         tree = ast.parse(text.replace("^", "**").strip(), mode="eval")
     except SyntaxError as error:
         raise ValueError(f"{text!r} is no formula: {error.msg}") from None
-    known = {"t", "time", *FUNCTIONS, *CONSTANTS}
+    known = {"t", "time", *FORMULA_FUNCTIONS, *FORMULA_CONSTANTS}
     for node in ast.walk(tree):
-        if not isinstance(node, _PARTS) or (isinstance(node, ast.Call) and node.keywords):
+        if not isinstance(node, _FORMULA_NODES) or (isinstance(node, ast.Call) and node.keywords):
             raise ValueError(f"{ast.unparse(node)!r} cannot stand in a formula")
         if isinstance(node, ast.Constant) and type(node.value) not in (int, float):
             raise ValueError(f"{node.value!r} is no number")
         if isinstance(node, ast.Name) and node.id not in known:
             raise ValueError(f"{node.id} is not known; there are t, {', '.join(sorted(known - {'t', 'time'}))}")
-        if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS):
-            raise ValueError(f"{ast.unparse(node.func)} is no function; there are {', '.join(sorted(FUNCTIONS))}")
+        if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in FORMULA_FUNCTIONS):
+            raise ValueError(
+                f"{ast.unparse(node.func)} is no function; there are {', '.join(sorted(FORMULA_FUNCTIONS))}"
+            )
     code = compile(tree, "<formula>", "eval")
-    names: dict[str, Any] = {**FUNCTIONS, **CONSTANTS, "__builtins__": {}}
+    names: dict[str, Any] = {**FORMULA_FUNCTIONS, **FORMULA_CONSTANTS, "__builtins__": {}}
 
     def value(t: float) -> float:
         return float(eval(code, names, {"t": t, "time": t}))  # noqa: S307 - only what is listed above can stand in it
@@ -105,14 +107,14 @@ def read_inputs(
     faults: list[Fault] = []
     for name, value in given.items():
         if name not in units:
-            faults.append(_unknown(name, units))
+            faults.append(_unknown_input_fault(name, units))
             continue
         try:
-            signals.append(_signal(name, value, stop))
+            signals.append(_make_signal(name, value, stop))
         except (ValueError, ArithmeticError, TypeError) as error:
             faults.append(Fault(str(error), f"input {name}", "write a formula of t: 5*sin(2*pi*t), 3*step(t - 1)"))
     for path in tables:
-        read, more = _from_table(path, units)
+        read, more = _read_input_table(path, units)
         signals += read
         faults += more
     names = [signal.name for signal in signals]
@@ -123,7 +125,7 @@ def read_inputs(
     return tuple(signals)
 
 
-def _unknown(name: str, units: Mapping[str, str], where: str = "") -> Fault:
+def _unknown_input_fault(name: str, units: Mapping[str, str], where: str = "") -> Fault:
     """Return the fault of an input that the model does not have; the remedy names what is probably meant."""
     near = [each for each in units if each.endswith(f".{name}")] or difflib.get_close_matches(name, units)
     remedy = f"there are {', '.join(units)}" if units else "there are none; --at sets parameters and start values"
@@ -132,7 +134,7 @@ def _unknown(name: str, units: Mapping[str, str], where: str = "") -> Fault:
     return Fault(f"there is no input {name}", where, remedy)
 
 
-def _signal(name: str, value: InputValue, stop: float) -> InputSignal:
+def _make_signal(name: str, value: InputValue, stop: float) -> InputSignal:
     """Return a number, formula or function as a signal that is finite at some times up to the end."""
     if callable(value):
         function: Callable[[float], float] = value
@@ -148,12 +150,12 @@ def _signal(name: str, value: InputValue, stop: float) -> InputSignal:
     return InputSignal(name, text, function)
 
 
-def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal], list[Fault]]:
+def _read_input_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal], list[Fault]]:
     """Read a table into one signal per input, with all faults: times that fall, unknown names, empty cells."""
-    from mb2fmu.validation.data.data_tables import TIME, read_table
+    from mb2fmu.validation.data.data_tables import TIME_COLUMN, read_table
 
     table = read_table(path)
-    time = table.column(TIME)
+    time = table.column(TIME_COLUMN)
     if time is None:
         there = ", ".join(column.name for column in table.columns)
         return [], [Fault(f"has no column time; there are {there}", path.name, "head one with time, in s")]
@@ -169,10 +171,10 @@ def _from_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal]
         if column is time:
             continue
         if column.name not in units:
-            faults.append(_unknown(column.name, units, path.name))
+            faults.append(_unknown_input_fault(column.name, units, path.name))
             continue
         try:
-            signals.append(_interpolated(path, instants, column, units[column.name]))
+            signals.append(_interpolate_column(path, instants, column, units[column.name]))
         except ValueError as error:
             unit = units[column.name]
             remedy = f"give every row a number in {unit}, or head the column with its unit: {column.name} [UNIT]"
@@ -189,7 +191,7 @@ def convert_times_to_seconds(column: DataColumn) -> Floats:
     return column.values / display_conversion("s", column.unit)[0] if column.unit else column.values
 
 
-def _interpolated(path: Path, time: Floats, column: DataColumn, unit: str) -> InputSignal:
+def _interpolate_column(path: Path, time: Floats, column: DataColumn, unit: str) -> InputSignal:
     """Return a column as an input in the model's FMU, linear between rows and constant beyond the ends."""
     values = column.values
     if not np.all(np.isfinite(values)):

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from mb2fmu.model import Declarations
     from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
     from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
-    from mb2fmu.pipeline.simulation.fmu_simulation import AskedKind
+    from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
 
 Floats = npt.NDArray[np.float64]
-Slope = Callable[[float, Floats], Floats]
+StateDerivativeFunction = Callable[[float, Floats], Floats]
 
 LOOSEST, TIGHTEST = 1e-6, 1e-10
 
@@ -47,7 +47,7 @@ def simulate(
     arguments: Mapping[str, Any] | None = None,
     stop: float | None = None,
     step: float | None = None,
-    kind: AskedKind | None = None,
+    kind: InterfaceTypeName | None = None,
     observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
 ) -> ModelSimulation | FmuSimulation:
@@ -95,10 +95,10 @@ def simulate_model(
 ) -> ModelSimulation | FmuSimulation:
     """Simulate a model by its own equations, or by its unit if it has events; arguments as for :func:`simulate`."""
     derivation = derive(model, arguments=arguments, observer=observer, **options)
-    return simulate_derived(derivation, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
+    return simulate_derivation(derivation, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
 
 
-def simulate_derived(
+def simulate_derivation(
     derivation: Derivation,
     *,
     inputs: Mapping[str, InputValue] | None = None,
@@ -114,12 +114,12 @@ def simulate_derived(
     stop, step = choose_stop_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
     signals = read_inputs(inputs or {}, tables, units, stop)
     if needs_events(derivation):
-        return _by_its_unit(derivation, signals, stop=stop, step=step, observer=observer)
+        return _simulate_by_fmu(derivation, signals, stop=stop, step=step, observer=observer)
     with Stopwatch(observer)("simulate"):
-        return integrate_model(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
+        return integrate_derivation(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
 
 
-def _by_its_unit(
+def _simulate_by_fmu(
     derivation: Derivation,
     signals: tuple[InputSignal, ...],
     *,
@@ -137,7 +137,7 @@ def _by_its_unit(
     run = derivation.definition.experiment
     run = replace(run, stop=stop or run.stop, step=step or run.step)
     given = form_experiment_numbers(replace(derivation.definition, experiment=run))
-    held = {name: _held(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
+    held = {name: _hold_values(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
     with Stopwatch(observer)("simulate"), make_work_folder("run the FMU") as folder:
         path = folder / f"{derivation.definition.name}.fmu"
@@ -145,12 +145,12 @@ def _by_its_unit(
         return simulate_fmu_file(path, inputs=inputs, stop=run.stop, step=run.step)
 
 
-def _held(values: Floats, step: float) -> Callable[[float], float]:
+def _hold_values(values: Floats, step: float) -> Callable[[float], float]:
     """Return an input that has ``values[k]`` from ``k * step`` on, as a function of time in s."""
     return lambda t: float(values[min(int(t / step + 0.5), len(values) - 1)])
 
 
-def integrate_model(
+def integrate_derivation(
     derivation: Derivation,
     f: RightHandSide,
     *,
@@ -193,27 +193,29 @@ def integrate_model(
             t, x, np.array([at[k](t) if k in at else np.interp(t, time, inputs[:, k]) for k in range(len(inputs.T))])
         )
 
-    moved: Slope = (lambda t, x: f(t, x, inputs[0])) if given.steady and not at else slope
+    moved: StateDerivativeFunction = (
+        (lambda t, x: f(t, x, inputs[0])) if given.has_constant_inputs and not at else slope
+    )
     require_slope(f"{definition.name} cannot be simulated:", f.states, moved(0.0, f.x0))
-    x = _states_over(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
+    x = _integrate_states(time, moved, f.x0, replace(definition, experiment=run), float(time[1]) if at else np.inf)
     known = describe_variables(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
-    dependent = _dependent_variables(derivation)
-    z = _dependent_over(derivation, time, x, inputs)
+    dependent = _dependent_variable_units(derivation)
+    z = _compute_dependent_variables(derivation, time, x, inputs)
     known |= dependent | {item.name: item.unit for item in definition.inputs}
     table = visualization.PlotSignals(tuple(known), tuple(known.values()), np.concatenate([x, y, z, inputs], axis=1))
     motion = visualization.StateTrajectory(time, x, inputs, np.array(given.parameters))
     return ModelSimulation(derivation=derivation, motion=motion, signals=table)
 
 
-def _dependent_variables(derivation: Derivation) -> dict[str, str]:
+def _dependent_variable_units(derivation: Derivation) -> dict[str, str]:
     """Return FMU name → unit of the dependent coordinates and speeds."""
     definition, equations = derivation.definition, derivation.equations
     places = [definition.coordinates[i] for i in equations.q_dependent]
     return {item.name: item.unit for item in (*places, *(definition.speeds[i] for i in equations.u_dependent))}
 
 
-def _dependent_over(derivation: Derivation, time: Floats, x: Floats, inputs: Floats) -> Floats:
+def _compute_dependent_variables(derivation: Derivation, time: Floats, x: Floats, inputs: Floats) -> Floats:
     """Return dependent coordinates and speeds at these times, shape (n_t, n)."""
     program, wanted = derivation.program, len(derivation.equations.q_dependent)
     if not wanted and not derivation.equations.u_dependent:
@@ -224,7 +226,9 @@ def _dependent_over(derivation: Derivation, time: Floats, x: Floats, inputs: Flo
     return evaluation.make_evaluator(program, entries, results)(time, x, inputs, p).reshape(len(time), -1)
 
 
-def _states_over(time: Floats, slope: Slope, x0: Floats, definition: Declarations, longest: float) -> Floats:
+def _integrate_states(
+    time: Floats, slope: StateDerivativeFunction, x0: Floats, definition: Declarations, longest: float
+) -> Floats:
     """Integrate x' from x0 at these times, s, in steps of at most ``longest`` s; states, shape (n_t, n_x).
 
     Raises:
@@ -234,7 +238,7 @@ def _states_over(time: Floats, slope: Slope, x0: Floats, definition: Declaration
 
     run = definition.experiment
     tolerance = max(min(run.tolerance, LOOSEST), TIGHTEST)
-    implicit: dict[str, Any] = {"jac": lambda t, x: _jacobian(slope, t, x)} if run.stiff else {}
+    implicit: dict[str, Any] = {"jac": lambda t, x: _difference_jacobian(slope, t, x)} if run.stiff else {}
     solution = solve_ivp(
         slope,
         (0.0, float(time[-1])),
@@ -252,7 +256,7 @@ def _states_over(time: Floats, slope: Slope, x0: Floats, definition: Declaration
     return np.asarray(solution.y.T)
 
 
-def _jacobian(f: Slope, t: float, x: Floats) -> Floats:
+def _difference_jacobian(f: StateDerivativeFunction, t: float, x: Floats) -> Floats:
     """Return ∂x'/∂x by forward differences, shape (n, n); SciPy's own step grows without bound for idle states."""
     steps = 1e-7 * np.maximum(1.0, np.abs(x))
     base = f(t, x)

@@ -6,9 +6,9 @@ import math
 
 from mb2fmu.errors import Fault, ValidationError
 
-MOST_TIMES = 10_000_000
+MAX_TIMES = 10_000_000
 """Of a simulation's result: a table of ten variables at so many times has 0.8 GB."""
-_FINE = 100
+_DEFAULT_SHORT_RUN_STEPS = 100
 """Steps of a run that is asked to be shorter than one step of its experiment."""
 
 
@@ -30,25 +30,25 @@ def choose_stop_and_step(
     faults = [
         Fault(f"{value!r} is no positive number", name, "give a time in s, as in 5.0")
         for name, value in given.items()
-        if value is not None and not _positive(value)
+        if value is not None and not _require_positive(value)
     ]
     if faults:
         raise ValidationError("nothing can be simulated:", faults)
     end = usual_stop if stop is None else float(stop)
     size = usual_step if step is None else float(step)
     if step is None and size > end:
-        size = end / _FINE
+        size = end / _DEFAULT_SHORT_RUN_STEPS
     if size > end:
         faults = [Fault(f"a step of {size:g} s is longer than the run of {end:g} s", "step", "give a shorter step")]
-    elif end / size > MOST_TIMES:
-        what = f"{end:g} s in steps of {size:g} s are {end / size:,.0f} times, more than {MOST_TIMES:,}"
+    elif end / size > MAX_TIMES:
+        what = f"{end:g} s in steps of {size:g} s are {end / size:,.0f} times, more than {MAX_TIMES:,}"
         faults = [Fault(what, "stop", "give a longer step too, or an earlier stop")]
     if faults:
         raise ValidationError("nothing can be simulated:", faults)
     return end, size
 
 
-def _positive(value: object) -> bool:
+def _require_positive(value: object) -> bool:
     """Return a positive number; text is refused, NumPy's numbers are converted."""
     try:
         return not isinstance(value, str | bytes | bool) and 0.0 < float(value) < math.inf  # type: ignore[arg-type]

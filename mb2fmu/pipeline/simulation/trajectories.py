@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-_NAMED = 6
+_MAX_PRINTED_NAMES = 6
 """Variables that a result names where it is printed."""
 
 
@@ -62,23 +62,23 @@ class RangeViolation:
         unit: Of the numbers.
         bound: The bound that it crosses.
         time: The first time of the result at which it is beyond, s.
-        farthest: Its value farthest beyond.
+        extreme_value: Its value farthest beyond.
     """
 
     name: str
     unit: str
     bound: float
     time: float
-    farthest: float
+    extreme_value: float
 
     def __str__(self) -> str:
         """Return a line for the terminal."""
-        above = self.farthest > self.bound
+        above = self.extreme_value > self.bound
         side, limit, way = ("above", "largest", "up") if above else ("below", "smallest", "down")
         unit = "" if self.unit == "1" else f" {self.unit}"
         return (
             f"{self.name} is {side} {self.bound:g}{unit}, the {limit} value that is declared for it, "
-            f"from t = {self.time:g} s on: {way} to {self.farthest:.6g}{unit}"
+            f"from t = {self.time:g} s on: {way} to {self.extreme_value:.6g}{unit}"
         )
 
 
@@ -123,7 +123,9 @@ class SimulationTrajectories(ABC):
 
     def __repr__(self) -> str:
         """Return a line: the model, its times and variables."""
-        names = ", ".join(self.names[:_NAMED]) + (f" and {len(self.names) - _NAMED} more" * (len(self.names) > _NAMED))
+        names = ", ".join(self.names[:_MAX_PRINTED_NAMES]) + (
+            f" and {len(self.names) - _MAX_PRINTED_NAMES} more" * (len(self.names) > _MAX_PRINTED_NAMES)
+        )
         times = f"{len(self.time):,} times from {self.time[0]:g} to {self.time[-1]:g} s"
         return f"<{type(self).__name__} {self.name}: {times}; {names}>"
 
@@ -140,7 +142,7 @@ class SimulationTrajectories(ABC):
         try:
             import pandas as pd
         except ImportError as error:
-            raise _missing("pandas", "pandas") from error
+            raise _missing_package_error("pandas", "pandas") from error
         frame = pd.DataFrame(self._table, index=pd.Index(self.time, name="time"), columns=list(self.names))
         frame.attrs["units"] = self.units
         return frame
@@ -166,7 +168,7 @@ class SimulationTrajectories(ABC):
         Raises:
             ToolError: If pyarrow is not installed.
         """
-        write_file_atomically(Path(path), write_parquet(self.time, self.units, self._table))
+        write_file_atomically(Path(path), format_parquet(self.time, self.units, self._table))
 
     def plot(self, *names: str, save: Path | str | None = None) -> Figure:
         """Plot variables over time, one panel per unit.
@@ -178,13 +180,13 @@ class SimulationTrajectories(ABC):
         Raises:
             ValidationError: For every name that is none.
         """
-        from mb2fmu.report.figures.figure_panels import draw_panels
+        from mb2fmu.report.figures.figure_panels import draw_variable_panels
         from mb2fmu.report.figures.figure_style import render_figure
 
-        wanted = names or self.interesting()
+        wanted = names or self.choose_plot_names()
         self.check(wanted)
         chosen = [(name, self.units[name], self[name]) for name in wanted]
-        figure = draw_panels(self.name, self.time, chosen)
+        figure = draw_variable_panels(self.name, self.time, chosen)
         if save is not None:
             write_file_atomically(Path(save), render_figure(figure, Path(save).suffix.lower().lstrip(".") or "svg"))
         return figure
@@ -194,7 +196,7 @@ class SimulationTrajectories(ABC):
     def ranges(self) -> Mapping[str, tuple[float | None, float | None]]:
         """Variable → smallest and largest value that are declared for it; None: there is none."""
 
-    def departures(self) -> Iterator[RangeViolation]:
+    def range_violations(self) -> Iterator[RangeViolation]:
         """Yield where variables leave the ranges that are declared for them, by more than a millionth of their own."""
         for name, bounds in self.ranges.items():
             if name not in self.names:
@@ -210,7 +212,7 @@ class SimulationTrajectories(ABC):
                     time = float(self.time[int(np.argmax(far))])
                     yield RangeViolation(name, self.units[name], bound, time, float(values[row]))
 
-    def interesting(self, most: int = 4) -> tuple[str, ...]:
+    def choose_plot_names(self, most: int = 4) -> tuple[str, ...]:
         """Return the variables that deserve a first look: moving ones, outputs before states, at most two of a unit."""
         from mb2fmu.visualization.default_plots import choose_default_plots
 
@@ -249,7 +251,7 @@ class SimulationTrajectories(ABC):
         self.check(shown)
         return MotionPage(
             self.name,
-            visualization.render_animation_page(self.drawing(), self.signals, shown=shown or self.interesting()),
+            visualization.render_animation_page(self.drawing(), self.signals, shown=shown or self.choose_plot_names()),
         )
 
 
@@ -346,7 +348,7 @@ class FmuSimulation(SimulationTrajectories):
         return visualization.draw_motion(scene, visualization.StateTrajectory(self.time, states, inputs, parameters))
 
 
-def write_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
+def format_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> bytes:
     """Return a table over time as a Parquet file, each column with its unit in its metadata.
 
     Args:
@@ -361,7 +363,7 @@ def write_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> byte
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise _missing("pyarrow", "parquet") from error
+        raise _missing_package_error("pyarrow", "parquet") from error
     fields = [pa.field("time", pa.float64(), metadata={"unit": "s"})]
     fields += [pa.field(name, pa.float64(), metadata={"unit": unit}) for name, unit in units.items()]
     sink = io.BytesIO()
@@ -369,7 +371,7 @@ def write_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> byte
     return sink.getvalue()
 
 
-def _missing(package: str, extra: str) -> ToolError:
+def _missing_package_error(package: str, extra: str) -> ToolError:
     """Return the error that names an extra which a table's format needs, and how to install it."""
     fault = Fault(f"{package} is not installed", remedy=f"pip install 'mb2fmu[{extra}]', or pip install {package}")
     return ToolError("this table cannot be made:", [fault])

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-Between = Literal["smooth", "lines"]
+InputInterpolation = Literal["smooth", "lines"]
 """How inputs move from one row to the next: on Akima's cubics, or straight, as importers and ``simulate`` have them."""
 
-_TOLERANCE = 1e-10
+_INTEGRATION_TOLERANCE = 1e-10
 """Of the integration: differences between motions count here."""
-_WITH_INPUTS = 1e-8
+_TOLERANCE_WITH_INPUTS = 1e-8
 """The same where inputs were measured: between two rows they are not known better, and their joints cost steps."""
 
 
@@ -55,17 +55,17 @@ class _MeasuredMotion:
     values: Floats
     inputs: Mapping[str, Floats]
     derivatives: tuple[str, ...] = ()
-    between: Between = "smooth"
+    between: InputInterpolation = "smooth"
 
 
-def identify(
+def identify_parameters(
     model: AnyModel,
     data: Sequence[Path],
     free: Sequence[str],
     *,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     arguments: Mapping[str, Any] | None = None,
-    between: Between = "smooth",
+    between: InputInterpolation = "smooth",
     observer: StageObserver | None = None,
 ) -> FitResult:
     """Find parameters, and start values of states, for which the model moves as measured.
@@ -87,13 +87,13 @@ def identify(
     """
     derivation = derive(model, arguments=arguments, observer=observer)
     try:
-        unknowns, places = _unknowns(derivation, free, bounds or {}, len(data))
+        unknowns, places = _list_unknowns(derivation, free, bounds or {}, len(data))
     except AnalysisError as error:
-        raise _with_faults_of_tables(error, derivation, data) from None
-    experiments = tuple(replace(each, between=between) for each in _read(derivation, data))
+        raise _add_table_faults(error, derivation, data) from None
+    experiments = tuple(replace(each, between=between) for each in _read_measurements(derivation, data))
     measured = _FitResiduals(derivation, experiments, places)
     with Stopwatch(observer)("fit"):
-        precision = _WITH_INPUTS if any(each.inputs for each in experiments) else _TOLERANCE
+        precision = _TOLERANCE_WITH_INPUTS if any(each.inputs for each in experiments) else _INTEGRATION_TOLERANCE
         found = fit_unknowns(unknowns, measured.predict, measured.values, measured.columns, precision=precision)
         curves = measured.curves(found.values, [path.name for path in data])
         left = ", ".join(dict.fromkeys(name for each in experiments for name in each.derivatives))
@@ -138,7 +138,7 @@ class _FitResiduals:
         """Return the motion in one experiment with these values of the unknowns, and the unknowns that it has."""
         own = [(name, i) for name, where, i in self.places if where in {-1, experiment}]
         at = {name: float(values[i]) for name, i in own}
-        return _motion(self.derivation, self.experiments[experiment], at), [i for _, i in own]
+        return _compute_motion_sensitivities(self.derivation, self.experiments[experiment], at), [i for _, i in own]
 
     def predict(self, values: Floats) -> tuple[Floats, Floats]:
         """Simulate all experiments with these values; return measured quantities, and their derivatives."""
@@ -156,40 +156,44 @@ class _FitResiduals:
         return tuple(
             curve
             for k, (title, each) in enumerate(zip(titles, self.experiments, strict=True))
-            for curve in _curves(self.derivation, title, each, self._moved(values, k)[0].values)
+            for curve in _form_fitted_curves(self.derivation, title, each, self._moved(values, k)[0].values)
         )
 
 
-def _with_faults_of_tables(error: AnalysisError, derivation: Derivation, data: Sequence[Path]) -> AnalysisError:
+def _add_table_faults(error: AnalysisError, derivation: Derivation, data: Sequence[Path]) -> AnalysisError:
     """Return the error with the faults of the tables added, so that all are told at once."""
     try:
-        _read(derivation, data)
+        _read_measurements(derivation, data)
     except (AnalysisError, ValidationError) as other:
         return AnalysisError(error.headline, [*error.faults, *other.faults])
     return error
 
 
-def _curves(derivation: Derivation, file: str, experiment: _MeasuredMotion, found: Floats) -> list[FittedCurve]:
+def _form_fitted_curves(
+    derivation: Derivation, file: str, experiment: _MeasuredMotion, found: Floats
+) -> list[FittedCurve]:
     """Return the columns of an experiment beside the fitted values."""
-    units = _units(derivation)
+    units = _variable_units(derivation)
     return [
         FittedCurve(file, name, units[name], experiment.time, experiment.values[:, j], found[:, j])
         for j, name in enumerate(experiment.names)
     ]
 
 
-def _units(derivation: Derivation) -> dict[str, str]:
+def _variable_units(derivation: Derivation) -> dict[str, str]:
     """Return FMU name of each state and output → unit."""
     d = derivation.definition
     declared = (*d.coordinates, *d.speeds, *d.auxiliary_states)
     return {each.name: each.unit for each in declared} | {o.name: o.unit for o in derivation.equations.outputs}
 
 
-def _motion(derivation: Derivation, experiment: _MeasuredMotion, at: Mapping[str, float]) -> analysis.Sensitivities:
+def _compute_motion_sensitivities(
+    derivation: Derivation, experiment: _MeasuredMotion, at: Mapping[str, float]
+) -> analysis.Sensitivities:
     """Return the motion with these values, and its derivatives by them, at the instants of an experiment."""
     definition, equations = derivation.definition, derivation.equations
     start = analysis.set_operating_point_start(definition, equations, at)
-    tolerance = _WITH_INPUTS if experiment.inputs else _TOLERANCE
+    tolerance = _TOLERANCE_WITH_INPUTS if experiment.inputs else _INTEGRATION_TOLERANCE
     study = analysis.make_sensitivity_request(
         definition, equations, start, experiment.names, tuple(at), tolerance=tolerance
     )
@@ -197,7 +201,7 @@ def _motion(derivation: Derivation, experiment: _MeasuredMotion, at: Mapping[str
     time = np.concatenate([[0.0], experiment.time]) if ahead else experiment.time
     signals = analysis.make_input_signals(definition, start)
     given = {
-        k: _course(experiment.time, experiment.inputs[item.name], experiment.between)
+        k: _interpolate_input(experiment.time, experiment.inputs[item.name], experiment.between)
         for k, item in enumerate(definition.inputs)
         if item.name in experiment.inputs
     }
@@ -213,7 +217,7 @@ def _motion(derivation: Derivation, experiment: _MeasuredMotion, at: Mapping[str
     return replace(found, values=found.values[ahead:], derivatives=found.derivatives[ahead:])
 
 
-def _course(time: Floats, values: Floats, between: Between) -> Callable[[float], float]:
+def _interpolate_input(time: Floats, values: Floats, between: InputInterpolation) -> Callable[[float], float]:
     """Return an input from row to row, for single instants: SciPy's own curves take 50 times as long for these.
 
     Akima's cubic is nearer to what was smooth than a monotone one by an order, and beside a step it does not swing.
@@ -243,7 +247,7 @@ def _course(time: Floats, values: Floats, between: Between) -> Callable[[float],
     return at
 
 
-def _read(derivation: Derivation, data: Sequence[Path]) -> list[_MeasuredMotion]:
+def _read_measurements(derivation: Derivation, data: Sequence[Path]) -> list[_MeasuredMotion]:
     """Read the tables.
 
     Raises:
@@ -252,7 +256,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_MeasuredMotion]
     from mb2fmu import validation
 
     d = derivation.definition
-    seen = _units(derivation)
+    seen = _variable_units(derivation)
     states = (*d.coordinates, *d.speeds, *d.auxiliary_states)
     e = derivation.equations
     dependent = {d.coordinates[i].name for i in e.q_dependent} | {d.speeds[i].name for i in e.u_dependent}
@@ -261,7 +265,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_MeasuredMotion]
     faults, found = [], []
     for path in data:
         table = validation.read_table(path)
-        time, wrong = _times(table)
+        time, wrong = _read_times(table)
         faults += wrong
         known = []
         names_of_indicators = tuple(c.name for c in table.columns if c.name.startswith("event_indicator["))
@@ -295,7 +299,7 @@ def _read(derivation: Derivation, data: Sequence[Path]) -> list[_MeasuredMotion]
     return found
 
 
-def _times(table: DataTable) -> tuple[Floats, list[Fault]]:
+def _read_times(table: DataTable) -> tuple[Floats, list[Fault]]:
     """Return the column of times, in s, and its fault if it has one."""
     clock = table.column("time")
     if clock is None:
@@ -314,7 +318,7 @@ def _times(table: DataTable) -> tuple[Floats, list[Fault]]:
     return time, faults
 
 
-def _unknowns(
+def _list_unknowns(
     derivation: Derivation, free: Sequence[str], bounds: Mapping[str, tuple[float, float]], experiments: int
 ) -> tuple[list[FitUnknown], list[tuple[str, int, int]]]:
     """Return the unknowns, with each one's FMU name, experiment (−1: all) and place."""

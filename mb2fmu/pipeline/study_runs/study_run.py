@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from mb2fmu.validation.data.data_tables import DataTable
     from mb2fmu.validation.runs.fmu_description import FmuDescription
 
-Told = Callable[[int, int, int], None]
+CaseProgressCallback = Callable[[int, int, int], None]
 """Is told how many cases are done, how many there are, how many failed."""
-HERE = "none"
+IN_PROCESS_SCHEDULER = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def run_study(
     workers: int | None = None,
     resume: bool = False,
     client: Any = None,
-    told: Told | None = None,
+    told: CaseProgressCallback | None = None,
     observer: StageObserver | None = None,
 ) -> StudyOutcome:
     """Run all cases of a plan; finished cases are kept, however this ends.
@@ -93,12 +93,12 @@ def run_study(
         AnalysisError: With every fault of the plan; if the folder has another study, or one is being run in it.
         ToolError: If no scheduler answers, or it is gone; finished cases are kept.
     """
-    written = plan if isinstance(plan, Mapping) else _read(Path(plan))
+    written = plan if isinstance(plan, Mapping) else _read_plan_file(Path(plan))
     checked, faults = examine_plan(written)
     if checked.trajectory_format == "zarr":
         import_zarr()  # told before anything runs
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent
-    study, name, content = _prepared(base, checked, observer, faults)
+    study, name, content = _prepare_study(base, checked, observer, faults)
     store = StudyStore(Path(folder), study, (name, content), written)
     with store.lock_folder():
         store.begin(resume=resume)
@@ -107,17 +107,19 @@ def run_study(
         say(int(store.done.sum()), len(store.done), store.failed)
         try:
             if left:
-                with _engine(study, content, scheduler, workers, client) as engine:
-                    store.effort = _run(engine, store, left, say)
+                with _open_case_engine(study, content, scheduler, workers, client) as engine:
+                    store.effort = _run_remaining_cases(engine, store, left, say)
         finally:
             store.flush()
             store.remove_new_files()
         if not store.complete:
             store.finish()
-        return _summed_up(store, study, name, content)
+        return _write_summary(store, study, name, content)
 
 
-def _run(engine: ChunkEngine, store: StudyStore, left: Sequence[int], say: Told) -> RunEffort:
+def _run_remaining_cases(
+    engine: ChunkEngine, store: StudyStore, left: Sequence[int], say: CaseProgressCallback
+) -> RunEffort:
     """Run the cases that are left, and keep each result as it comes."""
 
     def take(cases: tuple[int, ...], answer: CaseResults) -> None:
@@ -129,7 +131,7 @@ def _run(engine: ChunkEngine, store: StudyStore, left: Sequence[int], say: Told)
     return RunEffort(time.perf_counter() - begin, spent, workers)
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def _read_plan_file(path: Path) -> Mapping[str, Any]:
     """Read the plan's file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -141,7 +143,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     raise AnalysisError("the plan cannot be read:", [fault])
 
 
-def _prepared(
+def _prepare_study(
     base: Path, plan: StudyPlan, observer: StageObserver | None, earlier: Sequence[Fault] = ()
 ) -> tuple[ResolvedStudy, str, bytes]:
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
@@ -160,7 +162,7 @@ def _prepared(
         except Mb2FmuError as error:
             faults += error.faults
     try:
-        name, content, defaults = _unit(base, plan, observer)
+        name, content, defaults = _load_study_fmu(base, plan, observer)
     except Mb2FmuError as error:
         if not faults:
             raise
@@ -168,10 +170,12 @@ def _prepared(
     tree = unpack_archive_bytes(content, name)
     described: DescribedModel = read_description(tree["modelDescription.xml"])
     unit: FmuDescription = unit_description(tree)
-    return resolve_study(plan, described, unit, table, defaults, _signals, faults), name, content
+    return resolve_study(plan, described, unit, table, defaults, _make_input_signals, faults), name, content
 
 
-def _unit(base: Path, plan: StudyPlan, observer: StageObserver | None) -> tuple[str, bytes, Mapping[str, InputSignal]]:
+def _load_study_fmu(
+    base: Path, plan: StudyPlan, observer: StageObserver | None
+) -> tuple[str, bytes, Mapping[str, InputSignal]]:
     """Return name and archive of the FMU, made from the model if one is given; and its inputs' signals."""
     path = base / plan.source
     if plan.source_is_fmu:
@@ -196,14 +200,14 @@ def _unit(base: Path, plan: StudyPlan, observer: StageObserver | None) -> tuple[
     return f"{definition.name}.fmu", make_archive(built.core), defaults
 
 
-def _signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, InputSignal]:
+def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, InputSignal]:
     """Return the plan's inputs as functions of time."""
     inputs: Mapping[str, InputValue] = dict(given)
     return {signal.name: signal.at for signal in read_inputs(inputs, (), units, stop)}
 
 
 @contextmanager
-def _engine(
+def _open_case_engine(
     study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
 ) -> Iterator[ChunkEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
@@ -211,7 +215,7 @@ def _engine(
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
 
     with make_work_folder("run the cases") as folder:
-        if client is None and scheduler == HERE:
+        if client is None and scheduler == IN_PROCESS_SCHEDULER:
             (folder / "resources").mkdir()
             write_file_tree(unpack_archive_bytes(content, "unit"), folder)
             yield InProcessEngine(study.job, folder, study.cases)
@@ -238,7 +242,7 @@ def _engine(
                 engine.close()
 
 
-def _summed_up(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
+def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import (

@@ -28,7 +28,7 @@ from mb2fmu.report.pages.study_page import StudyCaseRow, StudyPage, render_study
 Floats = npt.NDArray[np.float64]
 
 WORST, FAILURES = 5, 20
-_OF_SHARES = (
+_SOBOL_INDEX_CAPTION = (
     "Sobol’ indices with 95 % intervals: the part of a result’s variance that a quantity makes alone, and together "
     "with others. What has a green bar near 0 may be fixed."
 )
@@ -47,24 +47,24 @@ def format_replay_command(study: ResolvedStudy, unit: Path, case: int) -> str:
     for name, value in values.items():
         words += ["--at", f"{name}={value!r}"]
     for name, held in study.driven.items():
-        if name not in _moving(study):
+        if name not in _time_varying_inputs(study):
             words += ["--at", f"{name}={float(held[0])!r}"]
     for name, formula in study.inputs.items():
         words += ["--input", f"{name}={formula}"]
-    words += ["--input", str(unit.parent / INPUTS_FILE)] if _moving(study) else []
+    words += ["--input", str(unit.parent / INPUTS_FILE)] if _time_varying_inputs(study) else []
     words += ["--stop", repr(study.stop), "--step", repr(study.job.step)]
     words += ["--kind", "me" if study.job.request["kind"] == "ModelExchange" else "cs"]
     return shlex.join([*words, "--plot", f"case-{case}.svg"])
 
 
-def _moving(study: ResolvedStudy) -> list[str]:
+def _time_varying_inputs(study: ResolvedStudy) -> list[str]:
     """Return the inputs that follow the model's experiment and change with time."""
     return [name for name, held in study.driven.items() if (held != held[0]).any()]
 
 
 def format_input_table(study: ResolvedStudy) -> bytes:
     """Return inputs that follow the model's experiment as CSV: a row for each step; empty if none changes with time."""
-    names = _moving(study)
+    names = _time_varying_inputs(study)
     if not names:
         return b""
     text = io.StringIO()
@@ -104,7 +104,7 @@ def format_index_table(study: ResolvedStudy, found: Mapping[str, SobolIndices]) 
     return text.getvalue().encode()
 
 
-def _index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple[str, ...]:
+def _format_index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple[str, ...]:
     """Return a row of the table of indices."""
     alone, low, high, together, least, most = ("–" if np.isnan(v) else f"{v:.3f}" for v in row)
     return (name, quantity, alone, f"{low} … {high}", together, f"{least} … {most}")
@@ -142,42 +142,43 @@ def render_study_summary(
 
     page = StudyPage(
         title=study.model,
-        lead=f"{len(study.cases):,} cases, chosen by {study.plan.method}: {', '.join(study.varied)} vary.",
+        summary_sentence=f"{len(study.cases):,} cases, chosen by {study.plan.method}: {', '.join(study.varied)} vary.",
         cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),
-        pictures=_pictures(varied, results, found, log),
-        ranges=[_range(*each) for each in results],
-        indices=[_index_cells(*row) for row in list_index_rows(study, found)],
-        heads=[f"{name} [{unit_}]" if unit_ != "1" else name
+        pictures=_draw_study_figures(varied, results, found, log),
+        ranges=[_format_range_row(*each) for each in results],
+        indices=[_format_index_cells(*row) for row in list_index_rows(study, found)],
+        case_table_heads=[f"{name} [{unit_}]" if unit_ != "1" else name
                for name, unit_ in (*study.varied.items(), *study.results.items())],
-        worst={_heading(each.name, each.worst): [row(k) for k in _worst(values[:, i], each.worst)]
+        worst={_format_worst_case_heading(each.name, each.worst):
+               [row(k) for k in _find_worst_rows(values[:, i], each.worst)]
                for i, each in enumerate(study.wanted[:MOST_DOWN])},
         failures=[row(k) for k in failed[:FAILURES]],
-        notes=list(_notes(study, len(failed), found)),
+        notes=list(_list_notes(study, len(failed), found)),
         facts={**facts, "Experiment": f"{study.stop:g} s in steps of {study.job.step:g} s, {study.job.request['kind']}",
                "Cases": f"{study.plan.method}, seed {study.plan.seed}"},
     )  # fmt: skip
     return render_study_page(page)
 
 
-def _heading(name: str, worst: str) -> str:
+def _format_worst_case_heading(name: str, worst: str) -> str:
     """Return the title of a result's worst case, by which end of its values is the worse one."""
     return f"{'Largest' if worst == 'largest' else 'Smallest'} {name}"
 
 
-def _worst(values: Floats, worst: str) -> list[int]:
+def _find_worst_rows(values: Floats, worst: str) -> list[int]:
     """Return rows with the most extreme results."""
     order = np.argsort(-values if worst == "largest" else values, kind="stable")
     return [int(k) for k in order[:WORST] if np.isfinite(values[k])]
 
 
-def _range(name: str, unit: str, values: Floats) -> tuple[str, ...]:
+def _format_range_row(name: str, unit: str, values: Floats) -> tuple[str, ...]:
     """Return a row of the table of ranges."""
     finite = values[np.isfinite(values)]
     numbers = np.quantile(finite, [0.0, 0.05, 0.5, 0.95, 1.0]) if len(finite) else np.full(5, np.nan)
     return (name, unit, *("–" if np.isnan(v) else f"{v:.6g}" for v in numbers))
 
 
-def _pictures(
+def _draw_study_figures(
     varied: Mapping[str, tuple[str, Floats]],
     results: Sequence[tuple[str, str, Floats]],
     found: Mapping[str, SobolIndices],
@@ -205,12 +206,12 @@ def _pictures(
     if shown:
         pictures["What the results depend on"] = (
             draw_sobol_indices(list(varied), shown),
-            _OF_SHARES,
+            _SOBOL_INDEX_CAPTION,
         )
     return pictures
 
 
-def _notes(study: ResolvedStudy, failed: int, found: Mapping[str, SobolIndices]) -> list[str]:
+def _list_notes(study: ResolvedStudy, failed: int, found: Mapping[str, SobolIndices]) -> list[str]:
     """Return remarks."""
     notes = []
     if failed > FAILURES:

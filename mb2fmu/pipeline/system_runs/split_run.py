@@ -31,7 +31,7 @@ from mb2fmu.systems.splitting.exchanged_forces import make_identifier
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.splitting.system_script import SystemRunSettings, write_system_script
 
-TIGHTEST = 1e-11
+MAX_SYSTEM_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True)
@@ -83,16 +83,18 @@ def split_model(
     known = simulate_split_start(whole, at, way, settings or SplittingSettings(), step)
     made = cut_mechanism(whole.mechanism, at, way, known)
     finished = make_part_mechanisms(made, known)
-    files = {f"{part.definition.name}.fmu": _unit(part, observer) for part in finished}
+    files = {f"{part.definition.name}.fmu": _build_part_fmu(part, observer) for part in finished}
     experiment = whole.definition.experiment
     loop = made.kind == "joint" and made.way == "force"
     delay = known.delay if made.way == "line" else 0.0
-    run = SystemRunSettings(experiment.stop, step, min(experiment.tolerance, TIGHTEST), loop, delay, _bonds(made))
+    run = SystemRunSettings(
+        experiment.stop, step, min(experiment.tolerance, MAX_SYSTEM_TOLERANCE), loop, delay, _list_power_bonds(made)
+    )
     files["system.py"] = write_system_script(
         f"{whole.definition.name}Cut",
         f"{whole.definition.name}, cut at {', '.join(at)}",
         finished,
-        _way_to(whole, Path(folder)),
+        _relative_model_path(whole, Path(folder)),
         arguments or {},
         run,
     ).encode()
@@ -101,7 +103,7 @@ def split_model(
     return SplitResult(known, made, finished, units, Path(folder) / "system.py")
 
 
-def _unit(part: MechanismPart, observer: StageObserver | None) -> bytes:
+def _build_part_fmu(part: MechanismPart, observer: StageObserver | None) -> bytes:
     """Build the FMU of a part, like ``pipeline.export``; nothing is written before all parts exist."""
     built = build(derive(part.definition, observer=observer), observer=observer)
     return package.make_archive(report_pages.add_description_page(built))
@@ -111,16 +113,16 @@ def simulate_split_start(
     whole: Derivation, at: Sequence[str], way: Way | None, settings: SplittingSettings, step: float = 0.001
 ) -> SplittingSettings:
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
-    rates, starts = _start(whole)
+    rates, starts = _compute_start_derivatives(whole)
     known = replace(settings, accelerations=rates, starts=starts)
     if (way or choose_cut_method(whole.mechanism, at)) not in {"bushing", "line"}:
         return known
     period = known.delay if way == "line" else step
-    known = choose_bushing_stiffness(known, whole.mechanism, _sides(whole, at), period)
-    return replace(known, reactions=_reactions(whole, at, known))
+    known = choose_bushing_stiffness(known, whole.mechanism, _number_body_parts(whole, at), period)
+    return replace(known, reactions=_compute_joint_reactions(whole, at, known))
 
 
-def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
+def _number_body_parts(whole: Derivation, at: Sequence[str]) -> list[int]:
     """Return the number of the part of each body, joints cut."""
     joints = find_joint_names(whole.mechanism, at)
     cuts = [cut_mechanism(whole.mechanism, [name]).bodies for name in joints] or [
@@ -130,7 +132,7 @@ def _sides(whole: Derivation, at: Sequence[str]) -> list[int]:
     return [numbers.setdefault(sides, len(numbers)) for sides in zip(*cuts, strict=True)]
 
 
-def _bonds(made: MechanismCut) -> tuple[tuple[str, str, str], ...]:
+def _list_power_bonds(made: MechanismCut) -> tuple[tuple[str, str, str], ...]:
     """Return powers over opened joints, by the names of parts and outputs."""
     part = {output: made.names[made.owners[state]] for output, state in made.told.items()}
     return tuple(
@@ -139,7 +141,9 @@ def _bonds(made: MechanismCut) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _reactions(whole: Derivation, at: Sequence[str], known: SplittingSettings) -> dict[str, tuple[float, ...]]:
+def _compute_joint_reactions(
+    whole: Derivation, at: Sequence[str], known: SplittingSettings
+) -> dict[str, tuple[float, ...]]:
     """Compute the force and torque that each joint transmits to its outer side at the start, by joint."""
     from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 
@@ -155,7 +159,7 @@ def _reactions(whole: Derivation, at: Sequence[str], known: SplittingSettings) -
     return found
 
 
-def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
+def _compute_start_derivatives(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
     """Return u' of the whole at its start, and its states, by symbol."""
     from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side
 
@@ -166,7 +170,7 @@ def _start(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
     return {u.name: float(rates[u.name]) for u in whole.mechanism.u if u.name in rates}, starts
 
 
-def _way_to(whole: Derivation, folder: Path) -> str:
+def _relative_model_path(whole: Derivation, folder: Path) -> str:
     """Return the path of the model's file as seen from the folder."""
     source = whole.definition.source
     return "" if source is None else package.relative_posix_path(folder, source)

@@ -27,8 +27,8 @@ from mb2fmu.pipeline.derivation.event_support import needs_events
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
-from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derived
-from mb2fmu.pipeline.simulation.trajectories import write_parquet
+from mb2fmu.pipeline.simulation.model_simulation import describe_variables, simulate_derivation
+from mb2fmu.pipeline.simulation.trajectories import format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent, resolve_path
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import MASTERS, ForeignMasterResult, run_foreign_masters
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-TRUTH = 1e-11
+MONOLITHIC_TOLERANCE = 1e-11
 """Relative tolerance with which the whole model is integrated."""
-_ON_THE_GRID = 1e-7
+_GRID_TOLERANCE = 1e-7
 """Part of a step by which a communication point misses a multiple of it at most."""
 
 
@@ -132,13 +132,15 @@ def wire_loaded_system(
     """
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":
         with make_work_folder("lay out the units") as folder:
-            return wire_loaded_system(read_ssp(Path(system), folder, _foreign_run(arguments or {})), observer=observer)
+            return wire_loaded_system(
+                read_ssp(Path(system), folder, _parse_ssp_experiment(arguments or {})), observer=observer
+            )
     given = system if isinstance(system, CoupledSystem) else load_system(system, arguments)
     with make_work_folder("build the units") as folder:
-        return wire_system(given, _components(given, folder, observer))
+        return wire_system(given, _load_components(given, folder, observer))
 
 
-def _components(system: CoupledSystem, folder: Path, observer: StageObserver | None) -> list[FmuComponent]:
+def _load_components(system: CoupledSystem, folder: Path, observer: StageObserver | None) -> list[FmuComponent]:
     """Return all FMUs; faults of several are told together, with their lines.
 
     Raises:
@@ -148,7 +150,7 @@ def _components(system: CoupledSystem, folder: Path, observer: StageObserver | N
     found, faults = [], []
     for number, declared in enumerate(system.components):
         try:
-            found.append(_component(system, declared, folder / str(number), observer))
+            found.append(_load_component(system, declared, folder / str(number), observer))
         except ToolError:
             raise
         except Mb2FmuError as error:
@@ -164,7 +166,7 @@ def _components(system: CoupledSystem, folder: Path, observer: StageObserver | N
     return found
 
 
-def _foreign_run(arguments: Mapping[str, Any]) -> SspExperiment:
+def _parse_ssp_experiment(arguments: Mapping[str, Any]) -> SspExperiment:
     """Return how an archive's system is run, from arguments that may be text; raise for unknown ones."""
     types: dict[str, Callable[[Any], Any]] = {"step": float, "stop": float, "order": int, "passes": int, "loops": str}
     faults = [
@@ -183,7 +185,7 @@ def _foreign_run(arguments: Mapping[str, Any]) -> SspExperiment:
     return SspExperiment(**values)
 
 
-def _component(
+def _load_component(
     system: CoupledSystem, declared: DeclaredComponent, folder: Path, observer: StageObserver | None
 ) -> FmuComponent:
     """Read a component's unit; export it into `folder` first unless its source is an FMU."""
@@ -206,10 +208,10 @@ def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
             [Fault(f"{n!r} is not known", "--masters", f"name {', '.join(MASTERS)}") for n in unknown],
         )
     if parquet:
-        write_parquet(np.zeros(0), {}, np.zeros((0, 0)))
+        format_parquet(np.zeros(0), {}, np.zeros((0, 0)))
 
 
-def couple(
+def run_coupled_system(
     system: CoupledSystem | Path | str,
     folder: Path | str,
     *,
@@ -239,23 +241,23 @@ def couple(
     stage = Stopwatch(observer)
     joined = wire_loaded_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
-    files = _files(joined, ssp)
+    files = _form_publication_files(joined, ssp)
     archive = target / f"{name}.ssp"
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":  # what was read is not written again
         archive = Path(system)
         files = FileTree({key: files[key] for key in files if key != f"{name}.ssp"})
     try:
         with stage("run the system"):
-            motion = simulate_system(joined, _advanced(observer, "run the system"))
+            motion = simulate_system(joined, _progress_callback(observer, "run the system"))
     except SystemRunError as error:
-        package.write_file_tree(files.joined(_results(name, error.motion, parquet=parquet)), target)
+        package.write_file_tree(files.joined(_form_result_files(name, error.motion, parquet=parquet)), target)
         raise
     with stage("write the system"):  # kept, whatever the whole says
-        written = list(package.write_file_tree(files.joined(_results(name, motion, parquet=parquet)), target))
+        written = list(package.write_file_tree(files.joined(_form_result_files(name, motion, parquet=parquet)), target))
     truth: tuple[VariableDeviation, ...] = ()
     if joined.system.whole is not None:
         with stage("run the whole"):
-            truth = _held_against_whole(joined, motion, observer)
+            truth = _compare_with_monolithic_model(joined, motion, observer)
     answers: tuple[ForeignMasterResult, ...] = ()
     if masters:
         run = joined.system.run
@@ -276,13 +278,13 @@ def couple(
     return SystemRunResult(joined, motion, truth, answers, tuple(written), stage.timings)
 
 
-def _advanced(observer: StageObserver | None, stage: str) -> Callable[[float], None] | None:
-    """Tell an observer with a method ``advanced`` which part of a stage is done."""
-    told: Callable[[str, float], None] | None = getattr(observer, "advanced", None)
+def _progress_callback(observer: StageObserver | None, stage: str) -> Callable[[float], None] | None:
+    """Tell an observer with a method ``report_progress`` which part of a stage is done."""
+    told: Callable[[str, float], None] | None = getattr(observer, "report_progress", None)
     return None if told is None else partial(told, stage)
 
 
-def _files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
+def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     """Return what a system is published with: SSP archive, OSP folder, picture, and script for fmpy."""
     name = joined.system.name
     return FileTree(
@@ -294,17 +296,17 @@ def _files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     ).joined(write_osp_files(joined).move_under(name))
 
 
-def _results(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
+def _form_result_files(name: str, motion: SystemMotion, *, parquet: bool) -> FileTree:
     """Return the results of a run, as far as it came."""
     files = {f"{name}.csv": format_system_results(motion)}
     if parquet:
-        units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_defects(motion), "J")
+        units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_energy_defect_headings(motion), "J")
         values = np.concatenate([motion.values, motion.defects], axis=1)
-        files[f"{name}.parquet"] = write_parquet(motion.time, units, values)
+        files[f"{name}.parquet"] = format_parquet(motion.time, units, values)
     return FileTree(files)
 
 
-def _defects(motion: SystemMotion) -> list[str]:
+def _energy_defect_headings(motion: SystemMotion) -> list[str]:
     """Return the heading of the energy defect column of each bond, in J."""
     return [f"defect of {bond} in J" for bond in motion.bonds]
 
@@ -313,13 +315,13 @@ def format_system_results(motion: SystemMotion) -> bytes:
     """Return results as CSV: time, outputs, energy defects of bonds; numbers read back to the same bits."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["time", *motion.names, *_defects(motion)])
+    writer.writerow(["time", *motion.names, *_energy_defect_headings(motion)])
     for time, values, defects in zip(motion.time, motion.values, motion.defects, strict=True):
         writer.writerow([repr(float(each)) for each in (time, *values, *defects)])
     return stream.getvalue().encode()
 
 
-def _held_against_whole(
+def _compare_with_monolithic_model(
     joined: WiredSystem, motion: SystemMotion, observer: StageObserver | None
 ) -> tuple[VariableDeviation, ...]:
     """Return the system's deviations from the whole model, at communication points.
@@ -333,7 +335,7 @@ def _held_against_whole(
     derivation = derive(source, arguments=declared.arguments, observer=observer)
     stepping = joined.system.run.stepping
     if needs_events(derivation) and stepping.accuracy is None:
-        motion = _at_multiples(motion, stepping.step)
+        motion = _select_communication_points(motion, stepping.step)
     found = simulate_monolithic_model(derivation, motion.time, where=declared.where)
     faults = [
         Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
@@ -350,10 +352,10 @@ def _held_against_whole(
     return compute_deviations(motion, declared.same, found)
 
 
-def _at_multiples(motion: SystemMotion, step: float) -> SystemMotion:
+def _select_communication_points(motion: SystemMotion, step: float) -> SystemMotion:
     """Return the motion at multiples of the communication step."""
     steps = motion.time / step
-    rows = np.flatnonzero(np.abs(steps - np.round(steps)) < _ON_THE_GRID)
+    rows = np.flatnonzero(np.abs(steps - np.round(steps)) < _GRID_TOLERANCE)
     rows = rows[np.diff(np.round(steps[rows]), append=np.inf) > 0]  # of an event just there the last point counts
     return replace(
         motion, time=motion.time[rows], values=motion.values[rows], defects=motion.defects[rows],
@@ -362,7 +364,7 @@ def _at_multiples(motion: SystemMotion, step: float) -> SystemMotion:
 
 
 def simulate_monolithic_model(
-    derivation: Derivation, time: Floats, tolerance: float = TRUTH, where: str = ""
+    derivation: Derivation, time: Floats, tolerance: float = MONOLITHIC_TOLERANCE, where: str = ""
 ) -> dict[str, Floats]:
     """Return states and outputs of a model at given times, by FMU name; inputs keep their start values.
 
@@ -380,17 +382,17 @@ def simulate_monolithic_model(
         ValidationError: If the integration stops early, or x' has no value at the start.
     """
     if needs_events(derivation):
-        return _unit_motion(derivation, time, where)
+        return _simulate_by_fmu(derivation, time, where)
     f = right_hand_side(derivation)
     require_slope(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))
-    x = _states(derivation.definition, lambda t, x: f(t, x, f.r0), np.asarray(f.x0), time, tolerance)
+    x = _integrate_states(derivation.definition, lambda t, x: f(t, x, f.r0), np.asarray(f.x0), time, tolerance)
     inputs = np.tile(f.r0, (len(time), 1))
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
     names = describe_variables(derivation.equations, derivation.definition)
     return dict(zip(names, np.concatenate([x, y], axis=1).T, strict=True))
 
 
-def _states(
+def _integrate_states(
     definition: Declarations, f: Callable[[float, Floats], Floats], x0: Floats, time: Floats, tolerance: float
 ) -> Floats:
     """Return states at given times, shape (n_t, n_x).
@@ -423,7 +425,7 @@ def _states(
     return np.array(found)
 
 
-def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, Floats]:
+def _simulate_by_fmu(derivation: Derivation, time: Floats, where: str) -> dict[str, Floats]:
     """Return the motion of the whole by the model's own unit."""
     steps = np.diff(time)
     if np.ptp(steps) > 1e-9 * steps[0]:
@@ -431,5 +433,5 @@ def _unit_motion(derivation: Derivation, time: Floats, where: str) -> dict[str, 
         raise CouplingError("the system cannot be compared with its whole:", [fault])
     values = start_values(derivation)[1].tolist()
     held = dict(zip((each.name for each in derivation.definition.inputs), values, strict=True))
-    found = simulate_derived(derivation, inputs=held, stop=float(time[-1]), step=float(time[-1]) / len(steps))
+    found = simulate_derivation(derivation, inputs=held, stop=float(time[-1]), step=float(time[-1]) / len(steps))
     return {name: found[name] for name in found.names}

@@ -19,16 +19,16 @@ from mb2fmu.report.equation_display.mathml import MathMLPrinter, format_mathml_i
 # operations in a matrix that stands alone, stand below it. What has more than LISTED operations is folded; what is
 # wider than INLINE may be broken between terms, into pieces of at most WIDEST characters, which fit on paper. Matrices
 # over DIMENSION rows and lists over LENGTH lines are folded too; the folded takes at most ROOM characters of a page.
-ROW = 76
-INLINE = 36
-LISTED = 150
-WIDEST = 72
-WHOLE = 16
-DIMENSION = 8
-LENGTH = 90
-ROOM = 1_500_000
+MAX_MATRIX_ROW_WIDTH = 76
+MAX_INLINE_WIDTH = 36
+MAX_WRITTEN_OPERATIONS = 150
+MAX_PIECE_WIDTH = 72
+MAX_SCALAR_ENTRY_OPERATIONS = 16
+MAX_MATRIX_DIMENSION = 8
+MAX_VISIBLE_LINES = 90
+MAX_FOLDED_CHARACTERS = 1_500_000
 
-_LETTER = re.compile("<mi>([^<&])</mi>")
+_MATHML_LETTER_PATTERN = re.compile("<mi>([^<&])</mi>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class EquationBlock:
         lines: One displayed formula each.
         note: What has been left out, and how large it is; may be empty.
         dense: True: many short lines, which may stand in columns.
-        folded: Further lines, which a reader has to unfold.
+        folded_lines: Further lines, which a reader has to unfold.
     """
 
     title: str
     lines: tuple[Markup, ...]
     note: str = ""
     dense: bool = False
-    folded: tuple[Markup, ...] = ()
+    folded_lines: tuple[Markup, ...] = ()
 
 
 class OperationCounter:
@@ -75,7 +75,7 @@ class OperationCounter:
         return self._known[expression]
 
 
-def form_equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tuple[EquationBlock, ...]:
+def form_equation_blocks(equations: EquationsOfMotion, room: int = MAX_FOLDED_CHARACTERS) -> tuple[EquationBlock, ...]:
     """Return the parts of the equations of motion: the most important first, their intermediates last.
 
     Args:
@@ -96,7 +96,7 @@ def form_equation_blocks(equations: EquationsOfMotion, room: int = ROOM) -> tupl
     return tuple(block for block in blocks if block.lines or block.note)
 
 
-class FormulaLines:
+class FormulaLinePrinter:
     """Prints ``left = right`` line by line; long expressions unfold, as far as there is room.
 
     Args:
@@ -112,46 +112,46 @@ class FormulaLines:
     def line(self, left: str, right: Any) -> Markup:
         """Return ``left = right``; a long sum is split where narrow pages and screens may break the line."""
         operations = self.count.of(right)
-        if operations > LISTED:
+        if operations > MAX_WRITTEN_OPERATIONS:
             return self._long(left, right, operations)
         whole = self.print.expression(right)
-        if formula_width(whole) <= INLINE:
+        if formula_width(whole) <= MAX_INLINE_WIDTH:
             return format_formulas_in_line([f"{left}<mo>=</mo>{whole}"])
-        return format_formulas_in_line([f"{left}<mo>=</mo>", *self.print.pieces(right, WIDEST)])
+        return format_formulas_in_line([f"{left}<mo>=</mo>", *self.print.pieces(right, MAX_PIECE_WIDTH)])
 
     def _long(self, left: str, right: Any, operations: int) -> Markup:
         """Return ``left = an expression of … operations``, unfolded on demand if there is room for it."""
         head = format_formulas_in_line([f"{left}<mo>=</mo><mtext>an expression of {operations:,} operations</mtext>"])
-        if operations * _LETTERS > self.room:
+        if operations * _CHARACTERS_PER_OPERATION > self.room:
             return head
-        whole = format_formulas_in_line(self.print.pieces(right, WIDEST))
-        return self.unfolding(head, whole)
+        whole = format_formulas_in_line(self.print.pieces(right, MAX_PIECE_WIDTH))
+        return self.format_unfoldable_formula(head, whole)
 
-    def unfolding(self, head: Markup, whole: Markup) -> Markup:
+    def format_unfoldable_formula(self, head: Markup, whole: Markup) -> Markup:
         """Return a visible part, and the whole behind it; only the visible part where there is no room."""
         if len(whole) > self.room:
             return head
         self.room -= len(whole)
         return Markup("<details><summary>{}</summary>{}</details>").format(head, whole)
 
-    def solved(self, item: LinearSolve) -> Markup:
+    def format_solved_unknowns(self, item: LinearSolve) -> Markup:
         """Return the unknowns of a linear system, and its size."""
-        unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:LENGTH]]
+        unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:MAX_VISIBLE_LINES]]
         size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
         return format_formulas_in_line([*unknowns, size])
 
 
-class _EquationListWriter(FormulaLines):
+class _EquationListWriter(FormulaLinePrinter):
     def __init__(self, equations: EquationsOfMotion, room: int) -> None:
         self.equations = equations
         pairs = zip(equations.u, equations.u_dot, strict=True)
-        super().__init__(room, {derivative: _derivative(speed) for speed, derivative in pairs})
+        super().__init__(room, {derivative: _dotted_symbol(speed) for speed, derivative in pairs})
 
     def kinematics(self) -> EquationBlock:
         """Return q' in terms of q and u."""
         k = self.equations.kinematics
         u = sm.Matrix(len(self.equations.u), 1, self.equations.u)
-        rows = ((_derivative(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True))
+        rows = ((_dotted_symbol(q), row) for q, row in zip(self.equations.q, k.matrix * u + k.offset, strict=True))
         return self._block("Kinematics", rows)
 
     def calculated_parameters(self) -> EquationBlock:
@@ -164,7 +164,7 @@ class _EquationListWriter(FormulaLines):
         items = self.equations.intermediates
         lines = (line for item in items for line in self._intermediate(item))
         shown, folded, note = self._parted(lines, len(items), "intermediates")
-        return EquationBlock("Intermediates, in order of evaluation", shown, note, dense=True, folded=folded)
+        return EquationBlock("Intermediates, in order of evaluation", shown, note, dense=True, folded_lines=folded)
 
     def dynamics(self) -> EquationBlock:
         """Return M and f entry by entry if short enough to read; for a recursion, the relations of its links."""
@@ -179,13 +179,13 @@ class _EquationListWriter(FormulaLines):
         speeds = [self.print.expression(s) for s in self.equations.u_dot]
         total = self.count.of(*M, *f)
         size = f"M has {M.rows} × {M.cols} entries; M and f written out have {total:,} operations."
-        if max(M.shape) > DIMENSION:
-            entries = [(_entry("M", i, j), M[i, j]) for i in range(M.rows) for j in range(i + 1)]
-            entries += [(_entry("f", i), f[i]) for i in range(f.rows)]
+        if max(M.shape) > MAX_MATRIX_DIMENSION:
+            entries = [(_matrix_entry_name("M", i, j), M[i, j]) for i in range(M.rows) for j in range(i + 1)]
+            entries += [(_matrix_entry_name("f", i), f[i]) for i in range(f.rows)]
             # Zeros, and what is an intermediate of its own, say nothing here.
             named = [(name, entry) for name, entry in entries if not (entry == 0 or entry.is_Symbol)]
             folded, note = self._folded((self.line(*row) for row in named), len(named), "entries")
-            return EquationBlock("Dynamics: M u̇ = f", (), f"{size} {note}".strip(), folded=folded)
+            return EquationBlock("Dynamics: M u̇ = f", (), f"{size} {note}".strip(), folded_lines=folded)
         alone = M.rows * M.cols == 1
         symmetric = M.rows == M.cols and M == M.T
         matrix, listed = self._entries(M, "M", alone=alone, symmetric=symmetric)
@@ -216,7 +216,7 @@ class _EquationListWriter(FormulaLines):
         lines, folded, hidden = self._parted(links, len(numbers), "links")
         note = "Index p: of the link before it. Components of vectors are in the frame named below them."
         title = "Links: angular velocity ω and velocity v of the origin, r from the origin before"
-        return EquationBlock(title, lines, f"{note} {hidden}".strip(), folded=folded)
+        return EquationBlock(title, lines, f"{note} {hidden}".strip(), folded_lines=folded)
 
     def _link(self, recursion: LinkRecursion, number: int) -> Markup:
         """Write how a link moves against its parent: ω, v and r, term by term."""
@@ -245,7 +245,7 @@ class _EquationListWriter(FormulaLines):
 
     def _column(self, recursion: LinkRecursion, frame: int, components: Sequence[Any]) -> str:
         """Return a vector in a frame's components as MathML; ⋯ stands for a long one."""
-        long = self.count.of(*components) > INLINE
+        long = self.count.of(*components) > MAX_INLINE_WIDTH
         entries = [["<mo>⋯</mo>" if long else self.print.expression(c)] for c in components]
         return f"<msub>{self.print.matrix(entries)}<mtext>{escape(recursion.frames[frame].name)}</mtext></msub>"
 
@@ -260,7 +260,7 @@ class _EquationListWriter(FormulaLines):
 
     def auxiliary(self) -> EquationBlock:
         """Return z' of the auxiliary states."""
-        rows = ((_derivative(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
+        rows = ((_dotted_symbol(z), e) for z, e in zip(self.equations.z, self.equations.z_dot, strict=True))
         return self._block("Auxiliary states", rows)
 
     def energies(self) -> EquationBlock:
@@ -276,7 +276,7 @@ class _EquationListWriter(FormulaLines):
         if isinstance(item, Assignment):
             yield self.line(self.print.expression(item.symbol), item.expression)
             return
-        yield self.solved(item)
+        yield self.format_solved_unknowns(item)
 
     def _entries(
         self, matrix: Any, name: str, *, alone: bool, symmetric: bool
@@ -287,13 +287,13 @@ class _EquationListWriter(FormulaLines):
             row = []
             for j in range(matrix.cols):
                 entry = matrix[i, j]
-                if self.count.of(entry) <= (WHOLE if alone else INLINE):
+                if self.count.of(entry) <= (MAX_SCALAR_ENTRY_OPERATIONS if alone else MAX_INLINE_WIDTH):
                     printed = self.print.expression(entry)
-                    if formula_width(printed) <= ROW // matrix.cols:
+                    if formula_width(printed) <= MAX_MATRIX_ROW_WIDTH // matrix.cols:
                         row.append(printed)
                         continue
                 a, b = (min(i, j), max(i, j)) if symmetric else (i, j)
-                label = f"<mi>{name}</mi>" if alone else _entry(name, a, None if matrix.cols == 1 else b)
+                label = f"<mi>{name}</mi>" if alone else _matrix_entry_name(name, a, None if matrix.cols == 1 else b)
                 row.append(label)
                 if (a, b) == (i, j):
                     listed.append((label, entry))
@@ -301,17 +301,17 @@ class _EquationListWriter(FormulaLines):
         return table, listed
 
     def _block(self, title: str, rows: Iterable[tuple[str, Any]]) -> EquationBlock:
-        """Return ``left = right`` line by line; the first ``LENGTH`` of them are visible."""
+        """Return ``left = right`` line by line; the first ``MAX_VISIBLE_LINES`` of them are visible."""
         listed = list(rows)
         lines, folded, note = self._parted((self.line(*row) for row in listed), len(listed), "lines")
-        return EquationBlock(title, lines, note, folded=folded)
+        return EquationBlock(title, lines, note, folded_lines=folded)
 
     def _parted(
         self, lines: Iterable[Markup], total: int, what: str
     ) -> tuple[tuple[Markup, ...], tuple[Markup, ...], str]:
         """Return (visible lines, folded lines, note on what is left out)."""
         made = iter(lines)
-        shown = tuple(islice(made, LENGTH))
+        shown = tuple(islice(made, MAX_VISIBLE_LINES))
         return shown, *self._folded(made, total - len(shown), what)
 
     def _folded(self, lines: Iterable[Markup], total: int, what: str) -> tuple[tuple[Markup, ...], str]:
@@ -326,11 +326,11 @@ class _EquationListWriter(FormulaLines):
         return tuple(kept), f"{left:,} further {what}: mb2fmu equations writes them all." if left > 0 else ""
 
 
-_LETTERS = 20
+_CHARACTERS_PER_OPERATION = 20
 """Characters of MathML that an operation takes at least."""
 
 
-def _entry(name: str, row: int, column: int | None = None) -> str:
+def _matrix_entry_name(name: str, row: int, column: int | None = None) -> str:
     """Return the name of an entry of a matrix, counted from 1."""
     comma = "," if max(row, column or 0) > 8 else ""
     index = f"{row + 1}" if column is None else f"{row + 1}{comma}{column + 1}"
@@ -342,11 +342,11 @@ def format_formulas_in_line(texts: Iterable[str]) -> Markup:
 
     Names of one letter are marked: browsers set them in letters that only fonts for mathematics have, pages in italics.
     """
-    marked = (_LETTER.sub(r'<mi class="letter">\1</mi>', text) for text in texts)
+    marked = (_MATHML_LETTER_PATTERN.sub(r'<mi class="letter">\1</mi>', text) for text in texts)
     pieces = (f'<math displaystyle="true"><mrow>{text}</mrow></math>' for text in marked)
     return Markup(" ".join(pieces))  # noqa: S704
 
 
-def _derivative(symbol: Any) -> str:
+def _dotted_symbol(symbol: Any) -> str:
     """Return a symbol with one dot, as MathML."""
     return format_mathml_identifier(str(symbol.name), dots=1)

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
 from mb2fmu.report.equation_display.equation_lists import OperationCounter
 
-Format = Literal["text", "latex", "python"]
+EquationFormat = Literal["text", "latex", "python"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class StartValues:
 
 
 def format_equations(
-    equations: EquationsOfMotion, name: str, form: Format = "text", values: StartValues | None = None
+    equations: EquationsOfMotion, name: str, form: EquationFormat = "text", values: StartValues | None = None
 ) -> str:
     """Return the equations of ``name`` in one of the formats, ending in a line break.
 
@@ -72,8 +72,8 @@ def format_equations(
             what = f"{equations.method} evaluates links one after another and has no expressions to print as code"
             fault = Fault(what, remedy="use --method tmt or kane, or --format text")
             raise FormulationError(f"the equations of {name} cannot be listed:", [fault])
-        return _PythonListing(equations, name, values).text()
-    return _text(equations, name) if form == "text" else _latex(equations, name)
+        return _PythonModuleWriter(equations, name, values).text()
+    return _format_plain_text(equations, name) if form == "text" else _format_latex(equations, name)
 
 
 def list_equation_sections(equations: EquationsOfMotion) -> Iterator[EquationSection]:
@@ -91,14 +91,16 @@ def list_equation_sections(equations: EquationsOfMotion) -> Iterator[EquationSec
     forms = [a for form in equations.closed_forms for a in form.assignments]
     yield EquationSection("Dependent coordinates", tuple((a.symbol, a.expression) for a in forms))
     yield EquationSection(
-        "Intermediates", tuple(row for item in equations.intermediates for row in _intermediate(item))
+        "Intermediates", tuple(row for item in equations.intermediates for row in _list_intermediate_rows(item))
     )
     if recursion:
         numbers = range(1, len(recursion.links))
-        yield EquationSection("Links", tuple(row for number in numbers for row in _link(recursion, number)))
+        yield EquationSection(
+            "Links", tuple(row for number in numbers for row in _list_link_relations(recursion, number))
+        )
     if isinstance(d, MassMatrixDynamics):
-        yield EquationSection("Mass matrix", tuple(_entries("M", d.mass_matrix)))
-        yield EquationSection("Forcing", tuple(_entries("f", d.forcing)))
+        yield EquationSection("Mass matrix", tuple(_list_matrix_entries("M", d.mass_matrix)))
+        yield EquationSection("Forcing", tuple(_list_matrix_entries("f", d.forcing)))
     yield EquationSection("Holonomic constraints", tuple((f"0 ({name})", phi) for name, phi in equations.holonomic))
     if c:
         rows = c.jacobian * u + c.offset
@@ -127,7 +129,7 @@ def count_operations_by_section(equations: EquationsOfMotion) -> dict[str, int]:
     }
 
 
-def _link(recursion: LinkRecursion, number: int) -> Iterator[tuple[str, Any]]:
+def _list_link_relations(recursion: LinkRecursion, number: int) -> Iterator[tuple[str, Any]]:
     """Yield the relations of one link to its predecessor."""
     link = recursion.links[number]
     parent = recursion.links[link.parent]
@@ -135,17 +137,17 @@ def _link(recursion: LinkRecursion, number: int) -> Iterator[tuple[str, Any]]:
     chain, spins = recursion.chain(number)
     for vector in chain:
         what = "angular velocity" if spins else "angular velocity in N"
-        for row in _vector(vector.frame, vector.columns, recursion):
+        for row in _format_joint_columns(vector.frame, vector.columns, recursion):
             yield f"  {what}", row
     for displacement in link.offset:
         components = ", ".join(map(str, displacement.components))
         yield "  origin", f"({components}) in {recursion.frames[displacement.frame].name}"
     for vector in link.velocity or ():
-        for row in _vector(vector.frame, vector.columns, recursion):
+        for row in _format_joint_columns(vector.frame, vector.columns, recursion):
             yield "  velocity in N", row
 
 
-def _vector(frame: int, columns: Iterable[tuple[int, Any]], recursion: LinkRecursion) -> Iterator[str]:
+def _format_joint_columns(frame: int, columns: Iterable[tuple[int, Any]], recursion: LinkRecursion) -> Iterator[str]:
     """Yield the columns of a joint as text: speed, components, frame."""
     for j, column in columns:
         yield f"u[{j + 1}] ({', '.join(map(str, column))}) in {recursion.frames[frame].name}"
@@ -158,18 +160,18 @@ class _TimeDerivativeSymbol:
     symbol: sm.Symbol
 
 
-def _intermediate(item: Intermediate) -> Iterator[tuple[Any, Any]]:
+def _list_intermediate_rows(item: Intermediate) -> Iterator[tuple[Any, Any]]:
     """Yield the rows (left side, right side) of an intermediate: one, or those of a linear system."""
     if isinstance(item, Assignment):
         yield item.symbol, item.expression
         return
     unknowns = ", ".join(map(str, item.unknowns))
     yield f"({unknowns})", f"X of A X = B ({item.name})"
-    yield from _entries("A", item.matrix)
-    yield from _entries("B", item.right_hand_side)
+    yield from _list_matrix_entries("A", item.matrix)
+    yield from _list_matrix_entries("B", item.right_hand_side)
 
 
-def _entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
+def _list_matrix_entries(letter: str, matrix: Any) -> Iterator[tuple[str, Any]]:
     """Yield the non-zero entries, counted from 1; of a symmetric matrix the lower triangle only."""
     square = matrix.rows == matrix.cols > 1
     symmetric = square and all(matrix[i, j] == matrix[j, i] for i in range(matrix.rows) for j in range(i))
@@ -198,7 +200,7 @@ def format_equation_sections(equations: EquationsOfMotion) -> list[dict[str, Any
     ]
 
 
-def _text(equations: EquationsOfMotion, name: str) -> str:
+def _format_plain_text(equations: EquationsOfMotion, name: str) -> str:
     """Print the equations as plain text, section by section."""
     lines = [f"{name}: M u' = f by {equations.method}"]
     lines += [f"states: {', '.join(map(str, equations.states))}"]
@@ -208,7 +210,7 @@ def _text(equations: EquationsOfMotion, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex(equations: EquationsOfMotion, name: str) -> str:
+def _format_latex(equations: EquationsOfMotion, name: str) -> str:
     """Print the equations as LaTeX, section by section."""
     speeds = zip(equations.u, equations.u_dot, strict=True)
     dots = {dot: rf"\dot{{{sm.latex(u)}}}" for u, dot in speeds}
@@ -223,7 +225,7 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
         entry = re.fullmatch(r"(\w)\[([\d,]+)\]", value)
         if entry:
             return rf"{entry[1]}_{{{entry[2]}}}"
-        return value if len(value) == 1 else rf"\text{{{_escaped(value)}}}"
+        return value if len(value) == 1 else rf"\text{{{_escape_latex(value)}}}"
 
     lines = [f"% {name}: M u' = f by {equations.method}"]
     for section in list_equation_sections(equations):
@@ -233,20 +235,20 @@ def _latex(equations: EquationsOfMotion, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _escaped(text: str) -> str:
+def _escape_latex(text: str) -> str:
     """Return text with LaTeX's special characters escaped."""
     return re.sub(r"([_&%#$])", r"\\\1", text)
 
 
-class _PythonListing:
+class _PythonModuleWriter:
     """Writes a module with ``equations(t, q, u, z, r, p)`` and ``rhs(t, x, r, p)``."""
 
     def __init__(self, equations: EquationsOfMotion, name: str, values: StartValues | None) -> None:
         self.equations = equations
         self.name = name
         self.values = values
-        self.names = _identifiers(equations)
-        needs_scipy = any(e.has(sm.erf) for e in _expressions(equations))
+        self.names = _choose_python_identifiers(equations)
+        needs_scipy = any(e.has(sm.erf) for e in _list_right_sides(equations))
         kind = SciPyPrinter if needs_scipy else NumPyPrinter
         self._printer = kind({"fully_qualified_modules": True, "order": "none"})
         self._scipy = needs_scipy
@@ -258,7 +260,7 @@ class _PythonListing:
             f'"""{self.name}: M u\' = f by {e.method}, as plain NumPy code.',
             "",
             f"q = ({', '.join(map(str, e.q))}), u = ({', '.join(map(str, e.u))}), z = ({', '.join(map(str, e.z))}),",
-            f"r = ({', '.join(map(str, e.r))}), p = ({', '.join(map(str, e.p))}); x = ({_what_states(e)}).",
+            f"r = ({', '.join(map(str, e.r))}), p = ({', '.join(map(str, e.p))}); x = ({_describe_states(e)}).",
             '"""',
             "",
             "import numpy",
@@ -304,7 +306,7 @@ class _PythonListing:
         if e.q_dependent:
             yield from self._dependent_coordinates()
         yield "def rhs(t, x, r, p):"
-        yield f'    """x\' of the states x = ({_what_states(e)})."""'
+        yield f'    """x\' of the states x = ({_describe_states(e)})."""'
         yield f"    q, z = x[:{n_q}], x[{first_z}:]"
         if e.q_dependent:
             yield "    q = coordinates(t, q, r, p)"
@@ -387,19 +389,19 @@ class _PythonListing:
         return " ".join(str(self._printer.doprint(renamed)).split())
 
 
-def _what_states(equations: EquationsOfMotion) -> str:
+def _describe_states(equations: EquationsOfMotion) -> str:
     """Return what x consists of, in words."""
     return "independent q, independent u, z" if equations.q_dependent else "q, independent u, z"
 
 
-def _expressions(equations: EquationsOfMotion) -> Iterator[sm.Basic]:
+def _list_right_sides(equations: EquationsOfMotion) -> Iterator[sm.Basic]:
     """Yield all right sides of the listed equations."""
     for section in list_equation_sections(equations):
         yield from (right for _, right in section.rows if isinstance(right, sm.Basic))
 
 
 # Names that the generated functions use themselves.
-_TAKEN = {
+_RESERVED_NAMES = {
     "q",
     "u",
     "z",
@@ -420,7 +422,7 @@ _TAKEN = {
 }
 
 
-def _identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, str]:
+def _choose_python_identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, str]:
     """Return a Python identifier for every symbol, distinct from each other and from generated names."""
     e = equations
     symbols = [*e.q, *e.u, *e.z, *e.r, *e.p, *e.u_dot, *(a.symbol for a in e.calculated_parameters)]
@@ -428,7 +430,7 @@ def _identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, str]:
         symbols += [item.symbol] if isinstance(item, Assignment) else list(item.unknowns)
     symbols += [a.symbol for form in e.closed_forms for a in form.assignments if a.symbol not in e.q]
     names: dict[sm.Symbol, str] = {e.t: "t"}
-    taken = {*_TAKEN, "t"}
+    taken = {*_RESERVED_NAMES, "t"}
     for symbol in symbols:
         name = re.sub(r"\W", "_", symbol.name)
         name = f"_{name}" if name[0].isdigit() else name

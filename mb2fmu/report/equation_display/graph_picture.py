@@ -10,7 +10,7 @@ from markupsafe import escape
 
 from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND_NUMBER, GraphEdge, MechanismGraph
 
-_STYLE = (
+_SVG_STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#fff;stroke-width:3px}"
     ".name{font-weight:600;font-size:13px}.small{font-size:11px;fill:#5a6577}.middle{text-anchor:middle}.ends{text-anchor:end}"
     ".paper{fill:#fff}.body{fill:#eef2f8;stroke:#1a2230;stroke-width:1.2}.ground{fill:#d9d9d9;stroke:#555}.end{fill:#1a2230}"
@@ -23,28 +23,28 @@ _STYLE = (
     ".load{stroke:#ff9d94}.loop{stroke:#c79bf2}.sensor{fill:#6fd39a}.pin,.of-load{fill:#ff9d94}.of-loop{fill:#c79bf2}}"
 )
 """Colours of the page about it (``page.css``), which an embedded picture cannot ask for; paper stays white."""
-_WIDTH, _ROW, _HEAD, _SPACE, _MARGIN, _LANE = 190.0, 17.0, 28.0, 26.0, 16.0, 24.0
-_BEND, _WIRE, _LETTER = 40.0, 7.0, 6.9
+_BOX_WIDTH, _ROW_HEIGHT, _HEAD_HEIGHT, _BOX_SPACING, _MARGIN, _LANE_HEIGHT = 190.0, 17.0, 28.0, 26.0, 16.0, 24.0
+_JOINT_BEND_WIDTH, _WIRE_SPACING, _LETTER_WIDTH = 40.0, 7.0, 6.9
 """How wide a joint bends, how far wires are apart, how wide a letter is about."""
-_MOST = 8
+_MAX_BOX_ROWS = 8
 """Rows of loads and sensors in a box; what is more is counted."""
-_NAME, _COORDINATES, _BOND, _TEXT = 22, 24, 44, 22
+_MAX_BODY_NAME_LETTERS, _MAX_JOINT_LETTERS, _MAX_WIRE_LETTERS, _MAX_ROW_LETTERS = 22, 24, 44, 22
 """Letters after which names of bodies, of joints, of wires, and of rows are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class _BodyBox:
-    """A body's place; wires run down at ``bus`` on its right side, joints begin to bend at ``bus_end``."""
+    """A body's place; wires run down at ``bus`` on its right side, joints begin to bend at ``joint_bend_start``."""
 
     left: float
     top: float
     height: float
-    bus_end: float
+    joint_bend_start: float
 
     @property
     def right(self) -> float:
         """Horizontal place of the right edge."""
-        return self.left + _WIDTH
+        return self.left + _BOX_WIDTH
 
     @property
     def bottom(self) -> float:
@@ -54,7 +54,7 @@ class _BodyBox:
     @property
     def middle(self) -> float:
         """Height of the middle of its head, where joints end."""
-        return self.top + _HEAD / 2
+        return self.top + _HEAD_HEIGHT / 2
 
 
 def draw_mechanism_graph(graph: MechanismGraph) -> str:
@@ -65,44 +65,54 @@ def draw_mechanism_graph(graph: MechanismGraph) -> str:
     Args:
         graph: Of a mechanism.
     """
-    parents = _parents(graph)
+    parents = _find_parents(graph)
     joints = [bond for bond in graph.bonds if bond.kind == "joint" and parents[bond.child] == bond.parent]
     wires = [bond for bond in graph.bonds if bond not in joints]
-    places, columns = _places(graph, parents, joints, wires)
+    places, columns = _place_boxes(graph, parents, joints, wires)
     low = max(box.bottom for box in places.values())
-    lines, labels = _wires(wires, places, columns, low)
-    right = max([max(box.bus_end for box in places.values()), *(end for end, _ in labels)])
-    width, height = right + _MARGIN, low + _LANE * (len(wires) + 1) + _MARGIN
+    lines, labels = _draw_wires(wires, places, columns, low)
+    right = max([max(box.joint_bend_start for box in places.values()), *(end for end, _ in labels)])
+    width, height = right + _MARGIN, low + _LANE_HEIGHT * (len(wires) + 1) + _MARGIN
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     title = escape(f"{graph.name}: bodies, joints, loads, constraints, sensors")
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>{title}</title><style>{_STYLE}</style>']
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>{title}</title><style>{_SVG_STYLE}</style>'
+    ]
     parts.append(f'<rect width="{width:.0f}" height="{height:.0f}" class="paper"/>')
     parts += lines
     for bond in joints:
-        parts += _joint(bond, places[bond.parent], places[bond.child])
+        parts += _draw_joint(bond, places[bond.parent], places[bond.child])
     for number, box in sorted(places.items()):
-        parts += _box(graph, number, box)
+        parts += _draw_body_box(graph, number, box)
     return "".join([*parts, *(text for _, text in labels), "</svg>\n"])
 
 
-def _rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
+def _list_box_rows(graph: MechanismGraph, number: int) -> list[tuple[str, str]]:
     """Return (class, text) of the rows in a box."""
     rows = [("pin", name) for name in graph.loads[number]] + [("sensor", name) for name in graph.sensors[number]]
-    return rows if len(rows) <= _MOST else [*rows[: _MOST - 1], ("", f"… and {len(rows) - _MOST + 1} more")]
+    return (
+        rows
+        if len(rows) <= _MAX_BOX_ROWS
+        else [*rows[: _MAX_BOX_ROWS - 1], ("", f"… and {len(rows) - _MAX_BOX_ROWS + 1} more")]
+    )
 
 
-def _parents(graph: MechanismGraph) -> dict[int, int]:
+def _find_parents(graph: MechanismGraph) -> dict[int, int]:
     """Return each body's parent in the picture; bodies without a chain of joints to the ground hang on the ground."""
     parents: dict[int, int] = {}
     for bond in graph.bonds:
-        if bond.kind == "joint" and bond.child not in parents and not _above(parents, bond.parent, bond.child):
+        if (
+            bond.kind == "joint"
+            and bond.child not in parents
+            and not _is_ancestor_or_self(parents, bond.parent, bond.child)
+        ):
             parents[bond.child] = bond.parent
     for number in range(len(graph.bodies)):
         parents.setdefault(number, GROUND_NUMBER)
     return parents
 
 
-def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
+def _assign_columns(parents: Mapping[int, int]) -> dict[int, int]:
     """Return body → column (number of joints from the ground); order within a column is from top to bottom."""
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in parents.items():
@@ -115,55 +125,59 @@ def _ordered(parents: Mapping[int, int]) -> dict[int, int]:
     return columns
 
 
-def _places(
+def _place_boxes(
     graph: MechanismGraph, parents: Mapping[int, int], joints: Sequence[GraphEdge], wires: Sequence[GraphEdge]
 ) -> tuple[dict[int, _BodyBox], dict[int, int]]:
     """Return boxes and columns by body: columns leave room for wires and names, children stand below."""
-    columns = _ordered(parents)
+    columns = _assign_columns(parents)
     ends = Counter(number for bond in wires for number in (bond.parent, bond.child))
     crowd, letters = Counter[int](), Counter[int]()
     for number, count in ends.items():
         crowd[columns[number]] += count
     for bond in joints:
         column = columns[bond.child]
-        letters[column] = max(letters[column], *(len(text) for text in _told(bond)))
+        letters[column] = max(letters[column], *(len(text) for text in _joint_texts(bond)))
     lefts, left = {}, _MARGIN
     for column in range(max(columns.values()) + 1):
-        left += _BEND + 20.0 + _LETTER * letters[column] if column else 0.0
+        left += _JOINT_BEND_WIDTH + 20.0 + _LETTER_WIDTH * letters[column] if column else 0.0
         lefts[column] = left
-        left += _WIDTH + _WIRE * (crowd[column] + 1) * bool(crowd[column])
+        left += _BOX_WIDTH + _WIRE_SPACING * (crowd[column] + 1) * bool(crowd[column])
     filled: dict[int, float] = {}
     places: dict[int, _BodyBox] = {}
     for number, column in columns.items():
-        height = _HEAD + 4.0 + max(_ROW * len(_rows(graph, number)), _WIRE * ends[number])
+        height = (
+            _HEAD_HEIGHT + 4.0 + max(_ROW_HEIGHT * len(_list_box_rows(graph, number)), _WIRE_SPACING * ends[number])
+        )
         above = places[parents[number]].top if number != GROUND_NUMBER else _MARGIN
         top = max(above, filled.get(column, _MARGIN))
-        bus = lefts[column] + _WIDTH + _WIRE * (crowd[column] + 1) * bool(crowd[column])
+        bus = lefts[column] + _BOX_WIDTH + _WIRE_SPACING * (crowd[column] + 1) * bool(crowd[column])
         places[number] = _BodyBox(lefts[column], top, height, bus)
-        filled[column] = top + height + _SPACE
+        filled[column] = top + height + _BOX_SPACING
     return places, columns
 
 
-def _above(parents: Mapping[int, int], number: int, wanted: int) -> bool:
+def _is_ancestor_or_self(parents: Mapping[int, int], number: int, wanted: int) -> bool:
     """Return whether a body lies between another one and the ground, or is that one."""
     while number != wanted and number in parents:
         number = parents[number]
     return number == wanted
 
 
-def _told(bond: GraphEdge) -> tuple[str, str]:
+def _joint_texts(bond: GraphEdge) -> tuple[str, str]:
     """Return the texts above and below a joint."""
-    return _short(bond.name, _COORDINATES), _short(", ".join(bond.coordinates), _COORDINATES)
+    return _truncate_text(bond.name, _MAX_JOINT_LETTERS), _truncate_text(
+        ", ".join(bond.coordinates), _MAX_JOINT_LETTERS
+    )
 
 
-def _joint(bond: GraphEdge, a: _BodyBox, b: _BodyBox) -> Iterator[str]:
+def _draw_joint(bond: GraphEdge, a: _BodyBox, b: _BodyBox) -> Iterator[str]:
     """Draw a joint from box a to box b: it bends beside a, and leads straight to b, with name and coordinates there."""
-    start, end = a.bus_end, a.bus_end + _BEND
+    start, end = a.joint_bend_start, a.joint_bend_start + _JOINT_BEND_WIDTH
     middle = (start + end) / 2
     bend = f"C{middle:.1f} {a.middle:.1f} {middle:.1f} {b.middle:.1f} {end:.1f} {b.middle:.1f}"
     way = f"M{a.right:.1f} {a.middle:.1f}H{start:.1f}{bend}H{b.left:.1f}"
     yield f'<path class="joint" d="{way}"/><circle cx="{b.left:.1f}" cy="{b.middle:.1f}" r="4" class="end"/>'
-    name, coordinates = map(escape, _told(bond))
+    name, coordinates = map(escape, _joint_texts(bond))
     if name:
         yield f'<text class="small ends" x="{b.left - 8:.1f}" y="{b.middle - 7:.1f}">{name}</text>'
     if coordinates:
@@ -171,48 +185,48 @@ def _joint(bond: GraphEdge, a: _BodyBox, b: _BodyBox) -> Iterator[str]:
         yield f'<text class="ends" x="{b.left - 8:.1f}" {text}'
 
 
-def _wires(
+def _draw_wires(
     wires: Sequence[GraphEdge], places: Mapping[int, _BodyBox], columns: Mapping[int, int], low: float
 ) -> tuple[list[str], list[tuple[float, str]]]:
     """Draw loads and constraints between bodies, each in its own lane below the boxes; return (right end, label)s."""
     lines, labels = [], []
     in_column, at_box = Counter[int](), Counter[int]()
     for lane, bond in enumerate(wires, 1):
-        y, turns, stubs = low + _LANE * lane, [], []
+        y, turns, stubs = low + _LANE_HEIGHT * lane, [], []
         for number in (bond.parent, bond.child):
             box = places[number]
             in_column[columns[number]] += 1
             at_box[number] += 1
-            turns.append(box.right + _WIRE * in_column[columns[number]])
-            stubs.append((box.right, box.bottom - _WIRE * at_box[number] + 1.0))
+            turns.append(box.right + _WIRE_SPACING * in_column[columns[number]])
+            stubs.append((box.right, box.bottom - _WIRE_SPACING * at_box[number] + 1.0))
         (x0, y0), (x1, y1) = stubs
         way = f"M{x0:.1f} {y0:.1f}H{turns[0]:.1f}V{y:.1f}H{turns[1]:.1f}V{y1:.1f}H{x1:.1f}"
         lines.append(f'<path class="{bond.kind}" d="{way}"/>')
-        text = _short(bond.name, _BOND)
-        length, (first, last) = _LETTER * len(text), sorted(turns)
+        text = _truncate_text(bond.name, _MAX_WIRE_LETTERS)
+        length, (first, last) = _LETTER_WIDTH * len(text), sorted(turns)
         x = (first + last - length) / 2 if last - first > length + 20.0 else last + 6.0
         label = f'<text class="of-{bond.kind}" x="{x:.1f}" y="{y - 4:.1f}">{escape(text)}</text>'
         labels.append((x + length, label))
     return lines, labels
 
 
-def _box(graph: MechanismGraph, number: int, box: _BodyBox) -> Iterator[str]:
+def _draw_body_box(graph: MechanismGraph, number: int, box: _BodyBox) -> Iterator[str]:
     """Draw a body, or the ground, as a box with its joints and sensors as rows."""
     kind, name = ("ground", "ground") if number == GROUND_NUMBER else ("body", graph.bodies[number])
     yield (
-        f'<rect class="{kind}" x="{box.left:.1f}" y="{box.top:.1f}" width="{_WIDTH:.0f}" height="{box.height:.1f}" '
-        f'rx="5"/><text class="name middle" x="{box.left + _WIDTH / 2:.1f}" y="{box.top + 18:.1f}">'
-        f"{escape(_short(name, _NAME))}</text>"
+        f'<rect class="{kind}" x="{box.left:.1f}" y="{box.top:.1f}" width="{_BOX_WIDTH:.0f}" height="{box.height:.1f}" '
+        f'rx="5"/><text class="name middle" x="{box.left + _BOX_WIDTH / 2:.1f}" y="{box.top + 18:.1f}">'
+        f"{escape(_truncate_text(name, _MAX_BODY_NAME_LETTERS))}</text>"
     )
-    for row, (mark, text) in enumerate(_rows(graph, number)):
-        y = box.top + _HEAD + _ROW * row + 8
+    for row, (mark, text) in enumerate(_list_box_rows(graph, number)):
+        y = box.top + _HEAD_HEIGHT + _ROW_HEIGHT * row + 8
         if mark == "pin":
             yield f'<path class="pin" d="M{box.left + 8:.1f} {y - 5:.1f}l8 4l-8 4z"/>'
         elif mark:
             yield f'<circle class="sensor" cx="{box.left + 12:.1f}" cy="{y - 1:.1f}" r="4"/>'
-        yield f'<text x="{box.left + 22:.1f}" y="{y + 3:.1f}">{escape(_short(text, _TEXT))}</text>'
+        yield f'<text x="{box.left + 22:.1f}" y="{y + 3:.1f}">{escape(_truncate_text(text, _MAX_ROW_LETTERS))}</text>'
 
 
-def _short(text: str, most: int) -> str:
+def _truncate_text(text: str, most: int) -> str:
     """Return a text, cut to so many letters."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -11,15 +11,15 @@ from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity, QuantitySection
 from mb2fmu.report.equation_display.equation_lists import (
-    LISTED,
-    ROOM,
+    MAX_FOLDED_CHARACTERS,
+    MAX_WRITTEN_OPERATIONS,
     EquationBlock,
-    FormulaLines,
+    FormulaLinePrinter,
     format_formulas_in_line,
 )
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 
-_LETTERS = {
+_LETTER_MATHML = {
     "v": "<mi mathvariant='bold'>v</mi>", "omega": "<mi mathvariant='bold'>ω</mi>", "F": "<mi>F</mi>",
     "F*": "<msup><mi>F</mi><mo>*</mo></msup>", "F~": "<mover><mi>F</mi><mo>~</mo></mover>",
     "F~*": "<msup><mover><mi>F</mi><mo>~</mo></mover><mo>*</mo></msup>", "T": "<mi>T</mi>", "M": "<mi>M</mi>",
@@ -32,7 +32,9 @@ _LETTERS = {
 """How each letter is written."""
 
 
-def form_quantity_blocks(quantities: NamedQuantities, room: int = ROOM, most: int | None = None) -> list[EquationBlock]:
+def form_quantity_blocks(
+    quantities: NamedQuantities, room: int = MAX_FOLDED_CHARACTERS, most: int | None = None
+) -> list[EquationBlock]:
     """Return one block per kind, and one for named intermediates.
 
     Args:
@@ -40,10 +42,10 @@ def form_quantity_blocks(quantities: NamedQuantities, room: int = ROOM, most: in
         room: Characters that folded expressions may take in all.
         most: Lines of a block; what is more is counted. None: all.
     """
-    return _Blocks(quantities, room, most).all()
+    return _QuantityBlockWriter(quantities, room, most).all()
 
 
-class _Blocks(FormulaLines):
+class _QuantityBlockWriter(FormulaLinePrinter):
     def __init__(self, quantities: NamedQuantities, room: int, most: int | None) -> None:
         names = {
             rate: format_mathml_identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()
@@ -74,26 +76,26 @@ class _Blocks(FormulaLines):
         if isinstance(item, Assignment):
             yield self.line(self.print.expression(item.symbol), item.expression)
         else:
-            yield self.solved(item)  # type: ignore[arg-type]
+            yield self.format_solved_unknowns(item)  # type: ignore[arg-type]
 
     def _quantity(self, q: NamedQuantity) -> Markup:
         """Return ``letter(of)_index = value``; a vector as a column."""
         of = f"<mtext>{escape(q.of)}</mtext>" if q.of else ""
         index = "" if q.index is None else self.print.expression(q.index)
-        name = f"<msubsup><mrow>{_LETTERS[q.letter]}</mrow><mrow>{index}</mrow><mrow>{of}</mrow></msubsup>"
+        name = f"<msubsup><mrow>{_LETTER_MATHML[q.letter]}</mrow><mrow>{index}</mrow><mrow>{of}</mrow></msubsup>"
         if not isinstance(q.value, sm.MatrixBase):
             return self.line(name, q.value)
         entries = [[self.print.expression(e) for e in q.value.row(i)] for i in range(q.value.rows)]
         whole = self.print.matrix(entries)
         operations = self.count.of(*q.value)
-        if operations <= LISTED:
+        if operations <= MAX_WRITTEN_OPERATIONS:
             return format_formulas_in_line([f"{name}<mo>=</mo>{whole}"])
         head = format_formulas_in_line([f"{name}<mo>=</mo><mtext>a matrix of {operations:,} operations</mtext>"])
-        return self.unfolding(head, format_formulas_in_line([whole]))
+        return self.format_unfoldable_formula(head, format_formulas_in_line([whole]))
 
 
 @notebook_display.render_html.register
-def _in_notebook(quantities: NamedQuantities) -> str:
+def _render_quantities_html(quantities: NamedQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []
     for number, block in enumerate(form_quantity_blocks(quantities)):

@@ -13,13 +13,13 @@ from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantities, NamedQuantity
 
-_LATEX = {
+_LATEX_LETTERS = {
     "v": r"{}^{N}\mathbf{v}", "omega": r"{}^{N}\boldsymbol{\omega}", "F": "F", "F*": r"F^{*}", "F~": r"\tilde{F}",
     "F~*": r"\tilde{F}^{*}", "T": "T", "M": "M", "g": r"\bar{g}", "f": "f", "Q": "Q", "Q*": r"T^{T}(f - M \bar{g})",
     "energy T": "T", "energy V": "V", "L": "L", "p": "p", "dL": r"\partial L/\partial", "dT": r"\partial T/\partial",
     "dp": r"\dot{p}", "invariant": "C",
 }  # fmt: skip
-_TEXT = {
+_PLAIN_LETTERS = {
     "energy T": "T",
     "energy V": "V",
     "Q*": "T'(f - M g)",
@@ -37,7 +37,7 @@ def format_quantities(quantities: NamedQuantities, form: Literal["text", "latex"
         quantities: What is printed.
         form: ``text`` or ``latex`` (an ``align*`` per section).
     """
-    return _text(quantities) if form == "text" else _latex(quantities)
+    return _format_plain_text(quantities) if form == "text" else _format_latex(quantities)
 
 
 def format_quantity_sections(quantities: NamedQuantities) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def format_quantity_sections(quantities: NamedQuantities) -> list[dict[str, Any]
     found: list[dict[str, Any]] = [
         {
             "title": section.title,
-            "rows": [[_text_name(q), shown(q.value)] for q in section.quantities],
+            "rows": [[_plain_quantity_name(q), shown(q.value)] for q in section.quantities],
             "note": section.note,
         }
         for section in quantities.sections
@@ -70,7 +70,7 @@ def format_quantity_sections(quantities: NamedQuantities) -> list[dict[str, Any]
     return [*found, {"title": "With", "rows": rows, "note": ""}] if rows else found
 
 
-def _text(quantities: NamedQuantities) -> str:
+def _format_plain_text(quantities: NamedQuantities) -> str:
     """Print the quantities as plain text, section by section."""
     lines = [f"{quantities.name}: quantities of the theory"]
     for section in format_quantity_sections(quantities):
@@ -81,24 +81,24 @@ def _text(quantities: NamedQuantities) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _text_name(q: NamedQuantity) -> str:
+def _plain_quantity_name(q: NamedQuantity) -> str:
     """Name a quantity in plain text: its letter, then in brackets the body or load, and the speed."""
-    letter = _TEXT.get(q.letter, q.letter)
+    letter = _PLAIN_LETTERS.get(q.letter, q.letter)
     if q.letter in {"dL", "dT"}:
         return f"{letter}{q.index}"
     places = ", ".join(part for part in (q.of, "" if q.index is None else str(q.index)) if part)
     return f"{letter}[{places}]" if places else letter
 
 
-def _latex(quantities: NamedQuantities) -> str:
+def _format_latex(quantities: NamedQuantities) -> str:
     """Return all quantities as LaTeX, a paragraph for each kind."""
     lines = [f"% {quantities.name}: quantities of the theory"]
-    for title, rows in _latex_sections(quantities):
+    for title, rows in _list_latex_sections(quantities):
         lines += [rf"\paragraph{{{title}}}", r"\begin{align*}", *(rf"  {row} \\" for row in rows), r"\end{align*}"]
     return "\n".join(lines) + "\n"
 
 
-def _latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str]]]:
+def _list_latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str]]]:
     """Yield the title and the aligned rows of each section, in LaTeX."""
     dots = {}
     for rate, (of, times) in quantities.rates.items():
@@ -106,7 +106,7 @@ def _latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str
     printer = LatexPrinter({"symbol_names": dots, "order": "none", "mat_str": "matrix", "mat_delim": "["})
     for section in quantities.sections:
         if section.quantities:
-            rows = [f"{_latex_name(q)} &= {printer.doprint(q.value)}" for q in section.quantities]
+            rows = [f"{_latex_quantity_name(q)} &= {printer.doprint(q.value)}" for q in section.quantities]
             yield section.title, rows
     rows = []
     for item in quantities.intermediates:
@@ -119,9 +119,9 @@ def _latex_sections(quantities: NamedQuantities) -> Iterator[tuple[str, list[str
         yield "With", rows
 
 
-def _latex_name(q: NamedQuantity) -> str:
+def _latex_quantity_name(q: NamedQuantity) -> str:
     """Name a quantity in LaTeX: its letter, the body or load as superscript, the speed as subscript."""
-    letter = _LATEX[q.letter]
+    letter = _LATEX_LETTERS[q.letter]
     index = "" if q.index is None else sm.latex(q.index)
     if q.letter in {"dL", "dT"}:
         return rf"\frac{{\partial {q.letter[1]}}}{{\partial {index}}}"
@@ -133,9 +133,9 @@ def _latex_name(q: NamedQuantity) -> str:
 
 
 @notebook_display.render_latex.register
-def _formula(quantities: NamedQuantities) -> str:
+def _format_notebook_formula(quantities: NamedQuantities) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []
-    for title, rows in _latex_sections(quantities):
+    for title, rows in _list_latex_sections(quantities):
         lines += [rf"&\text{{{title}}}", *rows]
     return r"$\displaystyle \begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}$"

@@ -9,19 +9,19 @@ from typing import Literal
 import numpy as np
 
 from mb2fmu.report.figures.signal_decimation import Samples
-from mb2fmu.report.number_format import MINUS, format_power_of_ten
+from mb2fmu.report.number_format import MINUS_SIGN, format_power_of_ten
 
-Scale = Literal["linear", "log"]
+AxisScale = Literal["linear", "log"]
 
 # A range narrower than this part of the values would need more digits at its ticks than fit beside the axis; what
 # varies by its last digits only is shown as the constant that it is, on an axis of its own size.
 _NARROWEST, _CONSTANT = 4e-4, 1e-12
 # Letters of a tick for which there is room beside the axis.
-_LETTERS = 7
+_MAX_TICK_LETTERS = 7
 # Values this much below the largest are drawn on the lower edge of a logarithmic axis.
-_DECADES = 14
+_MAX_DECADES = 14
 # A signal keeps this part of a decade from the edges of a logarithmic axis.
-_ROOM = 0.1
+_EDGE_MARGIN_DECADES = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ChartAxis:
         factor: Exponent e: labels are in units of 10^e.
     """
 
-    scale: Scale
+    scale: AxisScale
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
@@ -74,7 +74,7 @@ def choose_linear_axis(values: Samples, *, about: int = 4, tight: bool = False) 
         low, high = middle - half, middle + half
     if low == high:
         low, high = low - 1.0, high + 1.0
-    step = _nice((high - low) / about)
+    step = _round_tick_step((high - low) / about)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     if tight:
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -83,9 +83,9 @@ def choose_linear_axis(values: Samples, *, about: int = 4, tight: bool = False) 
     power = math.floor(math.log10(max(abs(low), abs(high))) + 1e-9)
     digits = -math.floor(math.log10(step) + 1e-9)
     plain = max(power, 0) + 1 + (digits + 1 if digits > 0 else 0) + (low < 0)
-    factor = 0 if -3 <= power < 5 and plain <= _LETTERS else power
+    factor = 0 if -3 <= power < 5 and plain <= _MAX_TICK_LETTERS else power
     decimals = max(0, factor + digits)
-    ticks = tuple((k * step, _tick(k * step / 10.0**factor, decimals)) for k in range(first, last + 1))
+    ticks = tuple((k * step, _format_tick(k * step / 10.0**factor, decimals)) for k in range(first, last + 1))
     return ChartAxis("linear", low, high, ticks, factor)
 
 
@@ -99,24 +99,26 @@ def choose_log_axis(*signals: Samples, about: int = 4) -> ChartAxis:
     """
     positive = [s[np.isfinite(s) & (s > 0)] for s in signals]
     positive = [s for s in positive if s.size]
-    top = max((math.ceil(math.log10(float(s.max())) + _ROOM) for s in positive), default=0)
-    bottom = min((math.floor(math.log10(float(np.quantile(s, 0.01))) - _ROOM) for s in positive), default=top - 1)
+    top = max((math.ceil(math.log10(float(s.max())) + _EDGE_MARGIN_DECADES) for s in positive), default=0)
+    bottom = min(
+        (math.floor(math.log10(float(np.quantile(s, 0.01))) - _EDGE_MARGIN_DECADES) for s in positive), default=top - 1
+    )
     top = min(max(top, -306), 308)
-    bottom = min(max(bottom, top - _DECADES, -307), top - 1)
+    bottom = min(max(bottom, top - _MAX_DECADES, -307), top - 1)
     stride = max(1, math.ceil((top - bottom) / about))
     ticks = tuple((10.0**k, format_power_of_ten(k)) for k in range(top, bottom - 1, -1) if (top - k) % stride == 0)
     return ChartAxis("log", 10.0**bottom, 10.0**top, ticks)
 
 
-def _nice(step: float) -> float:
+def _round_tick_step(step: float) -> float:
     """Return 1, 2 or 5 times a power of ten, not smaller than ``step``."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= step * (1 - 1e-9))
 
 
-def _tick(value: float, decimals: int) -> str:
+def _format_tick(value: float, decimals: int) -> str:
     """Write the number at a tick: no sign before zero, a real minus before others."""
     text = f"{value:.{decimals}f}"
     if float(text) == 0:
         text = text.lstrip("-")
-    return text.replace("-", MINUS)
+    return text.replace("-", MINUS_SIGN)

@@ -10,22 +10,22 @@ import numpy as np
 from mb2fmu.analysis import Linearization
 from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, render_figure, style_axes, use_figure_style
 
-_ZERO = 1e-7
+_ZERO_TOLERANCE = 1e-7
 
 
 def format_eigenvalues(found: Linearization) -> str:
     """Return the operating point and the eigenvalues with their frequencies and damping."""
-    return "\n".join(_lines(found)) + "\n"
+    return "\n".join(_list_linearization_lines(found)) + "\n"
 
 
-def _lines(found: Linearization) -> Iterator[str]:
+def _list_linearization_lines(found: Linearization) -> Iterator[str]:
     """Yield the lines that describe a linearization: its point, what is left out, its eigenvalues."""
     point = found.point
     what = {"equilibrium": "Equilibrium", "steady": "Steady motion", "instant": "Instant"}[point.motion]
     yield f"{what} (what has to vanish is below {max(point.residual, 1e-16):.1e})"
     width = max((len(name) for name in found.names), default=1)
     for i, name in enumerate(found.names):
-        grows = f", changes by {point.rates[i]:.6g} per second" if abs(point.rates[i]) > _ZERO else ""
+        grows = f", changes by {point.rates[i]:.6g} per second" if abs(point.rates[i]) > _ZERO_TOLERANCE else ""
         yield f"  {name:{width}}  {point.x[i] + 0.0:.12g}{grows}"
     if point.ignored:
         yield f"Left out, for they grow or follow what grows: {', '.join(found.names[i] for i in point.ignored)}"
@@ -38,17 +38,17 @@ def _lines(found: Linearization) -> Iterator[str]:
     least = 1e-13 * float(np.max(np.abs(found.A), initial=0.0))
     for value in found.eigenvalues:
         real, imag = (0.0 if abs(part) < least else part for part in (value.real, value.imag))
-        yield f"  {real:+.14g} {imag:+.14g}i{_meaning(complex(real, imag))}"
+        yield f"  {real:+.14g} {imag:+.14g}i{_describe_eigenvalue(complex(real, imag))}"
 
 
-def _meaning(value: complex) -> str:
+def _describe_eigenvalue(value: complex) -> str:
     """Say what an eigenvalue (1/s) means: time constant, or frequency and damping."""
     size = abs(value)
-    if size < _ZERO:
+    if size < _ZERO_TOLERANCE:
         return "    neutral"
-    if abs(value.imag) < _ZERO:
+    if abs(value.imag) < _ZERO_TOLERANCE:
         return f"    {'falls' if value.real < 0 else 'GROWS'} by e in {1 / size:.4g} s"
-    grows = " GROWS," if value.real > _ZERO else ""
+    grows = " GROWS," if value.real > _ZERO_TOLERANCE else ""
     damping = f"damping ratio {-value.real / size:.4g}" if value.real else "undamped"
     return f"   {grows} {size / (2 * np.pi):.4g} Hz, {damping}"
 
@@ -67,8 +67,8 @@ def draw_eigenvalues(found: Linearization, *, form: Literal["svg", "png"] = "svg
         axes = figure.subplots()
         axes.axhline(0, color=LINE, linewidth=0.8)
         axes.axvline(0, color=LINE, linewidth=1.4)
-        for value, count in _distinct(found.eigenvalues.tolist()):
-            colour = RED if value.real > _ZERO else BLUE
+        for value, count in _count_distinct_values(found.eigenvalues.tolist()):
+            colour = RED if value.real > _ZERO_TOLERANCE else BLUE
             axes.plot(value.real, value.imag, "x", color=colour, markersize=8, markeredgewidth=2, clip_on=False)
             if count > 1:
                 at = (value.real, value.imag)
@@ -84,7 +84,7 @@ def draw_eigenvalues(found: Linearization, *, form: Literal["svg", "png"] = "svg
     return render_figure(figure, form)
 
 
-def _distinct(values: list[complex]) -> list[tuple[complex, int]]:
+def _count_distinct_values(values: list[complex]) -> list[tuple[complex, int]]:
     """Return values that are distinct in a picture, and how often each occurs."""
     size = max((abs(value) for value in values), default=1.0) or 1.0
     found: list[tuple[complex, int]] = []

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.report.figures.figure_style import COLOURS, INK, LINE, style_axes, use_figure_style
+from mb2fmu.report.figures.figure_style import CURVE_COLOURS, INK, LINE, style_axes, use_figure_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
-Curve = tuple[str, str, Floats]
+NamedCurve = tuple[str, str, Floats]
 
 
-def draw_panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
+def draw_variable_panels(title: str, time: Floats, curves: Sequence[NamedCurve]) -> Figure:
     """Draw (name, unit, values) over time, those of one unit in one panel.
 
     Args:
@@ -27,7 +27,7 @@ def draw_panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    groups: dict[str, list[Curve]] = {}
+    groups: dict[str, list[NamedCurve]] = {}
     for curve in curves:
         groups.setdefault(curve[1], []).append(curve)
     with use_figure_style():
@@ -36,7 +36,7 @@ def draw_panels(title: str, time: Floats, curves: Sequence[Curve]) -> Figure:
             figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0], groups.items(), strict=True
         ):
             for k, (name, _, values) in enumerate(members):
-                axes.plot(time, values, color=COLOURS[k % len(COLOURS)], linewidth=1.4, label=name)
+                axes.plot(time, values, color=CURVE_COLOURS[k % len(CURVE_COLOURS)], linewidth=1.4, label=name)
             axes.set_ylabel(unit if unit != "1" else "", color=INK)
             axes.grid(color=LINE, linewidth=0.5)
             axes.margins(x=0)

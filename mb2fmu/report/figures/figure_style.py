@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 INK, SOFT, LINE = "#1a2230", "#5a6577", "#c8d0dc"
 BLUE, RED, GREEN, BROWN, PURPLE, GREY = "#1f5fbf", "#b3261e", "#0b7a5c", "#8a5a00", "#6b3fa0", "#3f4a5a"
-COLOURS = (BLUE, RED, GREEN, BROWN, PURPLE, GREY)
-FORMS = ("svg", "png", "pdf")
+CURVE_COLOURS = (BLUE, RED, GREEN, BROWN, PURPLE, GREY)
+FIGURE_FORMATS = ("svg", "png", "pdf")
 
 
 def use_figure_style() -> AbstractContextManager[None]:
@@ -44,8 +44,10 @@ def render_figure(figure: Figure, form: str, *, dpi: int = 150) -> bytes:
     Raises:
         ValidationError: If there is no such form.
     """
-    if form not in FORMS:
-        fault = Fault(f"a picture cannot be .{form}", remedy=f"end its name in {', '.join('.' + f for f in FORMS)}")
+    if form not in FIGURE_FORMATS:
+        fault = Fault(
+            f"a picture cannot be .{form}", remedy=f"end its name in {', '.join('.' + f for f in FIGURE_FORMATS)}"
+        )
         raise ValidationError("the plot cannot be written:", [fault])
     file = BytesIO()
     metadata = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(form, {"CreationDate": None})

@@ -7,7 +7,7 @@ import base64
 from lxml import etree
 from markupsafe import Markup, escape
 
-_SVG = "{http://www.w3.org/2000/svg}svg"
+_SVG_TAG = "{http://www.w3.org/2000/svg}svg"
 
 
 def embed_model_picture(diagram: str, alternative: str) -> Markup:
@@ -27,7 +27,7 @@ def embed_model_picture(diagram: str, alternative: str) -> Markup:
         root = etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError:
         return Markup()
-    if root.tag != _SVG or root.getroottree().docinfo.doctype:  # a document type can declare entities
+    if root.tag != _SVG_TAG or root.getroottree().docinfo.doctype:  # a document type can declare entities
         return Markup()
     data = base64.b64encode(etree.tostring(root)).decode("ascii")
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(alternative), data)

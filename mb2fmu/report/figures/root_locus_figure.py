@@ -11,16 +11,16 @@ import numpy as np
 from mb2fmu.analysis import RootLocus, StabilityCrossing
 from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, render_figure, style_axes, use_figure_style
 
-_ROWS = 21
+_TABLE_ROWS = 21
 """Of the table on a terminal: values between are in the JSON."""
 
 
 def format_root_locus(found: RootLocus) -> str:
     """Return critical values, stable ranges, and the eigenvalues at about twenty values."""
-    return "\n".join(_lines(found)) + "\n"
+    return "\n".join(_list_root_locus_lines(found)) + "\n"
 
 
-def _lines(found: RootLocus) -> Iterator[str]:
+def _list_root_locus_lines(found: RootLocus) -> Iterator[str]:
     """Yield the lines that describe a sweep: critical values, and where it is stable."""
     unit = "" if found.unit == "1" else f" {found.unit}"
     first, last = found.values[0], found.values[-1]
@@ -31,30 +31,30 @@ def _lines(found: RootLocus) -> Iterator[str]:
     if found.critical:
         yield "Critical values"
         for each in found.critical:
-            yield f"  {found.name} = {each.value:.12g}{unit}: {_meaning(each)}"
+            yield f"  {found.name} = {each.value:.12g}{unit}: {_describe_stability_crossing(each)}"
     else:
         yield "No eigenvalue crosses the imaginary axis on the way"
-    ranges = list(_stable_ranges(found))
+    ranges = list(_find_stable_ranges(found))
     yield f"Stable: {', '.join(f'{low:.6g} to {high:.6g}{unit}' for low, high in ranges) or 'nowhere on the way'}"
-    rows = np.unique(np.rint(np.linspace(0, len(found.values) - 1, _ROWS)).astype(int))
+    rows = np.unique(np.rint(np.linspace(0, len(found.values) - 1, _TABLE_ROWS)).astype(int))
     yield f"Eigenvalues in 1/s over {found.name}{unit and f' in{unit}'}, those above the real axis"
     for k in rows:
         shown = [value for value in found.eigenvalues[k].tolist() if value.imag >= 0]
-        yield f"  {found.values[k]:10.6g}  " + "  ".join(f"{_number(value):>22}" for value in shown)
+        yield f"  {found.values[k]:10.6g}  " + "  ".join(f"{_format_root(value):>22}" for value in shown)
 
 
-def _meaning(each: StabilityCrossing) -> str:
+def _describe_stability_crossing(each: StabilityCrossing) -> str:
     """Return what happens to a root at a critical value, in words."""
     kind = f"oscillation of {each.frequency:.6g} rad/s" if each.frequency else "motion without oscillation"
     return f"a {kind} becomes {each.becomes}".replace("a oscill", "an oscill")
 
 
-def _number(value: complex) -> str:
+def _format_root(value: complex) -> str:
     """Return a complex root with five digits; ± stands for the pair."""
     return f"{value.real:+.5g}" + (f" ± {value.imag:.5g}i" if value.imag > 0 else "")
 
 
-def _stable_ranges(found: RootLocus) -> Iterator[tuple[float, float]]:
+def _find_stable_ranges(found: RootLocus) -> Iterator[tuple[float, float]]:
     """Yield the ranges, up to the critical values, in which all real parts are negative."""
     edges = [found.values[0], *(each.value for each in found.critical), found.values[-1]]
     for low, high in pairwise(edges):
@@ -75,8 +75,8 @@ def draw_root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") ->
     with use_figure_style():
         figure = Figure(figsize=(7.2, 6.0), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
-        _parts(above, found, "real")
-        _parts(below, found, "imag")
+        _draw_root_parts(above, found, "real")
+        _draw_root_parts(below, found, "imag")
         for each in found.critical:
             for axes in (above, below):
                 axes.axvline(each.value, color=RED, linewidth=0.8, linestyle=(0, (3, 2)))
@@ -88,7 +88,7 @@ def draw_root_locus(found: RootLocus, *, form: Literal["svg", "png"] = "svg") ->
     return render_figure(figure, form)
 
 
-def _parts(axes: Any, found: RootLocus, part: Literal["real", "imag"]) -> None:
+def _draw_root_parts(axes: Any, found: RootLocus, part: Literal["real", "imag"]) -> None:
     """Draw one panel: a curve per eigenvalue."""
     axes.axhline(0, color=LINE, linewidth=1.4)
     for column in found.eigenvalues.T:

@@ -37,11 +37,11 @@ def decimate_signal(t: Samples, y: Samples, columns: int) -> Indices:
     finite = np.flatnonzero(np.isfinite(y))
     if finite.size <= 2:
         return finite
-    column = _columns_of(t[finite], float(t[0]), float(t[-1]), columns)
+    column = _pixel_columns(t[finite], float(t[0]), float(t[-1]), columns)
     first = np.flatnonzero(np.diff(column, prepend=-1))
     last = np.append(first[1:], column.size) - 1
-    lowest = _first_equal(y[finite], np.minimum.reduceat(y[finite], first), first)
-    highest = _first_equal(y[finite], np.maximum.reduceat(y[finite], first), first)
+    lowest = _find_first_extremes(y[finite], np.minimum.reduceat(y[finite], first), first)
+    highest = _find_first_extremes(y[finite], np.maximum.reduceat(y[finite], first), first)
     chosen = np.unique(np.concatenate([first, lowest, highest, last]))
     return np.asarray(finite[chosen], dtype=np.intp)
 
@@ -60,7 +60,7 @@ def find_line_gaps(y: Samples, indices: Indices) -> Indices:
     return np.flatnonzero(np.diff(missing[indices]) > 0) + 1
 
 
-def _columns_of(t: Samples, start: float, stop: float, columns: int) -> Indices:
+def _pixel_columns(t: Samples, start: float, stop: float, columns: int) -> Indices:
     """Return the pixel column of each time, 0 … columns − 1."""
     if stop <= start:
         return np.zeros(t.size, dtype=np.intp)
@@ -68,7 +68,7 @@ def _columns_of(t: Samples, start: float, stop: float, columns: int) -> Indices:
     return np.clip(position.astype(np.intp), 0, columns - 1)
 
 
-def _first_equal(y: Samples, extremes: Samples, first: Indices) -> Indices:
+def _find_first_extremes(y: Samples, extremes: Samples, first: Indices) -> Indices:
     """Return the index of each group's first sample (groups start at ``first``) that equals the group's extreme."""
     counts = np.diff(np.append(first, y.size))
     group = np.repeat(np.arange(first.size), counts)

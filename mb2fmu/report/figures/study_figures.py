@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 MOST_LINES, MOST_POINTS, MOST_ACROSS, MOST_DOWN = 1500, 4000, 5, 6
-_BINS = 12
+_MEDIAN_BINS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ def draw_parallel_coordinates(
 
     name, unit, values = result
     columns = [*((n, u, v) for n, (u, v) in varied.items()), result]
-    shown = _some(len(values), MOST_LINES)
-    figure = _figure(min(11.0, 2.2 + 1.5 * len(columns)), 4.2)
+    shown = _choose_evenly_spaced(len(values), MOST_LINES)
+    figure = _make_figure(min(11.0, 2.2 + 1.5 * len(columns)), 4.2)
     axes = figure.subplots()
-    heights, marks = zip(*(_height(v, log=n in log) for n, _, v in columns), strict=True)
+    heights, marks = zip(*(_scale_to_unit_interval(v, log=n in log) for n, _, v in columns), strict=True)
     table = np.column_stack(heights)[shown]
     good = np.isfinite(values[shown])
     finite = values[np.isfinite(values)]
@@ -88,13 +88,13 @@ def draw_responses(
     """Return each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
     names = list(varied)[:MOST_ACROSS]
     rows = results[:MOST_DOWN]
-    figure = _figure(min(11.0, 1.2 + 2.4 * len(names)), 0.5 + 2.1 * len(rows))
+    figure = _make_figure(min(11.0, 1.2 + 2.4 * len(names)), 0.5 + 2.1 * len(rows))
     grid = figure.subplots(len(rows), len(names), sharey="row", sharex="col", squeeze=False)
     for i, (name, unit, values) in enumerate(rows):
         for k, other in enumerate(names):
             axes, x = grid[i, k], varied[other][1]
-            _points(axes, x, values)
-            _neighbours(axes, x, values, log=other in log)
+            _draw_case_points(axes, x, values)
+            _draw_neighbour_medians(axes, x, values, log=other in log)
             if other in log:
                 axes.set_xscale("log")
             if i == len(rows) - 1:
@@ -105,7 +105,7 @@ def draw_responses(
 
 def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBars]) -> bytes:
     """Draw Sobol' indices as bars with their intervals: a panel per result. SVG."""
-    figure = _figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
+    figure = _make_figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
     grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]
     at = np.arange(len(names))
     for axes, (result, found) in zip(grid, indices.items(), strict=True):
@@ -120,37 +120,37 @@ def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBar
         axes.invert_yaxis()
         axes.set_title(result, loc="left", fontsize=10, color=INK)
         axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
-        _finish(axes)
+        _style_finished_axes(axes)
     grid[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=9)
     grid[-1].set_xlabel("part of the variance", color=INK)
     return render_figure(figure, "svg")
 
 
-def _points(axes: Axes, x: Floats, y: Floats) -> None:
+def _draw_case_points(axes: Axes, x: Floats, y: Floats) -> None:
     """Draw cases as points, failed ones as marks at the lower edge."""
-    shown = _some(len(x), MOST_POINTS)
+    shown = _choose_evenly_spaced(len(x), MOST_POINTS)
     opacity = float(np.clip(300.0 / max(len(shown), 1), 0.12, 0.9))
     axes.scatter(x[shown], y[shown], s=9, color=BLUE, alpha=opacity, linewidths=0, rasterized=True)
     lost = ~np.isfinite(y)
     if lost.any():
         axes.plot(x[lost], np.zeros(lost.sum()), "|", color=RED, markersize=9, transform=axes.get_xaxis_transform())
-    _finish(axes)
+    _style_finished_axes(axes)
 
 
-def _neighbours(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
+def _draw_neighbour_medians(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
     """Draw medians of cases that lie side by side."""
     good = np.isfinite(y)
     x, y = x[good], y[good]
-    if len(x) < 3 * _BINS:
+    if len(x) < 3 * _MEDIAN_BINS:
         return
-    edges = np.quantile(x, np.linspace(0.0, 1.0, _BINS + 1))
-    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _BINS - 1)
-    found = [(x[place == b], y[place == b]) for b in range(_BINS) if (place == b).any()]
+    edges = np.quantile(x, np.linspace(0.0, 1.0, _MEDIAN_BINS + 1))
+    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _MEDIAN_BINS - 1)
+    found = [(x[place == b], y[place == b]) for b in range(_MEDIAN_BINS) if (place == b).any()]
     middle = [float(np.exp(np.log(a).mean()) if log else a.mean()) for a, _ in found]
     axes.plot(middle, [float(np.median(b)) for _, b in found], color=INK, linewidth=1.6)
 
 
-def _height(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
+def _scale_to_unit_interval(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
     """Return values scaled to 0 … 1, and the meaning of both ends."""
     scaled = np.log(values) if log else values
     finite = np.isfinite(scaled)
@@ -161,19 +161,19 @@ def _height(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
     return (scaled - low) / (high - low) if high > low else np.full(len(values), 0.5), ends
 
 
-def _some(n: int, most: int) -> npt.NDArray[np.intp]:
+def _choose_evenly_spaced(n: int, most: int) -> npt.NDArray[np.intp]:
     """Return at most so many of n, always the same ones."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
-def _figure(width: float, height: float) -> Figure:
+def _make_figure(width: float, height: float) -> Figure:
     """Return an empty figure, width and height in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def _finish(axes: Axes) -> None:
+def _style_finished_axes(axes: Axes) -> None:
     """Give axes the look that all pictures of studies have."""
     axes.grid(color=LINE, linewidth=0.5)
     axes.set_axisbelow(True)

@@ -16,19 +16,19 @@ from typing import Literal
 import numpy as np
 from markupsafe import Markup, escape
 
-from mb2fmu.report.figures.chart_axes import ChartAxis, Scale, choose_linear_axis, choose_log_axis
+from mb2fmu.report.figures.chart_axes import AxisScale, ChartAxis, choose_linear_axis, choose_log_axis
 from mb2fmu.report.figures.signal_decimation import Samples, decimate_signal, find_line_gaps
 from mb2fmu.report.number_format import format_power_of_ten
 
 LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first", "second", "third", "fourth", "fifth"]
 
-WIDTH = 440
-_LEFT, _RIGHT, _HEAD, _FOOT = 50, 8, 27, 32
-_HEIGHTS = {"linear": 120, "log": 92}
-_STRIP = 34
-_LETTERS = 66  # of a strip's label that fit
-_NOTHING = "no finite values"
-_COLUMNS = WIDTH - _LEFT - _RIGHT
+CHART_WIDTH = 440
+_LEFT_MARGIN, _RIGHT_MARGIN, _PANEL_HEAD_HEIGHT, _FOOT_HEIGHT = 50, 8, 27, 32
+_PANEL_HEIGHTS = {"linear": 120, "log": 92}
+_STRIP_HEIGHT = 34
+_MAX_STRIP_LABEL_LETTERS = 66  # of a strip's label that fit
+_EMPTY_PANEL_TEXT = "no finite values"
+_PLOT_WIDTH = CHART_WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +66,7 @@ class ChartPanel:
     quantity: str
     unit: str
     lines: tuple[ChartLine, ...]
-    scale: Scale = "linear"
+    scale: AxisScale = "linear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class ModeStrip:
 
     Attributes:
         label: What it is of.
-        spans: (begin in s, end in s, class in the style sheet, what it is then), in order.
+        mode_spans: (begin in s, end in s, class in the style sheet, what it is then), in order.
     """
 
     label: str
-    spans: tuple[tuple[float, float, str, str], ...]
+    mode_spans: tuple[tuple[float, float, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,7 @@ class Chart:
         identity: Unique in the page; the title element is named after it.
         title: One line, for those who do not see the picture.
         panels: From top to bottom.
-        shaded_from: Time in s from which on the picture is shaded, because nothing is judged there; or None.
+        shading_start_time: Time in s from which on the picture is shaded, because nothing is judged there; or None.
         ticks: Instants in s that are marked on the time axis of each panel.
         strips: Below the panels.
     """
@@ -98,7 +98,7 @@ class Chart:
     identity: str
     title: str
     panels: tuple[ChartPanel, ...]
-    shaded_from: float | None = None
+    shading_start_time: float | None = None
     ticks: tuple[float, ...] = ()
     strips: tuple[ModeStrip, ...] = ()
 
@@ -108,7 +108,7 @@ class Chart:
         return tuple(dict.fromkeys((line.style, line.label) for panel in self.panels for line in panel.lines))
 
 
-def draw_chart(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
+def draw_chart(chart: Chart, *, columns: int = 2 * _PLOT_WIDTH) -> Markup:
     """Return the chart as an SVG element.
 
     Args:
@@ -118,27 +118,30 @@ def draw_chart(chart: Chart, *, columns: int = 2 * _COLUMNS) -> Markup:
     """
     times = np.concatenate(
         [line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size]
-        + [np.array(span[:2]) for strip in chart.strips for span in strip.spans]
+        + [np.array(span[:2]) for strip in chart.strips for span in strip.mode_spans]
     )
     time_axis = choose_linear_axis(times, about=5, tight=True)
     parts: list[str] = []
     top = 0
     for panel in chart.panels:
-        upper, lower = top + _HEAD, top + _HEAD + _HEIGHTS[panel.scale]
-        parts += _panel(
-            panel, _PanelFrame(time_axis, _axis(panel), panel.scale, upper, lower), columns, chart.shaded_from
+        upper, lower = top + _PANEL_HEAD_HEIGHT, top + _PANEL_HEAD_HEIGHT + _PANEL_HEIGHTS[panel.scale]
+        parts += _draw_panel(
+            panel,
+            _PanelFrame(time_axis, _choose_panel_axis(panel), panel.scale, upper, lower),
+            columns,
+            chart.shading_start_time,
         )
-        parts += _ticks(time_axis, chart.ticks, lower)
+        parts += _draw_time_ticks(time_axis, chart.ticks, lower)
         top = lower
     for strip in chart.strips:
-        parts += _strip(time_axis, strip, top)
-        top += _STRIP
+        parts += _draw_mode_strip(time_axis, strip, top)
+        top += _STRIP_HEIGHT
     if chart.strips:
-        parts += _ticks(time_axis, chart.ticks, top)
-    parts += _time_labels(time_axis, top)
+        parts += _draw_time_ticks(time_axis, chart.ticks, top)
+    parts += _draw_time_labels(time_axis, top)
     name = f"{escape(chart.identity)}-title"
     head = (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {top + _FOOT}" role="img" aria-labelledby="{name}"'
+        f'<svg class="chart" viewBox="0 0 {CHART_WIDTH} {top + _FOOT_HEIGHT}" role="img" aria-labelledby="{name}"'
         f' data-from="{time_axis.low!r}" data-to="{time_axis.high!r}">'
         f'<title id="{name}">{escape(chart.title)}</title>'
     )
@@ -159,27 +162,27 @@ class _PanelFrame:
 
     time: ChartAxis
     axis: ChartAxis
-    scale: Scale
+    scale: AxisScale
     upper: int
     lower: int
 
     def x(self, time: float) -> float:
-        return _across(self.time, time)
+        return _horizontal_position(self.time, time)
 
     def y(self, value: float) -> float:
         return self.lower - (self.lower - self.upper) * float(self.axis.place(np.array([value]))[0])
 
 
-def _axis(panel: ChartPanel) -> ChartAxis:
+def _choose_panel_axis(panel: ChartPanel) -> ChartAxis:
     """Return the axis of a panel's values; a logarithmic one is of their sizes."""
     if panel.scale == "log":
         return choose_log_axis(*(np.abs(line.y) for line in panel.lines))
     return choose_linear_axis(np.concatenate([line.y for line in panel.lines]))
 
 
-def _panel(panel: ChartPanel, frame: _PanelFrame, columns: int, shaded_from: float | None) -> Iterator[str]:
+def _draw_panel(panel: ChartPanel, frame: _PanelFrame, columns: int, shaded_from: float | None) -> Iterator[str]:
     """Draw one panel as SVG: its label, the shaded time, the grid, and the lines."""
-    upper, lower, right = frame.upper, frame.lower, WIDTH - _RIGHT
+    upper, lower, right = frame.upper, frame.lower, CHART_WIDTH - _RIGHT_MARGIN
     data = {"upper": upper, "lower": lower, "low": repr(frame.axis.low), "high": repr(frame.axis.high)}
     data |= {"scale": frame.scale, "quantity": panel.quantity, "unit": panel.unit}
     attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
@@ -191,31 +194,39 @@ def _panel(panel: ChartPanel, frame: _PanelFrame, columns: int, shaded_from: flo
         yield f'<rect class="beyond" x="{x:.1f}" y="{upper}" width="{right - x:.1f}" height="{lower - upper}"/>'
     for value, text in frame.axis.ticks:
         y = frame.y(value)
-        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>'
-        yield f'<text class="tick end" x="{_LEFT - 5}" y="{y + 3.5:.1f}">{escape(text)}</text>'
+        yield f'<path class="grid" d="M{_LEFT_MARGIN} {y:.1f}H{right}"/>'
+        yield f'<text class="tick end" x="{_LEFT_MARGIN - 5}" y="{y + 3.5:.1f}">{escape(text)}</text>'
     for value, _ in frame.time.ticks:
         yield f'<path class="grid time" d="M{frame.x(value):.1f} {upper}V{lower}"/>'
     yield '<g class="lines">'
     for line in panel.lines:
-        yield _path(line, frame, columns)
+        yield _format_line_path(line, frame, columns)
     yield "</g>"
-    yield f'<path class="frame" d="M{_LEFT} {upper}V{lower}H{right}"/></g>'
+    yield f'<path class="frame" d="M{_LEFT_MARGIN} {upper}V{lower}H{right}"/></g>'
 
 
-def _ticks(time_axis: ChartAxis, instants: tuple[float, ...], lower: int) -> Iterator[str]:
+def _draw_time_ticks(time_axis: ChartAxis, instants: tuple[float, ...], lower: int) -> Iterator[str]:
     """Draw the marks on a time axis."""
-    marks = [f"M{_across(time_axis, t):.1f} {lower}v-6" for t in instants if time_axis.low <= t <= time_axis.high]
+    marks = [
+        f"M{_horizontal_position(time_axis, t):.1f} {lower}v-6"
+        for t in instants
+        if time_axis.low <= t <= time_axis.high
+    ]
     if marks:
         yield f'<path class="event" d="{"".join(dict.fromkeys(marks))}"/>'
 
 
-def _strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterator[str]:
+def _draw_mode_strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterator[str]:
     """Yield a label and, below it, a row of spans, each with its meaning as a tooltip."""
-    shown = strip.label if len(strip.label) <= _LETTERS else f"{strip.label[: _LETTERS - 1].rstrip()}…"
+    shown = (
+        strip.label
+        if len(strip.label) <= _MAX_STRIP_LABEL_LETTERS
+        else f"{strip.label[: _MAX_STRIP_LABEL_LETTERS - 1].rstrip()}…"
+    )
     whole = "" if shown == strip.label else f"<title>{escape(strip.label)}</title>"
     yield f'<text class="label" x="4" y="{top + 12}">{whole}{escape(shown)}</text>'
-    for begin, end, style, text in strip.spans:
-        x, to = _across(time_axis, begin), _across(time_axis, end)
+    for begin, end, style, text in strip.mode_spans:
+        x, to = _horizontal_position(time_axis, begin), _horizontal_position(time_axis, end)
         said = f"<title>{escape(text)}: {begin:.6g} s to {end:.6g} s</title>"
         place = f'x="{x:.1f}" y="{top + 17}" width="{max(to - x, 0.1):.1f}" height="12"'
         yield f'<rect class="span {style}" {place}>{said}</rect>'
@@ -223,22 +234,24 @@ def _strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterator[str]:
             yield f'<text class="tick middle" x="{(x + to) / 2:.1f}" y="{top + 26.5}">{escape(text)}</text>'
 
 
-def _path(line: ChartLine, frame: _PanelFrame, columns: int) -> str:
+def _format_line_path(line: ChartLine, frame: _PanelFrame, columns: int) -> str:
     """Return the line as a path of relative steps in tenths of a unit, which take the fewest characters."""
     y = np.abs(line.y) if frame.scale == "log" else line.y
     chosen = decimate_signal(line.t, y, columns)
     if not chosen.size:
         middle = (frame.upper + frame.lower) // 2
-        return f'<text class="tick middle" x="{_LEFT + _COLUMNS // 2}" y="{middle}">{_NOTHING}</text>'
-    across = np.rint(10 * _COLUMNS * frame.time.place(line.t[chosen])).astype(int)
+        return (
+            f'<text class="tick middle" x="{_LEFT_MARGIN + _PLOT_WIDTH // 2}" y="{middle}">{_EMPTY_PANEL_TEXT}</text>'
+        )
+    across = np.rint(10 * _PLOT_WIDTH * frame.time.place(line.t[chosen])).astype(int)
     up = np.rint(-10 * (frame.lower - frame.upper) * frame.axis.place(y[chosen])).astype(int)
     cuts = [0, *find_line_gaps(y, chosen).tolist(), chosen.size]
-    runs = [_steps(across[start:stop].tolist(), up[start:stop].tolist()) for start, stop in pairwise(cuts)]
-    place = f"translate({_LEFT} {frame.lower})scale(.1)"
+    runs = [_format_path_steps(across[start:stop].tolist(), up[start:stop].tolist()) for start, stop in pairwise(cuts)]
+    place = f"translate({_LEFT_MARGIN} {frame.lower})scale(.1)"
     return f'<path class="line {line.style}" transform="{place}" d="{"".join(runs)}"/>'
 
 
-def _steps(across: list[int], up: list[int]) -> str:
+def _format_path_steps(across: list[int], up: list[int]) -> str:
     """Return ``M x y l dx dy …``, without points on straight runs."""
     text = [f"M{across[0]} {up[0]}l"]
     dx = dy = 0
@@ -248,28 +261,29 @@ def _steps(across: list[int], up: list[int]) -> str:
         if dx * step_y == dy * step_x and forward:
             dx, dy = dx + step_x, dy + step_y
             continue
-        text.append(_pair(dx, dy, first=len(text) == 1))
+        text.append(_format_coordinate_pair(dx, dy, first=len(text) == 1))
         dx, dy = step_x, step_y
-    text.append(_pair(dx, dy, first=len(text) == 1))
+    text.append(_format_coordinate_pair(dx, dy, first=len(text) == 1))
     return "".join(text)
 
 
-def _pair(dx: int, dy: int, *, first: bool) -> str:
+def _format_coordinate_pair(dx: int, dy: int, *, first: bool) -> str:
     """Return two numbers; a minus sign separates as well as a space does."""
     separator = "" if first or dx < 0 else " "
     return f"{separator}{dx}{'' if dy < 0 else ' '}{dy}"
 
 
-def _across(time_axis: ChartAxis, time: float) -> float:
+def _horizontal_position(time_axis: ChartAxis, time: float) -> float:
     """Return the horizontal place of a time, in units of the drawing."""
-    return _LEFT + _COLUMNS * float(time_axis.place(np.array([time]))[0])
+    return _LEFT_MARGIN + _PLOT_WIDTH * float(time_axis.place(np.array([time]))[0])
 
 
-def _time_labels(time_axis: ChartAxis, top: int) -> Iterator[str]:
+def _draw_time_labels(time_axis: ChartAxis, top: int) -> Iterator[str]:
     """Label the ticks of the time axis below the lowest panel; ``top`` is its lower edge in pixels."""
     for value, label in time_axis.ticks:
-        x = _across(time_axis, value)
-        anchor = "end" if x > WIDTH - _RIGHT - 8 else "middle"
+        x = _horizontal_position(time_axis, value)
+        anchor = "end" if x > CHART_WIDTH - _RIGHT_MARGIN - 8 else "middle"
         yield f'<text class="tick time {anchor}" x="{x:.1f}" y="{top + 13}">{escape(label)}</text>'
     label = format_axis_label("time", "s", time_axis.factor)
-    yield f'<text class="label seconds middle" x="{_LEFT + _COLUMNS // 2}" y="{top + 26}">{escape(label)}</text>'
+    middle = _LEFT_MARGIN + _PLOT_WIDTH // 2
+    yield f'<text class="label seconds middle" x="{middle}" y="{top + 26}">{escape(label)}</text>'

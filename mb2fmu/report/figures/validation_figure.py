@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # FMU, reference: blue and orange, green and pink: told apart by the colour-blind and in grey.
-_COLOURS = (("#1f5fbf", "#f6b65a"), ("#146c43", "#e7a3bd"), ("#6b3fa0", "#a8d5a2"))
+_FMU_AND_REFERENCE_COLOURS = (("#1f5fbf", "#f6b65a"), ("#146c43", "#e7a3bd"), ("#6b3fa0", "#a8d5a2"))
 
 
-def figure(
+def draw_validation_figure(
     result: ValidationResult,
     names: Sequence[str] = (),
     *,
@@ -41,21 +41,21 @@ def figure(
     """
     from matplotlib.figure import Figure
 
-    chosen = list(names) or _first(result)
+    chosen = list(names) or _default_variable_names(result)
     compared = {v.name: v for v in result.variables}
     missing = [name for name in chosen if name not in compared]
     if missing:
         raise ValueError(f"not among the compared variables: {', '.join(missing)}")
     units = {compared[name].unit for name in chosen}
-    if len(units) != 1 or len(chosen) > len(_COLOURS):
+    if len(units) != 1 or len(chosen) > len(_FMU_AND_REFERENCE_COLOURS):
         raise ValueError(f"a picture shows one to three variables of one unit, not {', '.join(chosen)}")
     with use_figure_style():
         drawing = Figure(figsize=(8.0, 4.6), layout="constrained", facecolor="white")
         upper, lower = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         if title:
             upper.set_title(title, loc="left", color=INK, fontweight="bold")
-        _trajectories(upper, result, chosen)
-        _errors(lower, result, chosen)
+        _draw_trajectories(upper, result, chosen)
+        _draw_errors(lower, result, chosen)
         unit = units.pop()
         upper.set_ylabel(format_axis_label(chosen[0] if len(chosen) == 1 else "value", unit))
         lower.set_ylabel(format_axis_label("error", unit))
@@ -63,26 +63,26 @@ def figure(
     return render_figure(drawing, form, dpi=200)
 
 
-def _first(result: ValidationResult) -> list[str]:
+def _default_variable_names(result: ValidationResult) -> list[str]:
     """Return the first coordinates that share a unit, as many as there are colours."""
     coordinates = [v for v in result.variables if v.kind == "coordinate"]
-    return [v.name for v in coordinates if v.unit == coordinates[0].unit][: len(_COLOURS)]
+    return [v.name for v in coordinates if v.unit == coordinates[0].unit][: len(_FMU_AND_REFERENCE_COLOURS)]
 
 
-def _trajectories(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
+def _draw_trajectories(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
     """Draw variables of the unit over the broader lines of the reference."""
     reference = result.reference.trajectory
-    for name, (blue, orange) in zip(names, _COLOURS, strict=False):
+    for name, (blue, orange) in zip(names, _FMU_AND_REFERENCE_COLOURS, strict=False):
         axes.plot(reference.time, reference[name], color=orange, linewidth=5.5, label=f"{name}: reference")
         axes.plot(result.simulation.time, result.simulation[name], color=blue, linewidth=1.5, label=f"{name}: FMU")
-    _finish(axes)
+    _style_finished_axes(axes)
 
 
-def _errors(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
+def _draw_errors(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
     """Draw errors and bounds over time, on a logarithmic axis, up to the horizon."""
     time = result.reference.trajectory.time
     axes.set_yscale("log")
-    for name, (blue, _) in zip(names, _COLOURS, strict=False):
+    for name, (blue, _) in zip(names, _FMU_AND_REFERENCE_COLOURS, strict=False):
         v = next(v for v in result.variables if v.name == name)
         errors = np.where(v.errors > 0, v.errors, np.nan)
         axes.plot(time, errors, color=blue, linewidth=1.1, label=f"{name}: error")
@@ -90,10 +90,10 @@ def _errors(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
         if v.horizon < time[-1]:
             axes.axvline(v.horizon, color=SOFT, linewidth=0.8)
     axes.minorticks_off()
-    _finish(axes)
+    _style_finished_axes(axes)
 
 
-def _finish(axes: Axes) -> None:
+def _style_finished_axes(axes: Axes) -> None:
     """Give axes the look that all figures have."""
     axes.grid(color="#e4e8ef", linewidth=0.8)
     axes.set_axisbelow(True)

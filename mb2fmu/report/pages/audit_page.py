@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
 
-STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
+SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
 
 def format_audit_headline(result: AuditResult) -> str:
@@ -30,7 +30,7 @@ def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:
     ):
         found = list(group)
         text = Text()
-        text.append(f"{severity} ", style=STYLES[severity])
+        text.append(f"{severity} ", style=SEVERITY_STYLES[severity])
         text.append(name if source_ == "mb2fmu" else source_, style="bold")
         if found[0].section:
             text.append(f"   FMI {result.version or '2.0'}: {found[0].section}", style="dim")
@@ -40,7 +40,7 @@ def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:
         if found[0].remedy:
             text.append(f"\n  → {found[0].remedy}", style="dim")
         yield text
-    for line in _asides(result):
+    for line in _list_remarks(result):
         yield Text(line, style="dim")
     who = f" with {', '.join(result.consulted)}" if result.consulted else ""
     effort = f"{len(result.judged)} rules judged, {len(result.unjudged)} not, {len(result.tried)} trials{who}"
@@ -52,7 +52,7 @@ def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:
     yield Text(last, style="bold green" if good else "bold red")
 
 
-def _asides(result: AuditResult) -> Iterator[str]:
+def _list_remarks(result: AuditResult) -> Iterator[str]:
     """Yield remarks: accepted findings, rules that were not judged, limits that could not be set."""
     for found, why in result.waived:
         yield f"waived ({why}): {found}"
@@ -60,13 +60,13 @@ def _asides(result: AuditResult) -> Iterator[str]:
         yield f"{idle}: correct its patterns (* stands for anything), or delete it"
     for reason in result.skipped:
         yield f"not judged: {reason}"
-    for reason, names in _unjudged(result).items():
+    for reason, names in _group_unjudged_rules(result).items():
         yield f"not judged: {', '.join(names)}: {reason}"
     for lacking in result.lacking:
         yield f"not bounded: {lacking}"
 
 
-def _unjudged(result: AuditResult) -> Mapping[str, list[str]]:
+def _group_unjudged_rules(result: AuditResult) -> Mapping[str, list[str]]:
     """Return reason → rules that were not judged for it; those of other versions are left out."""
     found: dict[str, list[str]] = {}
     for name, why in result.unjudged.items():
@@ -115,7 +115,7 @@ def render_audit_page(result: AuditResult) -> bytes:
     groups: dict[str, list[tuple[AuditRule, bool]]] = {}
     for name in result.judged:
         groups.setdefault(name.partition(".")[0], []).append((rules()[name], name in broken))
-    unjudged = [(name, why) for why, names in _unjudged(result).items() for name in names]
+    unjudged = [(name, why) for why, names in _group_unjudged_rules(result).items() for name in names]
     facts: Mapping[str, str] = {
         "File": result.fmu,
         "SHA-256": result.sha256,

@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 
 from mb2fmu.audit import AuditResult, Finding, rules
 
-_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
-_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-SHOWN = 5
+_GITHUB_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+_SARIF_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
+_INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MAX_QUOTED_FINDINGS = 5
 """Findings of a rule that an annotation quotes."""
 
 
@@ -24,30 +24,30 @@ def finding_source_name(found: Finding) -> str:
     return found.rule if found.source == "mb2fmu" else found.source
 
 
-def _grouped(result: AuditResult) -> Iterator[tuple[str, list[Finding]]]:
+def _group_findings_by_rule(result: AuditResult) -> Iterator[tuple[str, list[Finding]]]:
     """Yield the findings of each rule, sorted by name."""
     ordered = sorted(result.findings, key=finding_source_name)
     for name, group in groupby(ordered, key=finding_source_name):
         yield name, list(group)
 
 
-def _line(each: Finding) -> str:
+def _format_finding(each: Finding) -> str:
     """Return a finding with its place in front."""
     return f"{each.where}: {each.message}" if each.where else each.message
 
 
 def format_github_annotations(result: AuditResult) -> Iterator[str]:
     """Yield workflow commands that GitHub Actions shows beside the run, one per rule."""
-    for name, group in _grouped(result):
+    for name, group in _group_findings_by_rule(result):
         first, count = group[0], sum(each.number for each in group)
-        text = "\n".join(_line(each) for each in group[:SHOWN])
-        text += f"\nand {count - SHOWN} more" if count > SHOWN else ""
+        text = "\n".join(_format_finding(each) for each in group[:MAX_QUOTED_FINDINGS])
+        text += f"\nand {count - MAX_QUOTED_FINDINGS} more" if count > MAX_QUOTED_FINDINGS else ""
         text += f" (FMI {result.version or '2.0'}: {first.section})" if first.section else ""
-        place = f"file={_escaped(result.fmu, ',:')},title={_escaped(name, ',:')}"
-        yield f"::{_COMMANDS[first.severity]} {place}::{_escaped(text)}"
+        place = f"file={_escape_github_text(result.fmu, ',:')},title={_escape_github_text(name, ',:')}"
+        yield f"::{_GITHUB_COMMANDS[first.severity]} {place}::{_escape_github_text(text)}"
 
 
-def _escaped(text: str, more: str = "") -> str:
+def _escape_github_text(text: str, more: str = "") -> str:
     """Return text as GitHub's commands need it: percent codes for %, line ends and `more`."""
     for sign in "%\r\n" + more:
         text = text.replace(sign, f"%{ord(sign):02X}")
@@ -56,7 +56,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 def format_sarif(result: AuditResult) -> bytes:
     """Return results in the format of code hosts for static analysis; places in the unit are logical locations."""
-    named = {name: group[0] for name, group in _grouped(result)}
+    named = {name: group[0] for name, group in _group_findings_by_rule(result)}
     described = [_sarif_rule(name, found) for name, found in named.items()]
     order = {name: place for place, name in enumerate(named)}
     found = [_sarif_result(result, each, order[finding_source_name(each)]) for each in result.findings]
@@ -80,7 +80,7 @@ def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
     rule = rules().get(name)
     said = rule.says if rule else "What another checker says."
     help_ = f"{rule.remedy} ({found.section})" if rule else "See what the checker says itself."
-    level = {"level": _LEVELS[rule.severity if rule else found.severity]}
+    level = {"level": _SARIF_LEVELS[rule.severity if rule else found.severity]}
     return {"id": name, "shortDescription": {"text": said}, "help": {"text": help_}, "defaultConfiguration": level}
 
 
@@ -90,8 +90,8 @@ def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dic
     logical = [{"fullyQualifiedName": found.where}] if found.where else []
     entry: dict[str, Any] = {
         "ruleId": finding_source_name(found),
-        "level": _LEVELS[found.severity],
-        "message": {"text": _line(found)},
+        "level": _SARIF_LEVELS[found.severity],
+        "message": {"text": _format_finding(found)},
         "locations": [{**where, **({"logicalLocations": logical} if logical else {})}],
     }
     if place is not None:
@@ -101,14 +101,14 @@ def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dic
 
 def format_junit(result: AuditResult) -> bytes:
     """Return a case per rule: failed where there is an error or a warning, skipped where it was not judged."""
-    broken = dict(_grouped(result))
+    broken = dict(_group_findings_by_rule(result))
     suite = ET.Element("testsuite", name=f"mb2fmu audit {result.fmu}", time=f"{result.seconds:.3f}")
     failed = 0
     skipped = len(result.unjudged)
     for name in dict.fromkeys([*result.judged, *broken]):
         case = ET.SubElement(suite, "testcase", classname=result.fmu, name=name)
         group = broken.get(name, [])
-        text = _NOT_XML.sub("?", "\n".join(map(str, group)))
+        text = _INVALID_XML_CHARACTERS.sub("?", "\n".join(map(str, group)))
         if any(each.severity != "note" for each in group):
             failed += 1
             ET.SubElement(case, "failure", type=group[0].severity, message=text.splitlines()[0]).text = text
@@ -116,10 +116,10 @@ def format_junit(result: AuditResult) -> bytes:
             ET.SubElement(case, "system-out").text = text
     for name, why in result.unjudged.items():
         case = ET.SubElement(suite, "testcase", classname=result.fmu, name=name)
-        ET.SubElement(case, "skipped", message=_NOT_XML.sub("?", why))
+        ET.SubElement(case, "skipped", message=_INVALID_XML_CHARACTERS.sub("?", why))
     for fault in result.faults:
         case = ET.SubElement(suite, "testcase", classname=result.fmu, name="auditor")
-        ET.SubElement(case, "error", message="a fault of the auditor").text = _NOT_XML.sub("?", fault)
+        ET.SubElement(case, "error", message="a fault of the auditor").text = _INVALID_XML_CHARACTERS.sub("?", fault)
     counts = {"tests": len(suite), "failures": failed, "errors": len(result.faults), "skipped": skipped}
     for key, value in counts.items():
         suite.set(key, str(value))

@@ -12,10 +12,10 @@ from mb2fmu.report.figures.model_picture import embed_model_picture
 from mb2fmu.report.pages.page_template import render_page_template
 from mb2fmu.report.pages.report_content import FigureGroup, ReportPage, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import fmu_facts as description
-from mb2fmu.visualization import SMALL, Drawing, render_still_picture
+from mb2fmu.visualization import EMBEDDED_PICTURE_TRIANGLES, Drawing, render_still_picture
 
 
-def describe(
+def render_description_page(
     definition: Declarations,
     equations: EquationsOfMotion,
     interface: FmuInterface,
@@ -61,11 +61,13 @@ def describe(
         equations=form_equation_blocks(equations, 0),
         equations_text=description.describe_equations(equations, interface),
         variables=description.list_variable_rows(interface, definition),
-        facts_of_proof={"Token of the unit": interface.token},
+        validation_facts={"Token of the unit": interface.token},
         timings={},
         provenance=provenance or ReportProvenance(),
         licences=licences,
         theory=theory or TheoryContent(),
-        still=Markup() if drawing or start is None else Markup(render_still_picture(start, faces=SMALL).decode()),  # noqa: S704 (escaped there)
+        still=Markup()
+        if drawing or start is None
+        else Markup(render_still_picture(start, faces=EMBEDDED_PICTURE_TRIANGLES).decode()),  # noqa: S704 (escaped there)
     )
     return render_page_template(page)

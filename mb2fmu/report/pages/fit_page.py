@@ -24,8 +24,8 @@ class FitPage:
 
     Attributes:
         title: The model's name.
-        certain: Everything that is free can be found from these measurements.
-        lead: One sentence.
+        is_identifiable: Everything that is free can be found from these measurements.
+        summary_sentence: One sentence.
         rows: Of each unknown: name, value, ± 95 %, unit, begun at, lower and upper bound, as text.
         words: What a reader must know.
         names: Of the unknowns.
@@ -36,8 +36,8 @@ class FitPage:
     """
 
     title: str
-    certain: bool
-    lead: str
+    is_identifiable: bool
+    summary_sentence: str
     rows: Sequence[tuple[str, ...]]
     words: Sequence[str]
     names: Sequence[str]
@@ -57,9 +57,13 @@ def render_fit_page(page: FitPage) -> bytes:
     for number, (experiment, curves) in enumerate(by_experiment.items(), 1):
         names = ", ".join(curve.name for curve in curves)
         words = f"{names}: points were measured, lines are the model's with the found values; right: what is left over."
-        pictures.append((f"Experiment {number}: {experiment}", _image(_motions(curves), words), words))
+        pictures.append(
+            (f"Experiment {number}: {experiment}", _embed_svg_image(_draw_fitted_motions(curves), words), words)
+        )
     words = "Correlation of the errors: near +1 or -1 one unknown makes up for the other."
-    matrix = _image(_correlation(page.names, page.correlation), words) if len(page.names) > 1 else None
+    matrix = (
+        _embed_svg_image(_draw_correlation_matrix(page.names, page.correlation), words) if len(page.names) > 1 else None
+    )
     text = made.get_template("fit.html.jinja").render(
         page=page,
         pictures=pictures,
@@ -71,13 +75,13 @@ def render_fit_page(page: FitPage) -> bytes:
     return ("\n".join(line for line in lines if line) + "\n").encode()
 
 
-def _image(svg: bytes, words: str) -> Markup:
+def _embed_svg_image(svg: bytes, words: str) -> Markup:
     """Return a picture as an image with its data in it; `words` describe it."""
     data = base64.b64encode(svg).decode("ascii")
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)
 
 
-def _motions(curves: Sequence[FittedCurve]) -> bytes:
+def _draw_fitted_motions(curves: Sequence[FittedCurve]) -> bytes:
     """Draw measured and fitted motion of each column, and the residual, side by side. SVG."""
     from matplotlib.figure import Figure
 
@@ -102,7 +106,7 @@ def _motions(curves: Sequence[FittedCurve]) -> bytes:
     return render_figure(figure, "svg")
 
 
-def _correlation(names: Sequence[str], correlation: Floats) -> bytes:
+def _draw_correlation_matrix(names: Sequence[str], correlation: Floats) -> bytes:
     """Draw the matrix as coloured fields with its numbers. SVG."""
     from matplotlib.figure import Figure
 

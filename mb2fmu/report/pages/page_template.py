@@ -10,8 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from mb2fmu.report.pages.report_content import ReportPage
-from mb2fmu.report.sections.tooltips import WORDS, add_tooltips
-from mb2fmu.visualization.three_js import LICENCE
+from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
+from mb2fmu.visualization.three_js import THREE_JS_LICENCE
 
 
 def render_page_template(page: ReportPage) -> bytes:
@@ -23,8 +23,14 @@ def render_page_template(page: ReportPage) -> bytes:
     style = Markup(read_template_source(made, "page.css").strip())  # noqa: S704 (our own file)
     running = Markup(escape_style_text(f"{page.title}: {page.kind}"))  # noqa: S704 (escaped there)
     script, digest = read_page_script(made)
-    text = _template(made).render(
-        page=page, style=style, running=running, script=script, digest=digest, words=WORDS, three_licence=LICENCE
+    text = _load_page_template(made).render(
+        page=page,
+        style=style,
+        running=running,
+        script=script,
+        digest=digest,
+        words=EXPLANATIONS,
+        three_licence=THREE_JS_LICENCE,
     )
     lines = (line.rstrip() for line in text.splitlines())
     return ("\n".join(line for line in lines if line) + "\n").encode()
@@ -59,7 +65,7 @@ def report_template_environment() -> Environment:
 
 
 @cache
-def _template(environment: Environment) -> Template:
+def _load_page_template(environment: Environment) -> Template:
     """Return the template of the page."""
     return environment.get_template("page.html.jinja")
 

@@ -14,7 +14,7 @@ from mb2fmu.report.figures.svg_chart import LineStyle
 from mb2fmu.report.pages.report_identity import list_report_claims
 from mb2fmu.visualization import AnimationElement
 
-State = Literal["good", "bad", "neutral"]
+VerdictColour = Literal["good", "bad", "neutral"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Fact:
 
     term: str
     text: str
-    state: State = "neutral"
+    state: VerdictColour = "neutral"
     note: str = ""
     number: str | None = None
 
@@ -83,7 +83,7 @@ class ErrorRow:
         error: Error where error/bound is largest.
         bound: There.
         ratio: There.
-        bar: Length of a bar for it, 0 … 100 %, on a logarithmic scale.
+        bar_length: Length of a bar for it, 0 … 100 %, on a logarithmic scale.
         when: Time there, s.
         verdict: In a word.
         state: Its colour.
@@ -97,10 +97,10 @@ class ErrorRow:
     error: DisplayedNumber
     bound: DisplayedNumber
     ratio: DisplayedNumber
-    bar: float
+    bar_length: float
     when: DisplayedNumber
     verdict: str
-    state: State
+    state: VerdictColour
     remark: str = ""
 
 
@@ -113,7 +113,7 @@ class Figure:
     text: str
     picture: Markup
     legend: tuple[tuple[LineStyle, str], ...]
-    state: State = "neutral"
+    state: VerdictColour = "neutral"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class CheckRow:
 
     name: str
     verdict: str
-    state: State
+    state: VerdictColour
     messages: tuple[str, ...]
 
 
@@ -146,7 +146,7 @@ class ApiCheckRow:
     count: str
     where: str
     verdict: str
-    state: State
+    state: VerdictColour
     remark: str = ""
 
 
@@ -175,7 +175,7 @@ class ExercisedRow:
     ratio: DisplayedNumber
     most: str
     verdict: str
-    state: State
+    state: VerdictColour
     remark: str = ""
 
 
@@ -187,7 +187,7 @@ class ExercisedContent:
     moved: Mapping[str, tuple[ErrorRow, ...]]
     signals: tuple[tuple[str, str], ...]
     calls: tuple[ApiCheckRow, ...]
-    coverage: tuple[ExercisedRow, ...]
+    coverage_rows: tuple[ExercisedRow, ...]
     coverage_text: str
 
 
@@ -218,7 +218,7 @@ class EventRow:
     ratio: DisplayedNumber | None
     jumps: tuple[str, ...]
     verdict: str
-    state: State
+    state: VerdictColour
     remark: str = ""
 
 
@@ -252,7 +252,7 @@ class IndependentCheckRow:
     ratio: DisplayedNumber | None
     worst: str
     verdict: str
-    state: State
+    state: VerdictColour
     remark: str = ""
 
 
@@ -275,13 +275,13 @@ class TheoryContent:
 
     Attributes:
         graph: Picture of bodies, joints, loads, constraints and sensors; may be empty.
-        many: The picture is large, and folded.
+        is_large_graph: The picture is large, and folded.
         blocks: Quantities of Kane's method.
         text: What is to be said of them, or why there are none.
     """
 
     graph: Markup = field(default_factory=Markup)
-    many: bool = False
+    is_large_graph: bool = False
     blocks: tuple[EquationBlock, ...] = ()
     text: str = ""
 
@@ -310,14 +310,14 @@ class ReportPage:
     equations: tuple[EquationBlock, ...]
     equations_text: str
     variables: tuple[VariableRow, ...]
-    facts_of_proof: Mapping[str, str]
+    validation_facts: Mapping[str, str]
     timings: Mapping[str, str]
     provenance: ReportProvenance
     licences: str = ""
     animation: AnimationElement | None = None
     still: Markup = field(default_factory=Markup)
-    exercise: ExercisedContent | None = None
-    ladder: tuple[IndependentCheckRow, ...] = ()
+    exercised: ExercisedContent | None = None
+    independent_checks: tuple[IndependentCheckRow, ...] = ()
     events: tuple[EventTable, ...] = ()
     theory: TheoryContent = field(default_factory=TheoryContent)
 
@@ -327,7 +327,7 @@ class ReportPage:
         return "Validation report" if self.verdict else "Description of the unit"
 
     @property
-    def claims(self) -> Mapping[str, str]:
+    def report_claims(self) -> Mapping[str, str]:
         """Statements of the page about itself for programs: see ``belonging``."""
         verdict = "" if self.verdict is None else "passed" if self.verdict.passed else "failed"
         return list_report_claims(self.title, verdict, self.provenance.unit, self.provenance.core)

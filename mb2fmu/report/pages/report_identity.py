@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-_PREFIX = "mb2fmu:"
-_NAMES = ("model", "verdict", "unit", "core")
+_META_NAME_PREFIX = "mb2fmu:"
+_META_NAMES = ("model", "verdict", "unit", "core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,19 @@ class ReportClaim:
 
 
 def list_report_claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
-    """Return names and contents of the ``meta`` elements for :func:`claim_of`; arguments as of ``ReportClaim``."""
-    return {f"{_PREFIX}{name}": text for name, text in zip(_NAMES, (model, verdict, unit, core), strict=True) if text}
+    """Return names and contents of the ``meta`` elements for :func:`read_report_claim`, of a ``ReportClaim``."""
+    return {
+        f"{_META_NAME_PREFIX}{name}": text
+        for name, text in zip(_META_NAMES, (model, verdict, unit, core), strict=True)
+        if text
+    }
 
 
-def claim_of(page: bytes) -> ReportClaim | None:
+def read_report_claim(page: bytes) -> ReportClaim | None:
     """Read the verdict and the FMU's hash from a page; None if the page is no report of mb2fmu."""
     reader = _MetaElementReader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
-    found = {name: reader.found.get(f"{_PREFIX}{name}", "") for name in _NAMES}
+    found = {name: reader.found.get(f"{_META_NAME_PREFIX}{name}", "") for name in _META_NAMES}
     claim = ReportClaim(**found)
     return claim if claim.model and (claim.unit or claim.core) else None
 

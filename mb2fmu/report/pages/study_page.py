@@ -34,14 +34,14 @@ class StudyPage:
 
     Attributes:
         title: The model's name.
-        lead: One sentence.
+        summary_sentence: One sentence.
         cases: How many.
         failed: How many of them.
         left: How many have not been run.
         pictures: Heading → SVG, what it shows in words.
         ranges: Of each result: name, unit, smallest, 5 %, median, 95 %, largest, as text.
         indices: Of each result and quantity: their names, Sobol' index alone and its interval, the same together.
-        heads: Of the tables of cases.
+        case_table_heads: Of the tables of cases.
         worst: Heading → cases.
         failures: The first cases that failed.
         notes: What must be known.
@@ -49,14 +49,14 @@ class StudyPage:
     """
 
     title: str
-    lead: str
+    summary_sentence: str
     cases: int
     failed: int
     left: int
     pictures: Mapping[str, tuple[bytes, str]]
     ranges: Sequence[tuple[str, ...]]
     indices: Sequence[tuple[str, ...]]
-    heads: Sequence[str]
+    case_table_heads: Sequence[str]
     worst: Mapping[str, Sequence[StudyCaseRow]]
     failures: Sequence[StudyCaseRow]
     notes: Sequence[str]
@@ -66,7 +66,7 @@ class StudyPage:
 def render_study_page(page: StudyPage) -> bytes:
     """Render the page of a study."""
     made = report_template_environment()
-    pictures = [(heading, _image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
+    pictures = [(heading, _embed_svg_image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
     text = made.get_template("study.html.jinja").render(
         page=page,
         pictures=pictures,
@@ -76,7 +76,7 @@ def render_study_page(page: StudyPage) -> bytes:
     return ("\n".join(line for line in lines if line) + "\n").encode()
 
 
-def _image(svg: bytes, words: str) -> Markup:
+def _embed_svg_image(svg: bytes, words: str) -> Markup:
     """Return a drawing of ours as an image."""
     data = base64.b64encode(svg).decode("ascii")
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.report.equation_display.equation_lists import ROOM, form_equation_blocks
+from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS, form_equation_blocks
 from mb2fmu.report.figures.model_picture import embed_model_picture
 from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_template import render_page_template
@@ -20,15 +20,25 @@ from mb2fmu.validation.result import ValidationResult
 from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
 from mb2fmu.visualization.default_plots import choose_default_plots
 
-_AROUND = 9_000  # bytes of the style, heading and licence that come with an animation
-SMALLEST_MOTION = 330_000
+_ANIMATION_OVERHEAD_BYTES = 9_000  # bytes of the style, heading and licence that come with an animation
+MIN_ANIMATION_CHARACTERS = 330_000
 """Characters kept for an animation within a page that has a limit: the viewer, and room for its data."""
 
-_THINNER = ((None, None), (382, None), (190, None), (96, None), (96, 80), (96, 40), (96, 20), (64, 8), (64, 0))
+_CHART_DETAIL_LEVELS = (
+    (None, None),
+    (382, None),
+    (190, None),
+    (96, None),
+    (96, 80),
+    (96, 40),
+    (96, 20),
+    (64, 8),
+    (64, 0),
+)
 """(pixel columns of a chart, most charts), tried in this order until a page fits."""
 
 
-def render(
+def render_validation_page(
     definition: Declarations,
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
@@ -56,26 +66,28 @@ def render(
     Returns:
         UTF-8. Equal arguments give equal bytes.
     """
-    room = SMALLEST_MOTION + len(live) if motion else 0
+    room = MIN_ANIMATION_CHARACTERS + len(live) if motion else 0
     given = provenance or ReportProvenance()
     theory = theory or TheoryContent()
-    page = replace(_page(definition, equations, interface, result, given, folded=limit is None), theory=theory)
+    page = replace(
+        _form_report_page(definition, equations, interface, result, given, folded=limit is None), theory=theory
+    )
     content = render_page_template(page)
-    for columns, most in _THINNER[1:]:
+    for columns, most in _CHART_DETAIL_LEVELS[1:]:
         if limit is None or len(content) + room <= limit:
             break
-        page = _thinned(page, definition, equations, result, columns, most)
+        page = _reduce_chart_detail(page, definition, equations, result, columns, most)
         content = render_page_template(page)
     if motion is None:
         return content
     drawing, signals = motion
-    left = None if limit is None else limit - len(content) - len(live) - _AROUND
+    left = None if limit is None else limit - len(content) - len(live) - _ANIMATION_OVERHEAD_BYTES
     shown = choose_default_plots(signals)
     part = render_animation_element(drawing, signals, shown=shown, limit=left, live=live)
     return render_page_template(replace(page, animation=part))
 
 
-def _page(
+def _form_report_page(
     definition: Declarations,
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
@@ -115,21 +127,21 @@ def _page(
         balances=validation_sections.draw_balances(result),
         reference=validation_sections.describe_reference(result),
         checks=validation_sections.list_check_rows(result),
-        equations=form_equation_blocks(equations, ROOM if folded else 0),
+        equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
         equations_text=description.describe_equations(equations, interface),
         variables=description.list_variable_rows(interface, definition)
         if interface
         else description.list_declared_rows(definition),
-        facts_of_proof=validation_sections.list_provenance_facts(result),
+        validation_facts=validation_sections.list_provenance_facts(result),
         timings={activity: f"{format_short_number(seconds)} s" for activity, seconds in given.timings.items()},
         provenance=given,
-        exercise=coverage_section.form_exercised_content(result),
-        ladder=list_independent_checks(result),
+        exercised=coverage_section.form_exercised_content(result),
+        independent_checks=list_independent_checks(result),
         events=event_tables.form_event_tables(result),
     )
 
 
-def _thinned(
+def _reduce_chart_detail(
     page: ReportPage,
     definition: Declarations,
     equations: EquationsOfMotion,

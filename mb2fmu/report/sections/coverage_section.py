@@ -13,11 +13,11 @@ from mb2fmu.report.pages.report_content import (
     ExercisedContent,
     ExercisedRow,
     Fact,
-    State,
+    VerdictColour,
 )
 from mb2fmu.report.sections.validation_sections import form_error_row
 from mb2fmu.validation.result import (
-    KIND_NAMES,
+    INTERFACE_TYPE_NAMES,
     ApiCheckResult,
     InvariantResult,
     PerturbedExperimentResult,
@@ -25,8 +25,8 @@ from mb2fmu.validation.result import (
     VariableResult,
 )
 
-_STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
-_SHOWN = 12  # of the perturbed experiment's quantities, the worst; the rest is in the JSON
+_VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
+_MAX_WORST_ROWS = 12  # of the perturbed experiment's quantities, the worst; the rest is in the JSON
 
 
 def form_exercised_content(result: ValidationResult) -> ExercisedContent | None:
@@ -36,10 +36,10 @@ def form_exercised_content(result: ValidationResult) -> ExercisedContent | None:
         return None
     return ExercisedContent(
         text=moved.text + ".",
-        moved=_worst(moved),
+        moved=_list_worst_rows(moved),
         signals=tuple(moved.reference.conditions.signals.items()) if moved.reference else (),
-        calls=tuple(map(_call, result.calls)),
-        coverage=list_coverage_rows(result),
+        calls=tuple(map(_form_api_check_row, result.calls)),
+        coverage_rows=list_coverage_rows(result),
         coverage_text=describe_coverage(result),
     )
 
@@ -54,18 +54,18 @@ def describe_untested(result: ValidationResult) -> tuple[Fact, ...]:
         parts.append(
             f"events with other values than the defaults, of which the perturbed experiment has none ({names})"
         )
-    if result.never_switched:
-        parts.append(f"what lies beyond switches that never changed ({'; '.join(result.never_switched)})")
-    if result.unproven:
+    if result.untested_switches:
+        parts.append(f"what lies beyond switches that never changed ({'; '.join(result.untested_switches)})")
+    if result.not_exercised:
         parts.append("what is listed as not validated")
     return (Fact("Covered", ", ".join(parts)),)
 
 
 def describe_coverage(result: ValidationResult) -> str:
     """Say how many parameters, start values and inputs are validated, and which are not; empty if nothing was asked."""
-    if not result.influences:
+    if not result.exercised_quantities:
         return ""
-    total, lacking = len(result.influences), result.unproven
+    total, lacking = len(result.exercised_quantities), result.not_exercised
     if not lacking:
         return f"{total} of {total} parameters, start values and inputs validated"
     names = ", ".join(item.name for item in lacking[:5]) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
@@ -78,10 +78,11 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
         return ()
     rows = []
     ordered = sorted(
-        zip(result.influences, result.moved.moves, strict=True), key=lambda pair: (pair[0].proven, pair[0].ratio)
+        zip(result.exercised_quantities, result.moved.moves, strict=True),
+        key=lambda pair: (pair[0].is_exercised, pair[0].ratio),
     )
     for item, move in ordered:
-        verdict = "proven" if item.proven else "not validated"
+        verdict = "proven" if item.is_exercised else "not validated"
         rows.append(
             ExercisedRow(
                 name=item.name,
@@ -92,7 +93,7 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
                 ratio=DisplayedNumber(format_short_number(item.ratio), format_exact_number(item.ratio)),
                 most=item.most,
                 verdict=verdict,
-                state="good" if item.proven else "bad",
+                state="good" if item.is_exercised else "bad",
                 remark=item.reason,
             )
         )
@@ -105,32 +106,32 @@ def list_exercise_failures(result: ValidationResult) -> Iterable[str]:
         yield from result.moved.refusals
         for kind in () if result.moved.refusals else result.moved.kinds:
             if not kind.passed:
-                yield f"perturbed experiment, {KIND_NAMES[kind.simulation.kind]}: not within its bounds"
+                yield f"perturbed experiment, {INTERFACE_TYPE_NAMES[kind.simulation.kind]}: not within its bounds"
     for call in result.calls:
         if call.verdict == "failed":
-            yield f"{call.name}, {KIND_NAMES[call.kind]}: wrong"
+            yield f"{call.name}, {INTERFACE_TYPE_NAMES[call.kind]}: wrong"
 
 
-def _worst(moved: PerturbedExperimentResult) -> dict[str, tuple[ErrorRow, ...]]:
+def _list_worst_rows(moved: PerturbedExperimentResult) -> dict[str, tuple[ErrorRow, ...]]:
     """Return interface type → the worst quantities."""
     kinds = {}
     for kind in moved.kinds:
         judged: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
         ordered = sorted(judged, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
-        kinds[KIND_NAMES[kind.simulation.kind]] = tuple(map(form_error_row, ordered[:_SHOWN]))
+        kinds[INTERFACE_TYPE_NAMES[kind.simulation.kind]] = tuple(map(form_error_row, ordered[:_MAX_WORST_ROWS]))
     return kinds
 
 
-def _call(call: ApiCheckResult) -> ApiCheckRow:
+def _form_api_check_row(call: ApiCheckResult) -> ApiCheckRow:
     """Return the row of one family of calls."""
     return ApiCheckRow(
         name=call.name,
-        kind=KIND_NAMES[call.kind],
+        kind=INTERFACE_TYPE_NAMES[call.kind],
         formula=call.formula,
         ratio=DisplayedNumber(format_short_number(call.ratio), format_exact_number(call.ratio)),
         count=format_declared_number(float(call.count)),
         where=call.where,
         verdict="not judged" if call.verdict == "unjudged" else call.verdict,
-        state=_STATES[call.verdict],
+        state=_VERDICT_COLOURS[call.verdict],
         remark=call.reason,
     )

@@ -12,18 +12,18 @@ from mb2fmu.mechanics.equations.contact_records import UnilateralContact
 from mb2fmu.mechanics.equations.latch_records import Latch
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
-from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, State
+from mb2fmu.report.pages.report_content import DisplayedNumber, EventRow, EventTable, Figure, VerdictColour
 from mb2fmu.validation.bounds.untested_switches import describe_mode
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.reference.event_sides import drop_round_off_events
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.result import KIND_NAMES, EventResult, ValidationResult
+from mb2fmu.validation.result import INTERFACE_TYPE_NAMES, EventResult, ValidationResult
 
-_STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
-_SHOWN = 40  # events of one run, the failed ones always
-_MOST_TICKS = 400
+_VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
+_MAX_EVENT_ROWS = 40  # events of one run, the failed ones always
+_MAX_EVENT_TICKS = 400
 
 
 def describe_events(result: ValidationResult) -> str:
@@ -45,23 +45,26 @@ def list_event_failures(result: ValidationResult) -> Iterator[str]:
             first = wrong[0]
             at = first.found if math.isnan(first.time) else first.time
             count = f"{len(wrong)} event{'s' if len(wrong) > 1 else ''}"
-            yield f"{count} wrong as {KIND_NAMES[kind]}: {first.name} at {format_short_number(at)} s: {first.reason}"
+            yield (
+                f"{count} wrong as {INTERFACE_TYPE_NAMES[kind]}: "
+                f"{first.name} at {format_short_number(at)} s: {first.reason}"
+            )
 
 
 def form_event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
     """Return one table for each run with events."""
     runs = [("", result.kinds), ("Perturbed experiment: ", result.moved.kinds if result.moved else ())]
     return tuple(
-        _table(prefix + KIND_NAMES[kind.simulation.kind], kind.events)
+        _form_event_table(prefix + INTERFACE_TYPE_NAMES[kind.simulation.kind], kind.events)
         for prefix, kinds in runs
         for kind in kinds
         if kind.events
     )
 
 
-def _table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
+def _form_event_table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
     """Show the first events and all that failed; say of the others how many there are."""
-    chosen = [k for k, event in enumerate(events) if k < _SHOWN or event.verdict == "failed"]
+    chosen = [k for k, event in enumerate(events) if k < _MAX_EVENT_ROWS or event.verdict == "failed"]
     hidden = [event for k, event in enumerate(events) if k not in set(chosen)]
     worst = max((event.ratio for event in hidden), default=0.0)
     text = (
@@ -69,31 +72,31 @@ def _table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
         if hidden
         else ""
     )
-    return EventTable(heading, tuple(_row(k + 1, events[k]) for k in chosen), text)
+    return EventTable(heading, tuple(_form_event_row(k + 1, events[k]) for k in chosen), text)
 
 
-def _row(number: int, event: EventResult) -> EventRow:
+def _form_event_row(number: int, event: EventResult) -> EventRow:
     """Format one event: when it was expected and found, against its bound, and what jumped."""
     return EventRow(
         number=number,
         name=event.name,
-        expected=_number(event.time, 9),
-        found=_number(event.found, 9),
-        difference=_number(event.difference),
-        allowed=_number(event.allowed) if not event.grazing else None,
-        ratio=_number(event.ratio) if event.verdict != "unjudged" else None,
+        expected=_display_number_or_none(event.time, 9),
+        found=_display_number_or_none(event.found, 9),
+        difference=_display_number_or_none(event.difference),
+        allowed=_display_number_or_none(event.allowed) if not event.grazing else None,
+        ratio=_display_number_or_none(event.ratio) if event.verdict != "unjudged" else None,
         jumps=tuple(
             f"{jump.name} {format_short_number(jump.before, 4)} → {format_short_number(jump.after, 4)}"
             + ("" if jump.unit == "1" else f" {jump.unit}")
             for jump in event.jumps
         ),
         verdict="grazes" if event.grazing else "not judged" if event.verdict == "unjudged" else event.verdict,
-        state=_STATES[event.verdict],
+        state=_VERDICT_COLOURS[event.verdict],
         remark=event.reason,
     )
 
 
-def _number(value: float, digits: int = 3) -> DisplayedNumber | None:
+def _display_number_or_none(value: float, digits: int = 3) -> DisplayedNumber | None:
     """Return a number as shown and exact; None for NaN."""
     return (
         None if math.isnan(value) else DisplayedNumber(format_short_number(value, digits), format_exact_number(value))
@@ -103,14 +106,14 @@ def _number(value: float, digits: int = 3) -> DisplayedNumber | None:
 def list_event_times(reference: ReferenceRun) -> tuple[float, ...]:
     """Return the instants of the reference's events, s; none where they would form a black bar."""
     times = tuple(event.time for event in drop_round_off_events(reference.events))
-    return times if len(times) <= _MOST_TICKS else ()
+    return times if len(times) <= _MAX_EVENT_TICKS else ()
 
 
-_MOST_STRIPS = 12
-_BRIEF = 1e-3  # part of the run below which a mode is not drawn
+_MAX_MODE_STRIPS = 12
+_MIN_MODE_DURATION = 1e-3  # part of the run below which a mode is not drawn
 
 SymbolValue = Callable[[sm.Symbol], float]
-Word = tuple[str, str]  # class of a span in the style sheet, and what it means
+ModeLabel = tuple[str, str]  # class of a span in the style sheet, and what it means
 
 
 def form_mode_strips(reference: ReferenceRun) -> Figure | None:
@@ -118,7 +121,7 @@ def form_mode_strips(reference: ReferenceRun) -> Figure | None:
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations) or not reference.modes or not drop_round_off_events(reference.events):
         return None
-    strips = tuple(_strips(reference, numeric.frozen))[:_MOST_STRIPS]
+    strips = tuple(_form_strips(reference, numeric.frozen))[:_MAX_MODE_STRIPS]
     if not strips:
         return None
     chart = Chart("modes", "Modes of the reference over time", (), ticks=list_event_times(reference), strips=strips)
@@ -126,31 +129,33 @@ def form_mode_strips(reference: ReferenceRun) -> Figure | None:
     return Figure("modes", "Modes", text, draw_chart(chart), ())
 
 
-def _strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:
+def _form_strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:
     """Yield the spans of time that each contact, latch or switch with several lasting modes stays in one."""
     events = drop_round_off_events(reference.events)
 
-    def of_states(word: Callable[[SymbolValue], Word]) -> list[Word]:
+    def of_states(word: Callable[[SymbolValue], ModeLabel]) -> list[ModeLabel]:
         """Return the words at the start and after each event, by states."""
         rows = [events[0].states[0], *(event.states[1] for event in events)]
         return [word(dict(zip(frozen.equations.states, row.tolist(), strict=False)).__getitem__) for row in rows]
 
     contacts = frozen.contacts.each if frozen.contacts else ()
     latches = frozen.latches.each if frozen.latches else ()
-    found = [(each.name, of_states(partial(_of_contact, each))) for each in contacts]
-    found += [(each.name, of_states(partial(_of_latch, each))) for each in latches]
+    found = [(each.name, of_states(partial(_contact_mode_label, each))) for each in contacts]
+    found += [(each.name, of_states(partial(_latch_mode_label, each))) for each in latches]
     for k, (switch, name) in enumerate(zip(frozen.switches, list_switch_names(frozen), strict=True)):
         if name == switch.name:  # others are quantities of contacts, which have their strips
             values = [float(reference.modes[0].values[k]), *(event.after[k] for event in events)]
-            found.append((name, [_of_switch(switch, value) for value in values]))
+            found.append((name, [_switch_mode_label(switch, value) for value in values]))
     end, times = float(reference.trajectory.time[-1]), [event.time for event in events]
     for name, words in found:
-        spans = [span for span in _spans(words, times, end) if span[1] - span[0] > _BRIEF * end]
+        spans = [span for span in _find_mode_spans(words, times, end) if span[1] - span[0] > _MIN_MODE_DURATION * end]
         if len({word for *_, word in spans}) > 1:
             yield ModeStrip(name, tuple(spans))
 
 
-def _spans(words: Sequence[Word], times: Sequence[float], end: float) -> Iterator[tuple[float, float, str, str]]:
+def _find_mode_spans(
+    words: Sequence[ModeLabel], times: Sequence[float], end: float
+) -> Iterator[tuple[float, float, str, str]]:
     """Yield (begin, end, class, meaning) of what stays the same."""
     since, now = 0.0, words[0]
     for time, word in zip([*times, end], [*words[1:], None], strict=True):
@@ -160,7 +165,7 @@ def _spans(words: Sequence[Word], times: Sequence[float], end: float) -> Iterato
                 since, now = time, word
 
 
-def _of_contact(contact: UnilateralContact, state: SymbolValue) -> Word:
+def _contact_mode_label(contact: UnilateralContact, state: SymbolValue) -> ModeLabel:
     """Return what a contact is, by its states."""
     rests = state(contact.resting)
     if rests <= 0.5:
@@ -170,12 +175,12 @@ def _of_contact(contact: UnilateralContact, state: SymbolValue) -> Word:
     return ("down", "slides") if abs(state(contact.friction.sliding)) > 0.5 else ("up", "sticks")
 
 
-def _of_latch(latch: Latch, state: SymbolValue) -> Word:
+def _latch_mode_label(latch: Latch, state: SymbolValue) -> ModeLabel:
     """Return what a latch is, by its state."""
     return ("up", "closed") if state(latch.engaged) > 0.5 else ("none", "open")
 
 
-def _of_switch(switch: ReferenceSwitch, mode: float) -> Word:
+def _switch_mode_label(switch: ReferenceSwitch, mode: float) -> ModeLabel:
     """Return the style and the word of a switch's mode."""
     word = describe_mode(switch, mode)
     if switch.kind == "truth":

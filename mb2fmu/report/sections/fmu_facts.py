@@ -17,7 +17,7 @@ from mb2fmu.report.number_format import format_declared_number
 from mb2fmu.report.pages.report_content import Fact, VariableRow
 from mb2fmu.version import __version__
 
-_ROLES = {
+_ROLE_DESCRIPTIONS = {
     "independent": "time",
     "parameter": "parameter",
     "calculatedParameter": "calculated parameter",
@@ -53,7 +53,7 @@ def list_model_facts(
         Fact("Coordinates", f"{len(equations.q)}"),
         Fact("Speeds", speeds),
         Fact("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
-        Fact("Constraints", _constraints(equations), note=_near_singular(equations)),
+        Fact("Constraints", _describe_constraints(equations), note=_describe_projection_accuracy(equations)),
         Fact("Parameters", f"{len(definition.parameters)}"),
         Fact("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
         Fact("Outputs", f"{len(equations.outputs)}"),
@@ -61,8 +61,8 @@ def list_model_facts(
             "Experiment",
             f"0 to {format_declared_number(experiment.stop)} s in steps of {format_declared_number(experiment.step)} s",
         ),
-        Fact("Solver of the unit", _solver(interface.solver, experiment.step) if interface else ""),
-        Fact("The unit", _abilities(interface.capabilities) if interface else ""),
+        Fact("Solver of the unit", _describe_solver(interface.solver, experiment.step) if interface else ""),
+        Fact("The unit", _describe_capabilities(interface.capabilities) if interface else ""),
     ]
     return tuple(fact for fact in facts if fact.text)
 
@@ -79,15 +79,15 @@ def describe_equations(equations: EquationsOfMotion, interface: FmuInterface | N
 
 def list_variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[VariableRow, ...]:
     """Return one row per variable of the FMU, in order."""
-    symbols = _symbols(definition)
+    symbols = _symbol_names(definition)
     return tuple(
         VariableRow(
             name=variable.name,
-            symbol=_math(symbols, variable.derivative_of or variable.name, 1 if variable.derivative_of else 0),
-            role=_role(variable),
+            symbol=_format_symbol(symbols, variable.derivative_of or variable.name, 1 if variable.derivative_of else 0),
+            role=_describe_role(variable),
             unit=variable.unit,
             start="" if variable.start is None else format_declared_number(variable.start),
-            bounds=_bounds(variable),
+            bounds=_format_bounds(variable),
             description=variable.description,
         )
         for variable in interface.variables
@@ -103,15 +103,15 @@ def list_declared_rows(definition: Declarations) -> tuple[VariableRow, ...]:
         ("speed", definition.speeds),
         ("auxiliary state", definition.auxiliary_states),
     )
-    symbols = _symbols(definition)
+    symbols = _symbol_names(definition)
     return tuple(
         VariableRow(
             name=record.name,
-            symbol=_math(symbols, record.name),
+            symbol=_format_symbol(symbols, record.name),
             role=role,
             unit=record.unit,
-            start=_start(record),
-            bounds=_bounds(record),
+            start=_format_start_value(record),
+            bounds=_format_bounds(record),
             description=record.description,
         )
         for role, records in roles
@@ -125,7 +125,7 @@ def list_variable_descriptions(definition: Declarations, equations: EquationsOfM
     return {r.name: r.description for r in declared} | {o.name: o.description for o in equations.outputs}
 
 
-def _constraints(equations: EquationsOfMotion) -> str:
+def _describe_constraints(equations: EquationsOfMotion) -> str:
     """Say how many constraints there are, and how they are treated."""
     holonomic = len(equations.holonomic)
     velocity = len(equations.velocity_constraints.names) if equations.velocity_constraints else 0
@@ -134,12 +134,12 @@ def _constraints(equations: EquationsOfMotion) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _near_singular(equations: EquationsOfMotion) -> str:
+def _describe_projection_accuracy(equations: EquationsOfMotion) -> str:
     """Say how accurate x' is where states are projected onto constraints; nothing for others."""
-    return _NEAR_SINGULAR if equations.holonomic and equations.treatment == "attractor" else ""
+    return _PROJECTION_ACCURACY_TEXT if equations.holonomic and equations.treatment == "attractor" else ""
 
 
-_NEAR_SINGULAR = (
+_PROJECTION_ACCURACY_TEXT = (
     "Where links come to lie flat, or two branches of the assembly meet, x' follows the states' last digits: within "
     "1e-3 rad (or of a length) of such a position it is uncertain by about 1e-6 of itself, within 1e-4 by 1e-3, within "
     "1e-5 it is not known. An integrator outside of the FMU that steps into the last of these may give up; in "
@@ -148,7 +148,7 @@ _NEAR_SINGULAR = (
 """Measured on ``models/n_four_bar.py``, see docs/constraints.md."""
 
 
-def _solver(solver: SolverSettings, step: float) -> str:
+def _describe_solver(solver: SolverSettings, step: float) -> str:
     """Return solver and step or tolerance, in words."""
     row = find_solver_by_kind(solver.kind)
     if row.fixed:
@@ -156,7 +156,7 @@ def _solver(solver: SolverSettings, step: float) -> str:
     return f"{row.title}, relative tolerance {format_declared_number(solver.tolerance)}"
 
 
-def _abilities(capabilities: Capabilities) -> str:
+def _describe_capabilities(capabilities: Capabilities) -> str:
     """Say what the FMU can do, and what it needs."""
     parts = [
         "its state can be saved, restored and serialized" if capabilities.state else "",
@@ -165,7 +165,7 @@ def _abilities(capabilities: Capabilities) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _symbols(definition: Declarations) -> dict[str, str]:
+def _symbol_names(definition: Declarations) -> dict[str, str]:
     """Return variable → name of its symbol in the equations."""
     records: tuple[Parameter | Input | Coordinate | Speed | AuxiliaryState, ...] = (
         *definition.parameters,
@@ -177,31 +177,31 @@ def _symbols(definition: Declarations) -> dict[str, str]:
     return {r.name: str(getattr(r.symbol, "name", r.symbol.func.__name__)) for r in records}
 
 
-def _math(symbols: Mapping[str, str], name: str, dots: int = 0) -> Markup:
+def _format_symbol(symbols: Mapping[str, str], name: str, dots: int = 0) -> Markup:
     """Return a variable's symbol as MathML; empty if it has none."""
     if name not in symbols:
         return Markup()
     return Markup(f"<math>{format_mathml_identifier(symbols[name], dots)}</math>")  # noqa: S704 (identifier escapes)
 
 
-def _start(record: Quantity) -> str:
+def _format_start_value(record: Quantity) -> str:
     """Return a start value as text."""
     value = getattr(record, "start", getattr(record, "value", ""))
     return format_declared_number(value) if isinstance(value, float) else str(value)
 
 
-def _role(variable: FmuVariable) -> str:
+def _describe_role(variable: FmuVariable) -> str:
     """Say how an importer may use a variable."""
     if variable.derivative_of is not None:
         role = "derivative"
     elif variable.source == "state":
         role = "state"
     else:
-        role = _ROLES.get(variable.causality, "local variable")
+        role = _ROLE_DESCRIPTIONS.get(variable.causality, "local variable")
     return f"{role}, fixed" if variable.causality == "parameter" and variable.variability == "fixed" else role
 
 
-def _bounds(record: FmuVariable | Quantity) -> str:
+def _format_bounds(record: FmuVariable | Quantity) -> str:
     """Return the bounds as text, such as 0 … 1 or ≥ 0; empty without any."""
     low, high = record.minimum, record.maximum
     if low is not None and high is not None:

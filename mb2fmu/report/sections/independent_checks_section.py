@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from mb2fmu.report.number_format import format_exact_number, format_short_number
-from mb2fmu.report.pages.report_content import DisplayedNumber, IndependentCheckRow, State
+from mb2fmu.report.pages.report_content import DisplayedNumber, IndependentCheckRow, VerdictColour
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.result import ValidationResult
 
-_STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
-_WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}
+_VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
+_VERDICT_WORDS = {"passed": "passed", "failed": "failed", "unjudged": "not done"}
 
 
 def list_independent_checks(result: ValidationResult) -> tuple[IndependentCheckRow, ...]:
     """Return one row per independent check, the most independent first."""
-    return tuple(map(_row, result.independent_checks))
+    return tuple(map(_form_check_row, result.independent_checks))
 
 
-def _row(check: IndependentCheck) -> IndependentCheckRow:
+def _form_check_row(check: IndependentCheck) -> IndependentCheckRow:
     """Format one independent check: points, the worst ratio and its verdict."""
     done = check.verdict != "unjudged"
     return IndependentCheckRow(
@@ -25,7 +25,7 @@ def _row(check: IndependentCheck) -> IndependentCheckRow:
         points=str(check.points) if done else "",
         ratio=DisplayedNumber(format_short_number(check.ratio), format_exact_number(check.ratio)) if done else None,
         worst=check.worst,
-        verdict=_WORDS[check.verdict],
-        state=_STATES[check.verdict],
+        verdict=_VERDICT_WORDS[check.verdict],
+        state=_VERDICT_COLOURS[check.verdict],
         remark=check.reason,
     )

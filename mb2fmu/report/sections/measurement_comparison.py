@@ -14,23 +14,25 @@ from rich.text import Text
 from mb2fmu.report.pages.report_content import ErrorRow
 from mb2fmu.report.sections.validation_sections import display_number, error_bar_width
 from mb2fmu.validation.data.measured_data import ColumnResult, TableResult
-from mb2fmu.validation.result import KIND_NAMES
+from mb2fmu.validation.result import INTERFACE_TYPE_NAMES
 
-_STYLES = {"passed": "green", "failed": "bold red"}
-_NARROW = 88
+_VERDICT_STYLES = {"passed": "green", "failed": "bold red"}
+_NARROW_WIDTH = 88
 
 
 def format_tables_for_terminal(results: Sequence[TableResult], width: int) -> Iterator[RenderableType]:
     """Yield blocks of tables for a terminal of that ``width``, with one last line each."""
     for result in results:
-        yield _table(result, wide=width >= _NARROW)
-        yield _line(result)
+        yield _make_error_table(result, wide=width >= _NARROW_WIDTH)
+        yield _format_verdict_line(result)
 
 
 def list_table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow, ...]]:
     """Return heading → rows of the report, the worst first."""
     return {
-        _heading(result): tuple(_row(result, column) for column in sorted(result.columns, key=lambda each: -each.ratio))
+        _format_table_heading(result): tuple(
+            _form_column_row(result, column) for column in sorted(result.columns, key=lambda each: -each.ratio)
+        )
         for result in results
     }
 
@@ -38,9 +40,9 @@ def list_table_rows(results: Sequence[TableResult]) -> dict[str, tuple[ErrorRow,
 def list_table_failures(results: Sequence[TableResult]) -> tuple[str, ...]:
     """Return what failed, for a headline."""
     return tuple(
-        f"{result.source}: not within its tolerances: {', '.join(_wrong(result))}"
+        f"{result.source}: not within its tolerances: {', '.join(_failed_columns(result))}"
         for result in results
-        if _wrong(result)
+        if _failed_columns(result)
     )
 
 
@@ -53,24 +55,24 @@ def format_tables_as_json(results: Sequence[TableResult]) -> str:
     return json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _wrong(result: TableResult) -> list[str]:
+def _failed_columns(result: TableResult) -> list[str]:
     """Return names of the columns that exceed their bounds."""
     return [column.name for column in result.columns if column.verdict == "failed"]
 
 
-def _heading(result: TableResult) -> str:
+def _format_table_heading(result: TableResult) -> str:
     """Return the heading of a comparison with a user's table."""
     what = "points of" if result.points else "along"
-    kind = "Model Exchange" if result.points and result.kind == "ModelExchange" else KIND_NAMES[result.kind]
+    kind = "Model Exchange" if result.points and result.kind == "ModelExchange" else INTERFACE_TYPE_NAMES[result.kind]
     return f"Your own numbers: {what} {result.source}, {kind}"
 
 
-def _where(result: TableResult, column: ColumnResult) -> str:
+def _describe_largest_error_place(result: TableResult, column: ColumnResult) -> str:
     """Return the place of the largest error."""
     return f"row {column.row}" if result.points else f"{column.time:.6g} s"
 
 
-def _row(result: TableResult, column: ColumnResult) -> ErrorRow:
+def _form_column_row(result: TableResult, column: ColumnResult) -> ErrorRow:
     """Return one column as a row of the report."""
     said = f"{column.expected:.6g} in the table, {column.found:.6g} of the unit"
     return ErrorRow(
@@ -81,7 +83,7 @@ def _row(result: TableResult, column: ColumnResult) -> ErrorRow:
         error=display_number(column.error),
         bound=display_number(column.tolerance),
         ratio=display_number(column.ratio),
-        bar=error_bar_width(column.ratio),
+        bar_length=error_bar_width(column.ratio),
         when=display_number(column.time),
         verdict=column.verdict,
         state="good" if column.verdict == "passed" else "bad",
@@ -89,22 +91,30 @@ def _row(result: TableResult, column: ColumnResult) -> ErrorRow:
     )
 
 
-def _line(result: TableResult) -> Text:
+def _format_verdict_line(result: TableResult) -> Text:
     """Return whether it passed, and by how much."""
-    wrong = _wrong(result)
+    wrong = _failed_columns(result)
     worst = max(result.columns, key=lambda column: column.ratio)
     count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"
     if wrong:
-        return Text(f"{result.source}: failed: {', '.join(wrong)} not within tolerance", style=_STYLES["failed"])
+        return Text(
+            f"{result.source}: failed: {', '.join(wrong)} not within tolerance", style=_VERDICT_STYLES["failed"]
+        )
     text = (
         f"{result.source}: passed, {count} within tolerance, largest error/tolerance {worst.ratio:.3g} ({worst.name})"
     )
-    return Text(text, style=_STYLES["passed"])
+    return Text(text, style=_VERDICT_STYLES["passed"])
 
 
-def _table(result: TableResult, *, wide: bool) -> Table:
+def _make_error_table(result: TableResult, *, wide: bool) -> Table:
     """Return each column's largest error."""
-    table = Table(title=_heading(result), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(
+        title=_format_table_heading(result),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+    )
     table.add_column("column", overflow="fold")
     headings = ["error", "tolerance", "ratio"]
     if wide:
@@ -118,6 +128,13 @@ def _table(result: TableResult, *, wide: bool) -> Table:
         cells = [f"{column.name} ({column.unit or '1'})", *numbers]
         if wide:
             seen = [f"{column.expected:.6g}", f"{column.found:.6g}"]
-            cells = [column.name, column.unit or "1", *seen, *numbers, _where(result, column), str(column.count)]
-        table.add_row(*cells, Text(column.verdict, style=_STYLES[column.verdict]))
+            cells = [
+                column.name,
+                column.unit or "1",
+                *seen,
+                *numbers,
+                _describe_largest_error_place(result, column),
+                str(column.count),
+            ]
+        table.add_row(*cells, Text(column.verdict, style=_VERDICT_STYLES[column.verdict]))
     return table

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from markupsafe import Markup, escape
 
-WORDS: Mapping[str, str] = MappingProxyType(
+EXPLANATIONS: Mapping[str, str] = MappingProxyType(
     {
         "bound": (
             "The largest difference between FMU and reference that is accepted: what the tolerance allows, "
@@ -35,18 +35,20 @@ WORDS: Mapping[str, str] = MappingProxyType(
 )
 """Word → what it means here, in one or two plain sentences."""
 
-_FOUND = re.compile(rf"(?<!\w)({'|'.join(sorted(map(re.escape, WORDS), key=len, reverse=True))})(?!\w)", re.IGNORECASE)
+_EXPLAINED_WORD_PATTERN = re.compile(
+    rf"(?<!\w)({'|'.join(sorted(map(re.escape, EXPLANATIONS), key=len, reverse=True))})(?!\w)", re.IGNORECASE
+)
 
 
 def add_tooltips(text: str) -> Markup:
     """Return a text for the page in which each word's first occurrence carries its explanation."""
     told: set[str] = set()
     pieces = []
-    for k, piece in enumerate(_FOUND.split(text)):
+    for k, piece in enumerate(_EXPLAINED_WORD_PATTERN.split(text)):
         word = piece.lower()
         if k % 2 == 0 or word in told:
             pieces.append(escape(piece))
         else:
             told.add(word)
-            pieces.append(Markup('<dfn tabindex="0" title="{}">{}</dfn>').format(WORDS[word], piece))
+            pieces.append(Markup('<dfn tabindex="0" title="{}">{}</dfn>').format(EXPLANATIONS[word], piece))
     return Markup().join(pieces)

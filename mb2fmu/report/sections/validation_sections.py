@@ -17,18 +17,18 @@ from mb2fmu.report.pages.report_content import (
     Fact,
     Figure,
     FigureGroup,
-    State,
+    VerdictColour,
     VerdictText,
 )
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
-from mb2fmu.validation.reference.variable_scales import FACTOR
-from mb2fmu.validation.result import KIND_NAMES, InvariantResult, ValidationResult, VariableResult
+from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
+from mb2fmu.validation.result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
 
-_STATES: dict[str, State] = {"passed": "good", "failed": "bad", "unjudged": "bad"}
-_MOTION = {"coordinate": "coordinates", "speed": "speeds", "state": "auxiliary states"}
+_VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "bad"}
+_MOTION_KIND_NAMES = {"coordinate": "coordinates", "speed": "speeds", "state": "auxiliary states"}
 # With more charts than this in a page, lines are thinned to half as many pixel columns.
-_MANY = 24
-_DEFECT = "one-step error of "
+_MANY_CHARTS = 24
+_ONE_STEP_ERROR_PREFIX = "one-step error of "
 
 
 def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), coverage: str = "") -> VerdictText:
@@ -45,33 +45,37 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
     errors = sum(f.severity == "error" for f in result.conformance)
     total = len(result.variables)
     parts = [
-        f"{len(failed)} of {_count(total, 'variable')} out of bounds: {_listed(failed)}" if failed else "",
-        f"{len(unjudged)} of {_count(total, 'variable')} could not be judged: {_listed(unjudged)}" if unjudged else "",
-        f"not kept: {_listed(broken)}" if broken else "",
-        f"{_count(errors, 'error')} found by the checkers" if errors else "",
+        f"{len(failed)} of {_format_count(total, 'variable')} out of bounds: {_format_first_names(failed)}"
+        if failed
+        else "",
+        f"{len(unjudged)} of {_format_count(total, 'variable')} could not be judged: {_format_first_names(unjudged)}"
+        if unjudged
+        else "",
+        f"not kept: {_format_first_names(broken)}" if broken else "",
+        f"{_format_count(errors, 'error')} found by the checkers" if errors else "",
         *(
             f"not as {check.name}"
-            for check in (result.independence.every if result.independence else ())
+            for check in (result.independent_check_set.every if result.independent_check_set else ())
             if check.verdict == "failed"
         ),
-        *(f"{KIND_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
+        *(f"{INTERFACE_TYPE_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
     ]
     headline = "; ".join(part for part in (*parts, *exercised) if part)
-    quantities = f"{len(result.judged)} quantities within their bounds, {_count(total, 'variable')} among them"
+    quantities = f"{len(result.judged)} quantities within their bounds, {_format_count(total, 'variable')} among them"
     headline = headline or quantities
     return VerdictText(
         passed=result.passed,
         headline="; ".join(part for part in (headline, coverage) if part),
-        sentences=(*_kinds(result), *_horizons(result), *result.notes),
-        facts=_tiles(result),
+        sentences=(*_describe_interface_types(result), *_describe_horizons(result), *result.notes),
+        facts=_form_verdict_tiles(result),
     )
 
 
 def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
     """Return one row per variable, the worst first; the first ``most`` link to a chart."""
     anchors = {v.name: f"variable-{k}" for k, v in enumerate(result.variables)}
-    ordered = sorted(result.variables, key=_worst)
-    drawn = _drawn(result, most)
+    ordered = sorted(result.variables, key=_worst_first_key)
+    drawn = _choose_drawn_variables(result, most)
     return tuple(
         ErrorRow(
             name=v.name,
@@ -81,10 +85,10 @@ def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[
             error=display_number(v.error),
             bound=display_number(v.bound),
             ratio=display_number(v.ratio),
-            bar=error_bar_width(v.ratio),
+            bar_length=error_bar_width(v.ratio),
             when=display_number(v.at),
             verdict=v.verdict,
-            state=_STATES[v.verdict],
+            state=_VERDICT_COLOURS[v.verdict],
             remark=v.reason,
         )
         for v in ordered
@@ -96,7 +100,9 @@ def list_other_interface_types(result: ValidationResult) -> dict[str, tuple[Erro
     kinds = {}
     for other in result.others:
         rows = [*map(form_error_row, other.variables), *map(form_error_row, other.invariants)]
-        kinds[KIND_NAMES[other.simulation.kind]] = tuple(sorted(rows, key=lambda row: -float(row.ratio.value)))
+        kinds[INTERFACE_TYPE_NAMES[other.simulation.kind]] = tuple(
+            sorted(rows, key=lambda row: -float(row.ratio.value))
+        )
     return kinds
 
 
@@ -104,7 +110,8 @@ def describe_errors(result: ValidationResult) -> str:
     """Say what the errors are compared with."""
     tolerance = format_declared_number(result.reference.conditions.tolerance)
     return (
-        f"Bound: {format_declared_number(FACTOR)} (or how often the motion has gone through its range, if that is more)"
+        f"Bound: {format_declared_number(ERROR_BOUND_FACTOR)} "
+        "(or how often the motion has gone through its range, if that is more)"
         " · tolerance "
         f"({tolerance}) · the larger of the variable's range and its sensitivity to the start, plus twice the "
         "reference's own uncertainty, plus round-off. Each error is shown where it is largest in relation to its "
@@ -128,10 +135,10 @@ def form_error_row(judged: VariableResult | InvariantResult) -> ErrorRow:
         error=display_number(error),
         bound=display_number(judged.bound),
         ratio=display_number(judged.ratio),
-        bar=error_bar_width(judged.ratio),
+        bar_length=error_bar_width(judged.ratio),
         when=display_number(judged.at),
         verdict=judged.verdict,
-        state=_STATES[judged.verdict],
+        state=_VERDICT_COLOURS[judged.verdict],
     )
 
 
@@ -152,27 +159,27 @@ def draw_trajectory_groups(
         columns: Pixel columns that lines are thinned to; None: by the number of charts.
         most: Only so many variables are drawn, the worst; None: all.
     """
-    columns = columns or _columns(len(result.variables))
-    drawn = _drawn(result, most)
+    columns = columns or _chart_columns(len(result.variables))
+    drawn = _choose_drawn_variables(result, most)
     motion: list[Figure] = []
     outputs: list[Figure] = []
     for k, v in enumerate(result.variables):
         if v.name not in drawn:
             continue
-        figure = _comparison(result, v, f"variable-{k}", texts.get(v.name, ""), columns)
-        (motion if v.kind in _MOTION else outputs).append(figure)
+        figure = _draw_variable_comparison(result, v, f"variable-{k}", texts.get(v.name, ""), columns)
+        (motion if v.kind in _MOTION_KIND_NAMES else outputs).append(figure)
     kinds = {v.kind for v in result.variables}
     title = " and ".join(
-        ", ".join(text for kind, text in _MOTION.items() if kind in kinds).rsplit(", ", 1)
+        ", ".join(text for kind, text in _MOTION_KIND_NAMES.items() if kind in kinds).rsplit(", ", 1)
     ).capitalize()
     hidden = len(result.variables) - len(drawn)
-    note = f"{_count(hidden, 'variable')} nearer to the reference are not drawn here." if hidden else ""
+    note = f"{_format_count(hidden, 'variable')} nearer to the reference are not drawn here." if hidden else ""
     strips = form_mode_strips(result.reference)
     groups = [
         FigureGroup(title, note, tuple(motion)),
         FigureGroup("Outputs", "", tuple(outputs)),
         FigureGroup("Modes", "", (strips,) if strips else ()),
-        _inputs(result, texts, units),
+        _draw_inputs(result, texts, units),
     ]
     return tuple(group for group in groups if group.figures)
 
@@ -181,14 +188,14 @@ def draw_balances(result: ValidationResult) -> FigureGroup:
     """Return charts of balances; one-step errors together, as fractions of their bounds."""
     time = result.reference.trajectory.time
     figures = [
-        _invariant(i, f"invariant-{k}", time[-len(i.values) :])
+        _draw_invariant(i, f"invariant-{k}", time[-len(i.values) :])
         for k, i in enumerate(result.invariants)
-        if not i.name.startswith(_DEFECT)
+        if not i.name.startswith(_ONE_STEP_ERROR_PREFIX)
     ]
-    defects = [i for i in result.invariants if i.name.startswith(_DEFECT)]
+    defects = [i for i in result.invariants if i.name.startswith(_ONE_STEP_ERROR_PREFIX)]
     if defects:
-        figures.append(_defects(defects, time))
-    formulas = dict.fromkeys((_kind(i), i.formula) for i in result.invariants)
+        figures.append(_draw_one_step_errors(defects, time))
+    formulas = dict.fromkeys((_invariant_kind(i), i.formula) for i in result.invariants)
     text = " ".join(f"{kind.capitalize()}: {formula}." for kind, formula in formulas)
     return FigureGroup("Balances and residuals", text, tuple(figures))
 
@@ -206,28 +213,33 @@ def describe_reference(result: ValidationResult) -> str:
 
 def list_check_rows(result: ValidationResult) -> tuple[CheckRow, ...]:
     """Return one row per checker and importer."""
-    rows = [*_importer_rows(result)]
+    rows = [*_list_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
         found = [f for f in result.conformance if f.checker == checker]
         errors = sum(f.severity == "error" for f in found)
         warnings = sum(f.severity == "warning" for f in found)
-        text = _count(errors, "error") if errors else _count(warnings, "warning") if warnings else "clean"
-        state: State = "bad" if errors else "neutral" if warnings else "good"
+        text = _format_count(errors, "error") if errors else _format_count(warnings, "warning") if warnings else "clean"
+        state: VerdictColour = "bad" if errors else "neutral" if warnings else "good"
         rows.append(CheckRow(checker, text, state, tuple(f"{f.severity}: {f.message}" for f in found)))
     return tuple(rows)
 
 
-def _importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
+def _list_importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
     """Yield the rows of importers; each has run the FMU to its end, or there would be no result."""
     versions = result.provenance.get("versions")
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.others)):
-        steps = _count(len(simulation.time) - 1, "step")
+        steps = _format_count(len(simulation.time) - 1, "step")
         said = f"{steps} to {format_short_number(float(simulation.time[-1]), 9)} s; " + (
-            _count(len(simulation.log), "message") + " from the unit" if simulation.log else "no message from the unit"
+            _format_count(len(simulation.log), "message") + " from the unit"
+            if simulation.log
+            else "no message from the unit"
         )
         yield CheckRow(
-            f"{f'fmpy {version}'.strip()}: {KIND_NAMES[simulation.kind]}", "ran", "good", (said, *simulation.log[:5])
+            f"{f'fmpy {version}'.strip()}: {INTERFACE_TYPE_NAMES[simulation.kind]}",
+            "ran",
+            "good",
+            (said, *simulation.log[:5]),
         )
 
 
@@ -238,16 +250,18 @@ def list_provenance_facts(result: ValidationResult) -> dict[str, str]:
     reference = result.reference.trajectory.provenance
     made = {name: value for name, value in reference.items() if name not in known}
     for prefix, source in (("", result.provenance), ("reference: ", made)):
-        facts |= {f"{prefix}{name}": text for name, text in _flat(source)}
+        facts |= {f"{prefix}{name}": text for name, text in _flatten_mapping(source)}
     return facts
 
 
-def _kind(i: InvariantResult) -> str:
+def _invariant_kind(i: InvariantResult) -> str:
     """Return the kind of an invariant; all one-step errors are one."""
-    return "one-step error" if i.name.startswith(_DEFECT) else i.name
+    return "one-step error" if i.name.startswith(_ONE_STEP_ERROR_PREFIX) else i.name
 
 
-def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int) -> Figure:
+def _draw_variable_comparison(
+    result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int
+) -> Figure:
     """Draw a variable of the FMU over its reference, and below it the error under its bound."""
     reference = result.reference.trajectory
     time, column = reference.time, reference.column(v.name)
@@ -274,13 +288,13 @@ def _comparison(result: ValidationResult, v: VariableResult, anchor: str, text: 
                 "log",
             ),
         ),
-        shaded_from=v.horizon if v.horizon < time[-1] else None,
+        shading_start_time=v.horizon if v.horizon < time[-1] else None,
         ticks=list_event_times(result.reference),
     )
-    return Figure(anchor, v.name, text, draw_chart(chart, columns=columns), chart.legend, _STATES[v.verdict])
+    return Figure(anchor, v.name, text, draw_chart(chart, columns=columns), chart.legend, _VERDICT_COLOURS[v.verdict])
 
 
-def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
+def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
     """Draw inputs as stairs: they are held over each step."""
     run = result.reference.conditions
     time = np.repeat(run.time, 2)[1:-1]
@@ -292,14 +306,14 @@ def _inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[s
     return FigureGroup("Inputs", "", tuple(figures))
 
 
-def _invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
+def _draw_invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
     """Return the figure of an invariant over time, with its bound."""
     lines = (ChartLine(i.formula, "error", time, i.values), ChartLine("bound", "bound", time, i.bounds))
     chart = Chart(anchor, f"{i.name} over time, under its bound", (ChartPanel(i.name, i.unit, lines, "log"),))
-    return Figure(anchor, i.name, "", draw_chart(chart), chart.legend, _STATES[i.verdict])
+    return Figure(anchor, i.name, "", draw_chart(chart), chart.legend, _VERDICT_COLOURS[i.verdict])
 
 
-def _defects(defects: list[InvariantResult], time: Any) -> Figure:
+def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> Figure:
     """Return the largest of all states' one-step errors, each divided by its bound."""
     parts = [np.divide(i.values, i.bounds, where=i.bounds > 0, out=np.zeros_like(i.values)) for i in defects]
     ratios = np.max(parts, axis=0)
@@ -311,34 +325,38 @@ def _defects(defects: list[InvariantResult], time: Any) -> Figure:
     chart = Chart(
         "step-defects", "Largest one-step error over time", (ChartPanel("one-step error / bound", "1", lines, "log"),)
     )
-    state: State = "good" if all(i.verdict == "passed" for i in defects) else "bad"
+    state: VerdictColour = "good" if all(i.verdict == "passed" for i in defects) else "bad"
     return Figure("step-defects", "one-step errors", "", draw_chart(chart), chart.legend, state)
 
 
-def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
+def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
     """Summarize the verdict: the worst variable, invariants, and checks, each against its bound."""
-    tiles = [_worst_of_all(result)]
-    defects = [i for i in result.invariants if i.name.startswith(_DEFECT)]
-    singles = [i for i in result.invariants if not i.name.startswith(_DEFECT)]
+    tiles = [_form_worst_error_tile(result)]
+    defects = [i for i in result.invariants if i.name.startswith(_ONE_STEP_ERROR_PREFIX)]
+    singles = [i for i in result.invariants if not i.name.startswith(_ONE_STEP_ERROR_PREFIX)]
     for i in [*singles, *([max(defects, key=lambda i: i.ratio)] if defects else [])]:
-        words = i.name if i.name in dict(result.reference.diagnosed) else i.name[:1].upper() + i.name[1:]
-        name = "Worst one-step error" if i.name.startswith(_DEFECT) else words
+        words = i.name if i.name in dict(result.reference.diagnostic_outputs) else i.name[:1].upper() + i.name[1:]
+        name = "Worst one-step error" if i.name.startswith(_ONE_STEP_ERROR_PREFIX) else words
         note = (
-            _at(i.name.removeprefix(_DEFECT), i.at)
-            if i.name.startswith(_DEFECT)
+            _format_name_at_time(i.name.removeprefix(_ONE_STEP_ERROR_PREFIX), i.at)
+            if i.name.startswith(_ONE_STEP_ERROR_PREFIX)
             else f"at {format_short_number(i.at)} s"
         )
         tiles.append(
             Fact(
-                f"{name} / bound", format_short_number(i.ratio), _STATES[i.verdict], note, format_exact_number(i.ratio)
+                f"{name} / bound",
+                format_short_number(i.ratio),
+                _VERDICT_COLOURS[i.verdict],
+                note,
+                format_exact_number(i.ratio),
             )
         )
     checks = [row for row in list_check_rows(result) if row.verdict != "ran"]
     if checks:
         clean = sum(row.state != "bad" for row in checks)
-        state: State = "good" if clean == len(checks) else "bad"
+        state: VerdictColour = "good" if clean == len(checks) else "bad"
         tiles.append(Fact("Checkers", f"{clean} of {len(checks)} agree", state))
-    part = _uncertainty(result)
+    part = _largest_reference_uncertainty(result)
     tiles.append(
         Fact(
             "Reference's uncertainty / bound",
@@ -351,24 +369,24 @@ def _tiles(result: ValidationResult) -> tuple[Fact, ...]:
     return tuple(tiles)
 
 
-def _worst_of_all(result: ValidationResult) -> Fact:
+def _form_worst_error_tile(result: ValidationResult) -> Fact:
     """Return the number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
     worst = max(result.judged, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
-    bounded: State = "bad" if any(v.verdict == "failed" for v in result.judged) else "good"
+    bounded: VerdictColour = "bad" if any(v.verdict == "failed" for v in result.judged) else "good"
     runs = [("", result.others), ("moved, ", result.moved.kinds if result.moved else ())]
     where = (
-        f", {prefix}{KIND_NAMES[kind.simulation.kind].partition(',')[0]}"
+        f", {prefix}{INTERFACE_TYPE_NAMES[kind.simulation.kind].partition(',')[0]}"
         for prefix, kinds in runs
         for kind in kinds
         if any(item is worst for item in (*kind.variables, *kind.invariants))
     )
-    note = _at(worst.name, worst.at) + next(where, "")
+    note = _format_name_at_time(worst.name, worst.at) + next(where, "")
     return Fact(
         "Worst error / bound", format_short_number(worst.ratio), bounded, note, format_exact_number(worst.ratio)
     )
 
 
-def _uncertainty(result: ValidationResult) -> float:
+def _largest_reference_uncertainty(result: ValidationResult) -> float:
     """Return the largest uncertainty of the reference as a fraction of the bound, within the horizons."""
     reference = result.reference.trajectory
     parts = [0.0]
@@ -379,42 +397,42 @@ def _uncertainty(result: ValidationResult) -> float:
     return max(parts)
 
 
-def _horizons(result: ValidationResult) -> tuple[str, ...]:
+def _describe_horizons(result: ValidationResult) -> tuple[str, ...]:
     """Say up to which time variables are judged, and which one stops first."""
     stop = float(result.reference.trajectory.time[-1])
     early = [v for v in result.variables if v.horizon < stop]
     if not early:
         return (f"All variables are judged over the whole run of {format_short_number(stop, 9)} s.",)
     first = min(early, key=lambda v: v.horizon)
-    part = f"{len(early)} of {_count(len(result.variables), 'variable')}"
+    part = f"{len(early)} of {_format_count(len(result.variables), 'variable')}"
     earliest = f"the earliest at {format_short_number(first.horizon)} s ({first.name})"
     text = f"{part} judged up to a horizon before the end at {format_short_number(stop, 9)} s, {earliest}"
     return (f"{text}; beyond it the balances alone are judged.",)
 
 
-def _kinds(result: ValidationResult) -> tuple[str, ...]:
+def _describe_interface_types(result: ValidationResult) -> tuple[str, ...]:
     """Say as which kinds the FMU was run, where that was more than one."""
     if not result.others:
         return ()
-    first = KIND_NAMES[result.simulation.kind]
-    others = " and as ".join(KIND_NAMES[other.simulation.kind] for other in result.others)
+    first = INTERFACE_TYPE_NAMES[result.simulation.kind]
+    others = " and as ".join(INTERFACE_TYPE_NAMES[other.simulation.kind] for other in result.others)
     return (f"The FMU was run as {first}, and as {others}; charts and balances show the first.",)
 
 
-def _drawn(result: ValidationResult, most: int | None) -> frozenset[str]:
+def _choose_drawn_variables(result: ValidationResult, most: int | None) -> frozenset[str]:
     """Return the variables that get a chart: all, or the worst so many."""
-    ordered = sorted(result.variables, key=_worst)
+    ordered = sorted(result.variables, key=_worst_first_key)
     return frozenset(v.name for v in ordered[:most])
 
 
-def _worst(v: VariableResult) -> float:
+def _worst_first_key(v: VariableResult) -> float:
     """Return the key that sorts the worst ratio first, NaN last."""
     return -v.ratio if not math.isnan(v.ratio) else -math.inf
 
 
-def _columns(charts: int) -> int:
+def _chart_columns(charts: int) -> int:
     """Return the width of a chart, half of it if there are many."""
-    return 382 if charts > _MANY else 764
+    return 382 if charts > _MANY_CHARTS else 764
 
 
 def error_bar_width(ratio: float) -> float:
@@ -429,28 +447,28 @@ def display_number(value: float) -> DisplayedNumber:
     return DisplayedNumber(format_short_number(value), format_exact_number(value))
 
 
-def _at(name: str, time: float) -> str:
+def _format_name_at_time(name: str, time: float) -> str:
     """Return a name with the time at which it is meant."""
     return f"{name} at {format_short_number(time)} s"
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural if needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _listed(names: list[str], most: int = 5) -> str:
+def _format_first_names(names: list[str], most: int = 5) -> str:
     """Return the first names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _flat(source: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+def _flatten_mapping(source: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
     """List nested values as rows; a row is named by all keys on its way, joined by spaces."""
     rows = []
     for name in sorted(source):
         value = source[name]
         if isinstance(value, Mapping):
-            rows += _flat(value, f"{prefix}{name} ")
+            rows += _flatten_mapping(value, f"{prefix}{name} ")
         else:
             rows.append((f"{prefix}{name}", format_declared_number(value) if isinstance(value, float) else str(value)))
     return rows

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.validation.api_checks.derivative_consistency import single_seed_calls
+from mb2fmu.validation.api_checks.derivative_consistency import plan_single_seed_calls
 from mb2fmu.validation.bounds.perturbation_sizes import round_to_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
@@ -24,23 +24,23 @@ from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.reference.finite_differences import (
     DifferencePoint,
     DirectionalDifferences,
-    difference_parameters,
-    difference_states_and_inputs,
+    compute_parameter_differences,
+    compute_state_and_input_differences,
 )
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceCapabilities, UnitKind
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceCapabilities, InterfaceType
 from mb2fmu.validation.runs.fmu_run import Operations
 
 Floats = npt.NDArray[np.float64]
 
-PERTURBED = 1
+PERTURBED_EXPERIMENT_INDEX = 1
 """Index of the perturbed experiment among those that the driver is given."""
-ONE_BY_ONE = "one by one"
-STEPS_AFTER = 3
+ONE_BY_ONE_CHECK = "one by one"
+STEPS_AFTER_CHANGE = 3
 MAX_BOUND_GROWTH = 30.0
 """What bounds of states may have grown by where calls are made: derivatives are known to that many tolerances."""
-_MOST_UNKNOWNS = 40
-_CLOSED = 1e-10
+_MAX_UNKNOWNS = 40
+_CLOSURE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,25 @@ class CallScenario:
         told: What the FMU was told before it.
         row: The communication point.
         steps_after: Steps that are made from there.
-        tuned: Indices of the free parameters that are changed there: tunable ones that leave the loops closed.
+        tuned_parameters: Indices of the free parameters that are changed there: tunable ones that leave the loops
+            closed.
         changed: All free parameters after that.
-        before_change: Derivatives there, by states and inputs.
-        after_change: The same after the change, in the modes before it: Co-Simulation reconsiders them as it steps on.
-        after_event: The same in the modes behind the event that the change is in Model Exchange.
-        by_parameters: Derivatives by ``tuned``, one by one; in the last direction with states and inputs.
+        derivatives_before_change: Derivatives there, by states and inputs.
+        derivatives_in_old_modes: The same after the change, in the modes before it: Co-Simulation reconsiders them as
+            it steps on.
+        derivatives_in_new_modes: The same in the modes behind the event that the change is in Model Exchange.
+        by_parameters: Derivatives by ``tuned_parameters``, one by one; in the last direction with states and inputs.
     """
 
     reference: ReferenceRun
     told: ExperimentNumbers
     row: int
     steps_after: int
-    tuned: tuple[int, ...]
+    tuned_parameters: tuple[int, ...]
     changed: tuple[float, ...]
-    before_change: DirectionalDifferences | None
-    after_change: DirectionalDifferences | None
-    after_event: DirectionalDifferences | None
+    derivatives_before_change: DirectionalDifferences | None
+    derivatives_in_old_modes: DirectionalDifferences | None
+    derivatives_in_new_modes: DirectionalDifferences | None
     by_parameters: DirectionalDifferences | None
 
     @property
@@ -77,9 +79,9 @@ class CallScenario:
         run = self.reference.conditions
         return DifferencePoint(self.row, run.held(self.row), run.parameters)
 
-    def behind(self, kind: UnitKind) -> DirectionalDifferences | None:
+    def behind(self, kind: InterfaceType) -> DirectionalDifferences | None:
         """Return the derivatives after the change, in the form of an interface type."""
-        return self.after_event if kind == "ModelExchange" else self.after_change
+        return self.derivatives_in_new_modes if kind == "ModelExchange" else self.derivatives_in_old_modes
 
 
 def choose_call_scenario(
@@ -97,8 +99,10 @@ def choose_call_scenario(
     """
     run = reference.conditions
     steps = len(run.time) - 1
-    after = min(STEPS_AFTER, steps // 3)
-    row = _apart_from_events(limits, _latest_predictable_point(reference, limits, min(steps // 2, steps - after - 1)))
+    after = min(STEPS_AFTER_CHANGE, steps // 3)
+    row = _find_point_apart_from_events(
+        limits, _latest_predictable_point(reference, limits, min(steps // 2, steps - after - 1))
+    )
     free = [p for p in definition.parameters if not p.calculated]
     values, tuned, sizes = list(run.parameters), [], compute_constraint_row_scales(reference)
     for k, parameter in enumerate(free):
@@ -108,7 +112,7 @@ def choose_call_scenario(
         # Between the moved value and the default: where the mechanism works. Again no two are equal.
         part = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
         target = round_to_digits(values[k] + part * (default.conditions.parameters[k] - values[k]))
-        if target != values[k] and _stays_closed(reference, sizes, row, k, target):
+        if target != values[k] and _keeps_constraints_closed(reference, sizes, row, k, target):
             values[k] = target
             tuned.append(k)
     held = run.held(row)
@@ -118,12 +122,14 @@ def choose_call_scenario(
         told=told,
         row=row,
         steps_after=after,
-        tuned=tuple(tuned),
+        tuned_parameters=tuple(tuned),
         changed=tuple(values),
-        before_change=_result_or_none(lambda: difference_states_and_inputs(reference, before)),
-        after_change=_result_or_none(lambda: difference_states_and_inputs(reference, changed)),
-        after_event=_result_or_none(lambda: difference_states_and_inputs(reference, replace(changed, settled=True))),
-        by_parameters=_result_or_none(lambda: difference_parameters(reference, before, tuned)),
+        derivatives_before_change=_result_or_none(lambda: compute_state_and_input_differences(reference, before)),
+        derivatives_in_old_modes=_result_or_none(lambda: compute_state_and_input_differences(reference, changed)),
+        derivatives_in_new_modes=_result_or_none(
+            lambda: compute_state_and_input_differences(reference, replace(changed, settled=True))
+        ),
+        by_parameters=_result_or_none(lambda: compute_parameter_differences(reference, before, tuned)),
     )
 
 
@@ -139,7 +145,7 @@ def _latest_predictable_point(reference: ReferenceRun, limits: ErrorBounds, late
     return max(min(latest, known, int(far[0]) - 1 if far.size else latest), min(1, latest))
 
 
-def _apart_from_events(limits: ErrorBounds, latest: int) -> int:
+def _find_point_apart_from_events(limits: ErrorBounds, latest: int) -> int:
     """Return the latest point not near an event; if every point is near one (samples), the latest of all."""
     return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
 
@@ -152,7 +158,7 @@ def _result_or_none(measure: Callable[[], DirectionalDifferences]) -> Directiona
         return None
 
 
-def _stays_closed(reference: ReferenceRun, rows: Floats, row: int, index: int, value: float) -> bool:
+def _keeps_constraints_closed(reference: ReferenceRun, rows: Floats, row: int, index: int, value: float) -> bool:
     """Return whether the state at a row obeys the constraints with another parameter value; ``rows``: their scales."""
     numeric, run = reference.numeric, reference.conditions
     parameters = list(run.parameters)
@@ -166,8 +172,8 @@ def _stays_closed(reference: ReferenceRun, rows: Floats, row: int, index: int, v
     if not np.all(np.isfinite(after.x_dot)):
         return False
     scales = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
-    opened = np.any(np.abs(after.residual - before.residual) > _CLOSED * rows)
-    return not opened and bool(np.all(np.abs(after.u - before.u) <= _CLOSED * scales))
+    opened = np.any(np.abs(after.residual - before.residual) > _CLOSURE_TOLERANCE * rows)
+    return not opened and bool(np.all(np.abs(after.u - before.u) <= _CLOSURE_TOLERANCE * scales))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +188,7 @@ class CallSequence:
     operations: Operations = ()
     labels: tuple[str, ...] = ()
 
-    def then(self, *operation: Any, label: str = "") -> CallSequence:
+    def with_operation(self, *operation: Any, label: str = "") -> CallSequence:
         """Return the sequence with one more operation."""
         return CallSequence((*self.operations, list(operation)), (*self.labels, label))
 
@@ -203,23 +209,23 @@ class CallPlan:
         rates: Their derivatives.
         unknowns: Of derivatives: rates, then outputs.
         inputs: Names of the inputs.
-        tuned: Names of the parameters changed during the run.
-        ordered: Outputs whose derivatives by time are requested.
+        tuned_parameters: Names of the parameters changed during the run.
+        differentiated_outputs: Outputs whose derivatives by time are requested.
         discrete: Integer and Boolean parameters that are set before the run: type → names.
-        discrete_starts: Type → the values that they are set to.
+        discrete_start_values: Type → the values that they are set to.
     """
 
-    kind: UnitKind
+    kind: InterfaceType
     sequences: Mapping[str, CallSequence]
     real: tuple[str, ...]
     states: tuple[str, ...]
     rates: tuple[str, ...]
     unknowns: tuple[str, ...]
     inputs: tuple[str, ...]
-    tuned: tuple[str, ...]
-    ordered: tuple[str, ...]
+    tuned_parameters: tuple[str, ...]
+    differentiated_outputs: tuple[str, ...]
     discrete: Mapping[str, tuple[str, ...]]
-    discrete_starts: Mapping[str, list[int]]
+    discrete_start_values: Mapping[str, list[int]]
 
     @property
     def operations(self) -> dict[str, Operations]:
@@ -228,16 +234,16 @@ class CallPlan:
 
 
 def plan_api_calls(
-    scenario: CallScenario, definition: Declarations, description: FmuDescription, kind: UnitKind
+    scenario: CallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
 ) -> CallPlan:
     """Return the calls for one interface type of an FMU."""
     variables, reference = description.variables, scenario.reference
     free = [p.name for p in definition.parameters if not p.calculated]
     states, rates = zip(*description.rates, strict=True) if description.rates else ((), ())
     compared = [v.name for v in reference.variables if variables[v.name].causality == "output"]
-    outputs = tuple(name for name in compared if name not in states)[: max(4, _MOST_UNKNOWNS - len(rates))]
-    with_slopes = kind == "CoSimulation" and description.offers[kind].output_derivatives
-    discrete = _settable_discrete_parameters(description)
+    outputs = tuple(name for name in compared if name not in states)[: max(4, _MAX_UNKNOWNS - len(rates))]
+    with_slopes = kind == "CoSimulation" and description.capabilities[kind].output_derivatives
+    discrete = _list_settable_discrete_parameters(description)
     plan = CallPlan(
         kind=kind,
         sequences={},
@@ -246,95 +252,111 @@ def plan_api_calls(
         rates=rates,
         unknowns=(*rates, *outputs),
         inputs=reference.conditions.input_names,
-        tuned=tuple(free[k] for k in scenario.tuned),
-        ordered=tuple(compared) if with_slopes else (),
+        tuned_parameters=tuple(free[k] for k in scenario.tuned_parameters),
+        differentiated_outputs=tuple(compared) if with_slopes else (),
         discrete=discrete,
-        discrete_starts={t: _start_values(description, names) for t, names in discrete.items()},
+        discrete_start_values={t: _read_start_values(description, names) for t, names in discrete.items()},
     )
     numbers = {name: variable.reference for name, variable in variables.items()}
-    sequences = _value_calls(scenario, plan, numbers)
-    sequences |= _derivative_calls(scenario, plan, numbers, description.offers[kind])
+    sequences = _plan_value_calls(scenario, plan, numbers)
+    sequences |= _plan_derivative_calls(scenario, plan, numbers, description.capabilities[kind])
     return replace(plan, sequences=sequences)
 
 
-def _to_the_point(scenario: CallScenario) -> CallSequence:
+def _plan_calls_to_point(scenario: CallScenario) -> CallSequence:
     """Return the calls that lead to the point of the API checks."""
-    return CallSequence().then("begin", PERTURBED).then("steps", PERTURBED, 0, scenario.row, label="rows before")
+    return (
+        CallSequence()
+        .with_operation("begin", PERTURBED_EXPERIMENT_INDEX)
+        .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows before")
+    )
 
 
-def _change_of_parameters(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> tuple[Any, ...]:
+def _form_parameter_change_call(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> tuple[Any, ...]:
     """Return the call that changes tunable parameters."""
-    return "tune", [numbers[name] for name in plan.tuned], [scenario.changed[i] for i in scenario.tuned]
+    return (
+        "tune",
+        [numbers[name] for name in plan.tuned_parameters],
+        [scenario.changed[i] for i in scenario.tuned_parameters],
+    )
 
 
-def _value_calls(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> dict[str, CallSequence]:
+def _plan_value_calls(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> dict[str, CallSequence]:
     """Return the calls that set and read variables, change parameters, and read derivatives of outputs."""
     last = scenario.row + scenario.steps_after
     real = [numbers[name] for name in plan.real]
     values = CallSequence()
     for t, names in plan.discrete.items():
-        values = values.then("put", t, [numbers[name] for name in names], plan.discrete_starts[t])
-    values = values.then("begin", PERTURBED).then("get", real, label="start")
-    values = values.then("steps", PERTURBED, 0, scenario.row, label="rows").then("get", real, label="end")
+        values = values.with_operation("put", t, [numbers[name] for name in names], plan.discrete_start_values[t])
+    values = values.with_operation("begin", PERTURBED_EXPERIMENT_INDEX).with_operation("get", real, label="start")
+    values = values.with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows").with_operation(
+        "get", real, label="end"
+    )
     for t, names in plan.discrete.items():
-        values = values.then("look", t, [numbers[name] for name in names], label=t)
-    tuning = _to_the_point(scenario).then(*_change_of_parameters(scenario, plan, numbers))
-    tuning = tuning.then("get", [numbers[name] for name in plan.tuned], label="parameters")
-    tuning = tuning.then("get", real, label="after the change")
-    tuning = tuning.then("steps", PERTURBED, scenario.row, last, label="rows").then("get", real, label="end")
+        values = values.with_operation("look", t, [numbers[name] for name in names], label=t)
+    tuning = _plan_calls_to_point(scenario).with_operation(*_form_parameter_change_call(scenario, plan, numbers))
+    tuning = tuning.with_operation("get", [numbers[name] for name in plan.tuned_parameters], label="parameters")
+    tuning = tuning.with_operation("get", real, label="after the change")
+    tuning = tuning.with_operation(
+        "steps", PERTURBED_EXPERIMENT_INDEX, scenario.row, last, label="rows"
+    ).with_operation("get", real, label="end")
     sequences = {"values": values, "tuning": tuning}
-    if plan.ordered:
-        slopes = [numbers[name] for name in plan.ordered]
-        sequences["output derivatives"] = _to_the_point(scenario).then("slopes", slopes, 1, label="slopes")
+    if plan.differentiated_outputs:
+        slopes = [numbers[name] for name in plan.differentiated_outputs]
+        sequences["output derivatives"] = _plan_calls_to_point(scenario).with_operation(
+            "slopes", slopes, 1, label="slopes"
+        )
     return sequences
 
 
-def _derivative_calls(
+def _plan_derivative_calls(
     scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int], offers: InterfaceCapabilities
 ) -> dict[str, CallSequence]:
     """Return the calls for derivatives: by states and inputs before and after a change of parameters, by parameters."""
     after_change = scenario.behind(plan.kind)
     unknown = [numbers[name] for name in plan.unknowns]
-    if not (offers.directional and plan.states and unknown and scenario.before_change and after_change):
+    if not (offers.directional and plan.states and unknown and scenario.derivatives_before_change and after_change):
         return {}
-    reference, begun = scenario.reference, _to_the_point(scenario)
-    change = _change_of_parameters(scenario, plan, numbers)
+    reference, begun = scenario.reference, _plan_calls_to_point(scenario)
+    change = _form_parameter_change_call(scenario, plan, numbers)
     known = [numbers[name] for name in (*plan.states, *plan.inputs)]
-    tuned = [numbers[name] for name in plan.tuned]
-    before, after = (variable_changes(d, reference, plan.states) for d in (scenario.before_change, after_change))
-    directional = begun.then("directional", unknown, known, before, label="before").then(*change)
-    sequences = {"directional": directional.then("directional", unknown, known, after, label="after")}
+    tuned = [numbers[name] for name in plan.tuned_parameters]
+    before, after = (
+        list_variable_changes(d, reference, plan.states) for d in (scenario.derivatives_before_change, after_change)
+    )
+    directional = begun.with_operation("directional", unknown, known, before, label="before").with_operation(*change)
+    sequences = {"directional": directional.with_operation("directional", unknown, known, after, label="after")}
     if offers.adjoint:
         rows = np.eye(len(unknown)).tolist()
-        adjoint = begun.then("adjoint", unknown, known, rows, label="before").then(*change)
-        sequences["adjoint"] = adjoint.then("adjoint", unknown, known, rows, label="after")
+        adjoint = begun.with_operation("adjoint", unknown, known, rows, label="before").with_operation(*change)
+        sequences["adjoint"] = adjoint.with_operation("adjoint", unknown, known, rows, label="after")
     if tuned and scenario.by_parameters:
-        sizes = scenario.by_parameters.parameters[:, list(scenario.tuned)].tolist()
-        beside = variable_changes(scenario.by_parameters, reference, plan.states)
+        sizes = scenario.by_parameters.parameters[:, list(scenario.tuned_parameters)].tolist()
+        beside = list_variable_changes(scenario.by_parameters, reference, plan.states)
         rows = [[*a, *b] for a, b in zip(beside, sizes, strict=True)] if beside else sizes[:-1]
         moved = [*known, *tuned] if beside else tuned  # a state that the reference does not have cannot be moved
-        sequences["by parameters"] = begun.then("directional", unknown, moved, rows, label="derivatives")
-    one_by_one = typical_changes(scenario, plan.states)
+        sequences["by parameters"] = begun.with_operation("directional", unknown, moved, rows, label="derivatives")
+    one_by_one = list_typical_changes(scenario, plan.states)
     if one_by_one:
-        calls = single_seed_calls(unknown, [*known, *tuned], one_by_one, adjoint=offers.adjoint)
+        calls = plan_single_seed_calls(unknown, [*known, *tuned], one_by_one, adjoint=offers.adjoint)
         for number, call in enumerate(calls):
-            begun = begun.then(*call, label=str(number))
-        sequences[ONE_BY_ONE] = begun
+            begun = begun.with_operation(*call, label=str(number))
+        sequences[ONE_BY_ONE_CHECK] = begun
     return sequences
 
 
-def typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float]:
+def list_typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float]:
     """Return typical changes of the FMU's states, of the inputs and of the parameters changed; [] if not known."""
-    assert scenario.before_change is not None
-    moves = np.array(variable_changes(scenario.before_change, scenario.reference, states))
+    assert scenario.derivatives_before_change is not None
+    moves = np.array(list_variable_changes(scenario.derivatives_before_change, scenario.reference, states))
     if not moves.size:
         return []
-    values = np.abs(np.array(scenario.reference.conditions.parameters)[list(scenario.tuned)])
+    values = np.abs(np.array(scenario.reference.conditions.parameters)[list(scenario.tuned_parameters)])
     largest = np.append(np.max(np.abs(moves), axis=0), values)
     return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 
 
-def variable_changes(
+def list_variable_changes(
     directions: DirectionalDifferences, reference: ReferenceRun, states: Sequence[str]
 ) -> list[list[float]]:
     """Return changes of the FMU's states and of the inputs, one row per direction."""
@@ -344,17 +366,17 @@ def variable_changes(
     return np.hstack([directions.variables[:, columns], directions.inputs]).tolist()  # type: ignore[no-any-return]
 
 
-def _settable_discrete_parameters(description: FmuDescription) -> dict[str, tuple[str, ...]]:
+def _list_settable_discrete_parameters(description: FmuDescription) -> dict[str, tuple[str, ...]]:
     """Return integer and Boolean parameters that can be set before a run."""
     found: dict[str, list[str]] = {}
     for name, variable in description.variables.items():
-        plain = not variable.real and variable.scalar and variable.causality == "parameter" and variable.settable
+        plain = not variable.real and variable.is_scalar and variable.causality == "parameter" and variable.settable
         if plain and variable.kind in {"Integer", "Enumeration", "Boolean", "Int64", "Int32", "UInt64"}:
             found.setdefault(variable.kind, []).append(name)
     return {kind: tuple(names) for kind, names in found.items()}
 
 
-def _start_values(description: FmuDescription, names: Sequence[str]) -> list[int]:
+def _read_start_values(description: FmuDescription, names: Sequence[str]) -> list[int]:
     """Return start values as the description has them."""
     written = [description.variables[name].start for name in names]
     return [int(text == "true") if text in {"true", "false"} else int(text) for text in written]

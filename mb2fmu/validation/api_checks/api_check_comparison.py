@@ -20,36 +20,36 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.validation.api_checks.api_call_plan import (
-    ONE_BY_ONE,
+    ONE_BY_ONE_CHECK,
     CallPlan,
     CallScenario,
-    typical_changes,
-    variable_changes,
+    list_typical_changes,
+    list_variable_changes,
 )
 from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives
 from mb2fmu.validation.bounds.error_table import ErrorTable
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, begin_in_modes
 from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
-from mb2fmu.validation.comparison.motion_comparison import ErrorBounds, find_modes_taken
+from mb2fmu.validation.comparison.motion_comparison import ErrorBounds, find_switch_modes_taken
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.experiment_numbers import evaluate_calculated_parameters
-from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, difference_in_time
+from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_time_derivatives
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.variable_scales import FACTOR, INFORMATIVE
+from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.result import ApiCheckResult
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, FmuSimulationResult
 
 Floats = npt.NDArray[np.float64]
-Recorded = Mapping[str, Any]
+RecordedValues = Mapping[str, Any]
 """Label of a call → the values that it recorded."""
 
 NOT_OFFERED = "the FMU does not offer it"
-_AGREEMENT = 1e-5
-_APART = 20.0
-_KNOWN = 0.05
-_NOISE = 1e-8
-_DUE = 1e-12  # of the experiment: an instant so near behind a point falls on it
+_RELATIVE_AGREEMENT = 1e-5
+_UNCERTAINTY_FACTOR = 20.0
+_KNOWN_FRACTION = 0.05
+_NOISE_FRACTION = 1e-8
+_DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
 def compare_api_checks(
@@ -93,8 +93,8 @@ class _ApiCheckComparison:
     )  # of points near an event: those of the side on which the FMU was
 
     def __post_init__(self) -> None:
-        self._rates = _largest_rates(self.scenario.reference)
-        self._modes = find_modes_taken(self.scenario.reference, self.limits, self.simulation)
+        self._rates = _compute_largest_rates(self.scenario.reference)
+        self._modes = find_switch_modes_taken(self.scenario.reference, self.limits, self.simulation)
 
     def results(self) -> Iterator[ApiCheckResult]:
         """Compare each family of calls; one that was not planned is unjudged with its reason, or left out."""
@@ -116,7 +116,7 @@ class _ApiCheckComparison:
         """Return why calls were not made; empty where they do not exist for this interface type or version."""
         if not check.reported_if_absent or (check.kind and check.kind != self.plan.kind):
             return ""
-        if check.sequence == "directional" and self.scenario.before_change is None:
+        if check.sequence == "directional" and self.scenario.derivatives_before_change is None:
             return "the reference has no derivatives there"
         return NOT_OFFERED
 
@@ -141,7 +141,7 @@ class _ApiCheckComparison:
     @property
     def _agreement(self) -> float:
         """The largest relative difference from the reference that is no fault."""
-        return _AGREEMENT + 10 * FACTOR * self.scenario.reference.conditions.tolerance
+        return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.scenario.reference.conditions.tolerance
 
     @property
     def _run_parameters(self) -> tuple[float, ...]:
@@ -150,27 +150,31 @@ class _ApiCheckComparison:
 
     # --- sessions
 
-    def compare_values(self, recorded: Recorded, tally: ErrorTable) -> None:
+    def compare_values(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
         run, row = self.scenario.reference.conditions, self.scenario.row
         time, names = run.time, self.simulation.names
         tally.rows(recorded["rows"], self.simulation.values[1 : row + 1], names, time[1 : row + 1])
         for read, k in ((recorded["start"], 0), (recorded["end"], row)):
             found = dict(zip(self.plan.real, read, strict=True))
-            self._knowns(found, k, run.parameters, tally)
+            self._compare_parameters_and_inputs(found, k, run.parameters, tally)
             for name, value in zip(names, self.simulation.values[k].tolist(), strict=True):
                 tally.same(found[name], value, f"{name} at {time[k]:.6g} s")
-            self._compared(found, (k, self._modes.get(k)), run.parameters, tally, f"at {time[k]:.6g} s")
+            self._compare_rates_and_outputs(
+                found, (k, self._modes.get(k)), run.parameters, tally, f"at {time[k]:.6g} s"
+            )
         for kind, discrete in self.plan.discrete.items():
-            for name, a, b in zip(discrete, recorded[kind], self.plan.discrete_starts[kind], strict=True):
+            for name, a, b in zip(discrete, recorded[kind], self.plan.discrete_start_values[kind], strict=True):
                 tally.same(float(a), float(b), name)
 
-    def _knowns(self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: ErrorTable) -> None:
+    def _compare_parameters_and_inputs(
+        self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: ErrorTable
+    ) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
         scenario, told = self.scenario, self.scenario.told
         free = [p.name for p in self.definition.parameters if not p.calculated]
         for name, value in zip(free, parameters, strict=True):
-            if name in told.overridden and name in found:
+            if name in told.overridden_values and name in found:
                 tally.same(found[name], value, name)
         for name, value in evaluate_calculated_parameters(self.definition, parameters).items():
             if name in found and set(free) <= set(found):
@@ -178,7 +182,7 @@ class _ApiCheckComparison:
         for name, value in zip(self.plan.inputs, scenario.reference.conditions.held(row).tolist(), strict=True):
             tally.same(found[name], value, name)
 
-    def _compared(
+    def _compare_rates_and_outputs(
         self,
         found: Mapping[str, float],
         at: tuple[int, SwitchModes | None],
@@ -206,11 +210,11 @@ class _ApiCheckComparison:
             prepared = numeric.prepare(list(parameters))
             old = prepared if before is None else numeric.prepare(list(before))
             new = None if before is None else prepared
-            with begin_in_modes(numeric, modes), numeric.keeping_modes(t, x, r, old, new):
+            with begin_in_modes(numeric, modes), numeric.keep_modes(t, x, r, old, new):
                 motion = numeric.motion(t, x, r, prepared)
         except (ValidationError, ArithmeticError, ValueError):
             return
-        scale = FACTOR * run.tolerance
+        scale = ERROR_BOUND_FACTOR * run.tolerance
         places = self._places()
         for state, rate in zip(self.plan.states, self.plan.rates, strict=True):
             if state in places and rate in found:
@@ -227,27 +231,27 @@ class _ApiCheckComparison:
         reference = self.scenario.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
-    def compare_tuning(self, recorded: Recorded, tally: ErrorTable) -> None:
+    def compare_tuning(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
         scenario = self.scenario
-        wanted = [scenario.changed[i] for i in scenario.tuned]
-        for name, a, b in zip(self.plan.tuned, recorded["parameters"], wanted, strict=True):
+        wanted = [scenario.changed[i] for i in scenario.tuned_parameters]
+        for name, a, b in zip(self.plan.tuned_parameters, recorded["parameters"], wanted, strict=True):
             tally.same(a, b, name)
-        if not scenario.tuned:
+        if not scenario.tuned_parameters:
             return
         found = dict(zip(self.plan.real, recorded["after the change"], strict=True))
         began = self._modes.get(scenario.row)
         if self.plan.kind == "ModelExchange":
-            began = self._kept_still(found, tally)
+            began = self._compare_states_after_change(found, tally)
             before = scenario.reference.conditions.parameters
             here = (scenario.row, began)
-            self._compared(found, here, scenario.changed, tally, "after the change", before)
-        modes = self._flowed(found, recorded["rows"], began, tally)
+            self._compare_rates_and_outputs(found, here, scenario.changed, tally, "after the change", before)
+        modes = self._compare_one_step_states(found, recorded["rows"], began, tally)
         last, there = dict(zip(self.plan.real, recorded["end"], strict=True)), scenario.row + scenario.steps_after
-        self._knowns(last, there, scenario.changed, tally)
-        self._compared(last, (there, modes), scenario.changed, tally, "after the change")
+        self._compare_parameters_and_inputs(last, there, scenario.changed, tally)
+        self._compare_rates_and_outputs(last, (there, modes), scenario.changed, tally, "after the change")
 
-    def _kept_still(self, found: Mapping[str, float], tally: ErrorTable) -> SwitchModes | None:
+    def _compare_states_after_change(self, found: Mapping[str, float], tally: ErrorTable) -> SwitchModes | None:
         """Compare states after a change of parameters with the reference's event from the FMU's states before.
 
         An instant that falls on the point may come in that event, with the new parameters, or behind it.
@@ -267,8 +271,8 @@ class _ApiCheckComparison:
             with begin_in_modes(numeric, goes_on):
                 wanted = numeric.changed(t, x, r, before, after)
                 if scenario.row in self.limits.sides and isinstance(numeric, HybridEquations):
-                    modes = numeric.modes_at(t, x, r, before)
-                    due = numeric.settle(t + _DUE * float(run.time[-1]), x, r, after, modes, ())[0]
+                    modes = numeric.find_modes(t, x, r, before)
+                    due = numeric.settle(t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, after, modes, ())[0]
                     there = np.array([found[name] for name in states])
                     sizes = reference.state_scales
                     if np.max(np.abs(there - due) / sizes) < np.max(np.abs(there - wanted) / sizes):
@@ -276,11 +280,11 @@ class _ApiCheckComparison:
         except (ValidationError, ArithmeticError, ValueError):
             return goes_on
         for name, value, scale in zip(states, wanted.tolist(), reference.state_scales.tolist(), strict=True):
-            allowed = FACTOR * run.tolerance * max(abs(value), scale)
+            allowed = ERROR_BOUND_FACTOR * run.tolerance * max(abs(value), scale)
             tally.add(abs(found[name] - value), allowed, f"{name} as parameters change")
         return goes_on
 
-    def _flowed(
+    def _compare_one_step_states(
         self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: SwitchModes | None, tally: ErrorTable
     ) -> SwitchModes | None:
         """Compare states step by step with the reference's, from the FMU's own, with the changed parameters.
@@ -306,15 +310,15 @@ class _ApiCheckComparison:
                 step = CommunicationStep(
                     k, modes, beside, tuple(told) if told is not None and k == scenario.row else None
                 )
-                landing = flow.landing(step, np.array(before))
+                landing = flow.compute_step_end(step, np.array(before))
             except (ValidationError, ArithmeticError, ValueError):
                 return None
             modes = landing.modes if step.beside is not None else None
             moved = np.maximum(np.abs(landing.x - before), reference.state_scales)
-            allowed, off = FACTOR * run.tolerance * moved, np.abs(np.array(after) - landing.x)
+            allowed, off = ERROR_BOUND_FACTOR * run.tolerance * moved, np.abs(np.array(after) - landing.x)
             if np.any(off > allowed):
-                late = flow.lateness(step, np.array(before), landing, self.plan.kind)
-                cap = INFORMATIVE * moved
+                late = flow.compute_delay_shift(step, np.array(before), landing, self.plan.kind)
+                cap = MAX_INFORMATIVE_FRACTION * moved
                 same, other = flow.spread(step, np.array(before), landing, np.minimum(allowed, cap))
                 allowed = np.minimum(allowed + late + same, cap) + other
             for j, c in enumerate(reference.state_columns):
@@ -322,46 +326,52 @@ class _ApiCheckComparison:
                 tally.add(float(off[j]), float(allowed[j]), where)
         return modes
 
-    def compare_directional(self, recorded: Recorded, tally: ErrorTable) -> None:
+    def compare_directional(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""
-        assert self.scenario.before_change is not None
+        assert self.scenario.derivatives_before_change is not None
         behind = self.scenario.behind(self.plan.kind)
         assert behind is not None
         first, second = self._run_parameters, self.scenario.changed
-        self._partials(self.scenario.before_change, np.array(recorded["before"]), tally, "", first)
-        self._partials(behind, np.array(recorded["after"]), tally, " after parameters changed", second)
+        self._compare_partial_derivatives(
+            self.scenario.derivatives_before_change, np.array(recorded["before"]), tally, "", first
+        )
+        self._compare_partial_derivatives(
+            behind, np.array(recorded["after"]), tally, " after parameters changed", second
+        )
 
-    def compare_adjoint(self, recorded: Recorded, tally: ErrorTable) -> None:
+    def compare_adjoint(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
-        assert self.scenario.before_change is not None
+        assert self.scenario.derivatives_before_change is not None
         behind = self.scenario.behind(self.plan.kind)
         assert behind is not None
         for directions, answer, when, parameters in (
-            (self.scenario.before_change, recorded["before"], "", self._run_parameters),
+            (self.scenario.derivatives_before_change, recorded["before"], "", self._run_parameters),
             (behind, recorded["after"], " after parameters changed", self.scenario.changed),
         ):
-            along = np.array(variable_changes(directions, self.scenario.reference, self.plan.states))
-            self._partials(directions, along @ np.array(answer).T, tally, when, parameters)
+            along = np.array(list_variable_changes(directions, self.scenario.reference, self.plan.states))
+            self._compare_partial_derivatives(directions, along @ np.array(answer).T, tally, when, parameters)
 
-    def compare_by_parameters(self, recorded: Recorded, tally: ErrorTable) -> None:
+    def compare_by_parameters(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare derivatives by parameters with differences of the reference."""
         assert self.scenario.by_parameters is not None
         directions = self.scenario.by_parameters
-        self._partials(directions, np.array(recorded["derivatives"]), tally, " by parameters", self._run_parameters)
+        self._compare_partial_derivatives(
+            directions, np.array(recorded["derivatives"]), tally, " by parameters", self._run_parameters
+        )
 
-    def compare_one_by_one(self, recorded: Recorded, tally: ErrorTable) -> None:
+    def compare_one_by_one(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
         at, largest = self._places(), self._magnitudes()
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
         column = self.scenario.reference.trajectory.column
         scales = [self._rates[at[rate_of[n]]] if n in rate_of else largest[column(n)] for n in self.plan.unknowns]
-        sizes = typical_changes(self.scenario, self.plan.states)
-        noise = [_NOISE * float(scale) for scale in scales]
+        sizes = list_typical_changes(self.scenario, self.plan.states)
+        noise = [_NOISE_FRACTION * float(scale) for scale in scales]
         answers = [recorded[str(number)] for number in range(len(recorded) - 1)]  # beside the rows before
         for difference, bound, where in compare_derivatives(answers, self.plan.unknowns, sizes, noise):
             tally.add(difference, bound, where)
 
-    def _partials(
+    def _compare_partial_derivatives(
         self,
         directions: DirectionalDifferences,
         found: Floats,
@@ -387,16 +397,16 @@ class _ApiCheckComparison:
                 if rate_of[name] not in at:
                     continue
                 j = at[rate_of[name]]
-                wanted, off, scale = directions.rates[:, j], directions.rates_off[:, j], float(self._rates[j])
+                wanted, off, scale = directions.rates[:, j], directions.rate_errors[:, j], float(self._rates[j])
             else:
                 j = reference.trajectory.column(name)
-                wanted, off, scale = directions.variables[:, j], directions.variables_off[:, j], float(largest[j])
+                wanted, off, scale = directions.variables[:, j], directions.variable_errors[:, j], float(largest[j])
             size = float(np.max(np.abs(wanted), initial=0.0))
             for d in range(len(found)):
-                if _APART * off[d] > _KNOWN * max(size, _NOISE * scale):
+                if _UNCERTAINTY_FACTOR * off[d] > _KNOWN_FRACTION * max(size, _NOISE_FRACTION * scale):
                     tally.left_out += 1
                     continue
-                allowed = self._agreement * size + _APART * off[d] + _NOISE * scale
+                allowed = self._agreement * size + _UNCERTAINTY_FACTOR * off[d] + _NOISE_FRACTION * scale
                 allowed += float(more[d, j]) if name in rate_of else 0.0
                 tally.add(abs(found[d, column] - wanted[d]), float(allowed), f"{name} in direction {d + 1}{when}")
 
@@ -405,23 +415,25 @@ class _ApiCheckComparison:
         reference = self.scenario.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
-    def compare_output_derivatives(self, recorded: Recorded, tally: ErrorTable) -> None:
+    def compare_output_derivatives(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.scenario.reference
         try:
-            wanted, off = difference_in_time(reference, self.scenario.point)
+            wanted, off = compute_time_derivatives(reference, self.scenario.point)
         except (ValidationError, ArithmeticError, ValueError):
             return
         values, time = reference.trajectory.values, reference.conditions.time
         steepest = np.max(np.abs(np.diff(values, axis=0)), axis=0) / np.diff(time)[0]
-        for name, found in zip(self.plan.ordered, recorded["slopes"], strict=True):
+        for name, found in zip(self.plan.differentiated_outputs, recorded["slopes"], strict=True):
             j = reference.trajectory.column(name)
             size = max(float(steepest[j]), abs(float(wanted[j])))
-            if _APART * off[j] > _KNOWN * size:
+            if _UNCERTAINTY_FACTOR * off[j] > _KNOWN_FRACTION * size:
                 tally.left_out += 1
                 continue
-            still = _NOISE * float(self._magnitudes()[j]) / float(time[1])
-            tally.add(abs(found - wanted[j]), self._agreement * size + _APART * float(off[j]) + still, name)
+            still = _NOISE_FRACTION * float(self._magnitudes()[j]) / float(time[1])
+            tally.add(
+                abs(found - wanted[j]), self._agreement * size + _UNCERTAINTY_FACTOR * float(off[j]) + still, name
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +452,7 @@ class _ApiCheck:
     sequence: str
     name: str
     formula: str
-    compare: Callable[[_ApiCheckComparison, Recorded, ErrorTable], None]
+    compare: Callable[[_ApiCheckComparison, RecordedValues, ErrorTable], None]
     reported_if_absent: bool = True
     kind: str = ""
 
@@ -457,7 +469,7 @@ _CHECKS = (
               _Compare.compare_adjoint, reported_if_absent=False),
     _ApiCheck("by parameters", "derivatives by parameters", "against differences of the reference by parameters",
               _Compare.compare_by_parameters, reported_if_absent=False),
-    _ApiCheck(ONE_BY_ONE, "derivatives one by one",
+    _ApiCheck(ONE_BY_ONE_CHECK, "derivatives one by one",
               "against all in one call, and adjoint against directional ones", _Compare.compare_one_by_one,
               reported_if_absent=False),
     _ApiCheck("output derivatives", "derivatives of outputs in time", "against differences along the reference",
@@ -465,7 +477,7 @@ _CHECKS = (
 )  # fmt: skip
 
 
-def _largest_rates(reference: ReferenceRun) -> Floats:
+def _compute_largest_rates(reference: ReferenceRun) -> Floats:
     """Return the largest |x'| of each state at some points of the experiment, > 0."""
     numeric, run = reference.numeric, reference.conditions
     prepared = numeric.prepare(run.parameters)

@@ -17,20 +17,20 @@ from mb2fmu.validation.runs.fmu_run import Operations
 
 Floats = npt.NDArray[np.float64]
 
-_ALIKE = 1e-6
+_AGREEMENT_TOLERANCE = 1e-6
 """Relative difference of numbers that should be one: FMUs of other tools differentiate by differences."""
-_LEAST = 1e-3
+_SMALLEST_CHANGE_FRACTION = 1e-3
 """Part of an unknown's largest change below which a single change is measured by this part instead."""
-_SEED = 13
+_RANDOM_SEED = 13
 
 
-def dense_seed(count: int) -> Floats:
+def make_dense_seed(count: int) -> Floats:
     """Return numbers of either sign and of like size, no two equal, shape (count,): a dense seed."""
-    random = np.random.default_rng(_SEED)
+    random = np.random.default_rng(_RANDOM_SEED)
     return np.asarray(random.choice(np.array([-1.0, 1.0]), count) * random.uniform(0.5, 1.5, count))
 
 
-def single_seed_calls(
+def plan_single_seed_calls(
     unknown: Sequence[int], known: Sequence[int], sizes: Sequence[float], *, adjoint: bool
 ) -> Operations:
     """Return the calls of a session; :func:`compare_derivatives` reads the answers.
@@ -41,8 +41,8 @@ def single_seed_calls(
         sizes: Typical change of each known, > 0.
         adjoint: Whether the FMU offers adjoint derivatives.
     """
-    by_known = (dense_seed(len(known)) * np.array(sizes)).tolist()
-    by_unknown = dense_seed(len(unknown)).tolist()
+    by_known = (make_dense_seed(len(known)) * np.array(sizes)).tolist()
+    by_unknown = make_dense_seed(len(unknown)).tolist()
     calls: list[list[Any]] = [
         ["directional", [*unknown], [*known], [*np.diag(sizes).tolist(), by_known]],
         *(["directional", [*unknown], [k], [[size]]] for k, size in zip(known, sizes, strict=True)),
@@ -72,30 +72,30 @@ def compare_derivatives(
     scale, floor = np.array(sizes), np.array(noise)
     whole, last = np.array(answers[0][:n]).reshape(n, m), np.array(answers[0][n])
     largest = np.max(np.abs(whole), axis=0, initial=0.0)
-    bounds = _ALIKE * np.maximum(np.abs(whole), _LEAST * largest) + floor
+    bounds = _AGREEMENT_TOLERANCE * np.maximum(np.abs(whole), _SMALLEST_CHANGE_FRACTION * largest) + floor
     single = np.array([row[0] for row in answers[1 : 1 + n]]).reshape(n, m)
-    yield from _compared(single, whole, bounds, names, "with one known")
-    summed, total = dense_seed(n) @ whole, _ALIKE * np.abs(whole).sum(axis=0) + floor
-    yield from _compared(last[None], summed[None], total[None], names, "in a dense direction")
+    yield from _compare_rows(single, whole, bounds, names, "with one known")
+    summed, total = make_dense_seed(n) @ whole, _AGREEMENT_TOLERANCE * np.abs(whole).sum(axis=0) + floor
+    yield from _compare_rows(last[None], summed[None], total[None], names, "in a dense direction")
     alone = np.array([row[0][0] for row in answers[1 + n : 1 + n + m]])
-    yield from _compared(alone[None], summed[None], total[None], names, "with one unknown, in a dense direction")
+    yield from _compare_rows(alone[None], summed[None], total[None], names, "with one unknown, in a dense direction")
     rest = answers[1 + n + m :]
     if not rest:
         return
     rows = np.array(rest[0][:m]).reshape(m, n).T * scale[:, None]
-    yield from _compared(rows, whole, bounds, names, "adjoint against directional")
+    yield from _compare_rows(rows, whole, bounds, names, "adjoint against directional")
     gradients = np.array([row[0] for row in rest[1 : 1 + m]]).reshape(m, n).T * scale[:, None]
-    yield from _compared(gradients, whole, bounds, names, "adjoint with one unknown")
+    yield from _compare_rows(gradients, whole, bounds, names, "adjoint with one unknown")
     ways = ("adjoint with a dense seed", rest[0][m]), ("adjoint with one known", [row[0][0] for row in rest[1 + m :]])
-    by_unknown = dense_seed(m)
-    wanted, allowed = whole @ by_unknown, (_ALIKE * np.abs(whole) + floor) @ np.abs(by_unknown)
+    by_unknown = make_dense_seed(m)
+    wanted, allowed = whole @ by_unknown, (_AGREEMENT_TOLERANCE * np.abs(whole) + floor) @ np.abs(by_unknown)
     for what, found in ways:
         off = np.abs(np.array(found) * scale - wanted)
         for k in range(n):
             yield float(off[k]), float(allowed[k]), f"{what}, by known number {k + 1}"
 
 
-def _compared(
+def _compare_rows(
     found: Floats, wanted: Floats, bounds: Floats, names: Sequence[str], what: str
 ) -> Iterator[tuple[float, float, str]]:
     """Yield the worst number of each unknown: rows are directions, columns unknowns."""

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.indeterminate_friction import find_indeterminate_signs
+from mb2fmu.validation.bounds.indeterminate_friction import find_indeterminate_friction_signs
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_sides import (
-    AT_ONCE,
+    SIMULTANEOUS_FRACTION,
     SimultaneousEvents,
     advance_with_held_modes,
     drop_round_off_events,
@@ -39,20 +39,20 @@ from mb2fmu.validation.reference.event_sides import (
 from mb2fmu.validation.reference.event_step_loop import LocatedEvent
 from mb2fmu.validation.reference.initial_contact_modes import find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
-from mb2fmu.validation.reference.variable_scales import EPSILON, ROUNDING
+from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOWANCE
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.runs.fmu_description import UnitKind
+    from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 
-OFFSETS: Mapping[UnitKind, float] = MappingProxyType({"CoSimulation": 1e-12, "ModelExchange": 2e-10})
+MARGIN_OFFSETS: Mapping[InterfaceType, float] = MappingProxyType({"CoSimulation": 1e-12, "ModelExchange": 2e-10})
 """What margins may be off by, over their sizes: FMUs show indicators off by 1e-10, and find their own to 1e-13."""
-ROOT = 200 * EPSILON
+ROOT_SEARCH_TOLERANCE = 200 * EPSILON
 """CVODE stops looking for an event within this part of time and step."""
-PROBE = 1e-6
+PROBE_FRACTION = 1e-6
 """Part of a state's scale by which it is moved to see what depends on it."""
-_BACK = 1e-2  # of a communication step
+_STEP_BACK_FRACTION = 1e-2  # of a communication step
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +60,17 @@ class EventTimeBound:
     """An event of the reference, and the allowed difference of the FMU's event.
 
     Attributes:
-        occasion: The event, or several that cannot be told apart.
+        simultaneous_events: The event, or several that cannot be told apart.
         allowed: How far it may be by kind of FMU, s; of a grazing one how far its margin is near zero.
         grazing: Its instant is not judged.
     """
 
-    occasion: SimultaneousEvents
-    allowed: Mapping[UnitKind, float]
+    simultaneous_events: SimultaneousEvents
+    allowed: Mapping[InterfaceType, float]
     grazing: bool
 
     @property
-    def widest(self) -> float:
+    def largest_allowed_difference(self) -> float:
         """The larger of the allowed differences, s."""
         return max(self.allowed.values())
 
@@ -85,48 +85,53 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
     if not isinstance(reference.numeric, HybridEquations) or not reference.events:
         return ()
     events, idle = drop_round_off_events(reference.events), find_round_off_switches(reference.events)
-    single = [_single(reference, bounds, event, idle) for event in events]
+    single = [_bound_single_event(reference, bounds, event, idle) for event in events]
     step = float(np.min(np.diff(reference.trajectory.time)))
     gaps, before = [], 0.0
     for limit in single:
-        width = 0.0 if limit.grazing else limit.widest
-        gaps.append(max(AT_ONCE * step, min(before + width, step)))
+        width = 0.0 if limit.grazing else limit.largest_allowed_difference
+        gaps.append(max(SIMULTANEOUS_FRACTION * step, min(before + width, step)))
         before = width
     found, k = [], 0
     for occasion in group_simultaneous_events(events, gaps):
         parts = single[k : k + occasion.count]
         k += occasion.count
         allowed = {
-            kind: max(part.occasion.time - occasion.time + part.allowed[kind] for part in parts) for kind in OFFSETS
+            kind: max(part.simultaneous_events.time - occasion.time + part.allowed[kind] for part in parts)
+            for kind in MARGIN_OFFSETS
         }
         found.append(EventTimeBound(occasion, MappingProxyType(allowed), any(part.grazing for part in parts)))
     return tuple(found)
 
 
-def _single(reference: ReferenceRun, bounds: Floats, event: LocatedEvent, idle: frozenset[int]) -> EventTimeBound:
+def _bound_single_event(
+    reference: ReferenceRun, bounds: Floats, event: LocatedEvent, idle: frozenset[int]
+) -> EventTimeBound:
     """Return one event by itself, as an occasion; ``idle``: switches that round-off changes."""
     occasion, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
     step = float(np.min(np.diff(time)))
-    floor = 2 * reference.event_uncertainty + ROUNDING * max(event.time, step)
+    floor = 2 * reference.event_uncertainty + ROUND_OFF_ALLOWANCE * max(event.time, step)
     if event.outside:
-        return EventTimeBound(occasion, MappingProxyType(dict.fromkeys(OFFSETS, floor)), grazing=False)
+        return EventTimeBound(occasion, MappingProxyType(dict.fromkeys(MARGIN_OFFSETS, floor)), grazing=False)
     row = max(int(np.searchsorted(time, event.time)) - 1, 0)
-    fall = _fall(reference, event, bounds[row, list(reference.state_columns)], step)
-    allowed: dict[UnitKind, float] = {}
+    fall = _measure_margin_near_zero(reference, event, bounds[row, list(reference.state_columns)], step)
+    allowed: dict[InterfaceType, float] = {}
     grazing = False
-    for kind, offset in OFFSETS.items():
-        b = fall.off + offset
+    for kind, offset in MARGIN_OFFSETS.items():
+        b = fall.uncertainty + offset
         touching = fall.rate**2 <= 4.0 * b * fall.curve
         grazing |= touching
-        root = ROOT * (event.time + step) if kind == "ModelExchange" else 0.0
+        root = ROOT_SEARCH_TOLERANCE * (event.time + step) if kind == "ModelExchange" else 0.0
         late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
         near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
         allowed[kind] = float(near if touching else late) + floor + root
-    grazing = grazing or _is_indifferent(reference, event) or _looks_at_round_off(reference, event, idle)
+    grazing = (
+        grazing or _has_indeterminate_friction(reference, event) or _depends_on_round_off_switch(reference, event, idle)
+    )
     return EventTimeBound(occasion, MappingProxyType(allowed), grazing)
 
 
-def _looks_at_round_off(reference: ReferenceRun, event: LocatedEvent, idle: frozenset[int]) -> bool:
+def _depends_on_round_off_switch(reference: ReferenceRun, event: LocatedEvent, idle: frozenset[int]) -> bool:
     """Return whether conditions at an event are what they are by a switch that only round-off changes."""
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
@@ -139,13 +144,15 @@ def _looks_at_round_off(reference: ReferenceRun, event: LocatedEvent, idle: froz
         for i in others:
             flipped = modes.values.copy()
             flipped[i] = 1.0 - flipped[i]
-            one, other = (numeric.look_at(event.time, x, r, prepared, side) for side in (modes.values, flipped))
-            if abs(margins[i]) <= max(OFFSETS.values()) and not np.array_equal(one.conditions, other.conditions):
+            one, other = (
+                numeric.evaluate_in_modes(event.time, x, r, prepared, side) for side in (modes.values, flipped)
+            )
+            if abs(margins[i]) <= max(MARGIN_OFFSETS.values()) and not np.array_equal(one.conditions, other.conditions):
                 return True
     return False
 
 
-def _is_indifferent(reference: ReferenceRun, event: LocatedEvent) -> bool:
+def _has_indeterminate_friction(reference: ReferenceRun, event: LocatedEvent) -> bool:
     """Return whether another sign changes its mode at an event, and could as well not do so."""
     numeric, run, (before, after) = reference.numeric, reference.conditions, event.sides
     assert isinstance(numeric, HybridEquations)
@@ -153,8 +160,8 @@ def _is_indifferent(reference: ReferenceRun, event: LocatedEvent) -> bool:
     if not others:
         return False
     r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
-    widest = max(OFFSETS.values())
-    found = find_indeterminate_signs(numeric, event.time, event.states[1][:-1], r, prepared, after, widest)
+    widest = max(MARGIN_OFFSETS.values())
+    found = find_indeterminate_friction_signs(numeric, event.time, event.states[1][:-1], r, prepared, after, widest)
     return any(i in others for i, _ in found)
 
 
@@ -162,12 +169,14 @@ def _is_indifferent(reference: ReferenceRun, event: LocatedEvent) -> bool:
 class _MarginNearZero:
     """Behaviour of a margin near zero: its uncertainty, |m'| and |m''|."""
 
-    off: float
+    uncertainty: float
     rate: float
     curve: float
 
 
-def _fall(reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: float) -> _MarginNearZero:
+def _measure_margin_near_zero(
+    reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: float
+) -> _MarginNearZero:
     """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences."""
     numeric, run = reference.numeric, reference.conditions
     assert isinstance(numeric, HybridEquations)
@@ -184,10 +193,10 @@ def _fall(reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: fl
         if j in modes_in_x:  # it is right or wrong, never a little off
             continue
         moved = np.zeros(len(y) - 1)
-        moved[j] = PROBE * scale
+        moved[j] = PROBE_FRACTION * scale
         slope = abs(margin(t, y[:-1] + moved) - margin(t, y[:-1] - moved)) / (2 * moved[j])
-        off += slope * (float(bounds[j]) + ROUNDING * float(largest[j]))
-    h = _BACK * step
+        off += slope * (float(bounds[j]) + ROUND_OFF_ALLOWANCE * float(largest[j]))
+    h = _STEP_BACK_FRACTION * step
     values = [
         margin(t - back, advance_with_held_modes(numeric, t, y, t - back, r, prepared, modes)[:-1])
         for back in (0.0, h, 2.0 * h)
@@ -223,31 +232,39 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
         return {}
     prepared = numeric.prepare(run.parameters)
     for event in events:
-        away = np.abs(run.time - event.occasion.time)
-        near = [] if event.occasion.outside else np.flatnonzero(away <= event.widest).tolist()
+        away = np.abs(run.time - event.simultaneous_events.time)
+        near = (
+            []
+            if event.simultaneous_events.outside
+            else np.flatnonzero(away <= event.largest_allowed_difference).tolist()
+        )
         for k in filter(None, near):
             t, r = float(run.time[k]), run.held(k).tolist()
             rows, modes = [], []
-            for y, side in evaluate_both_event_sides(numeric, event.occasion, t, r, prepared):
-                rows.append(list_compared_values(numeric, y[:-1], numeric.motion_in(t, y[:-1], r, prepared, side)))
+            for y, side in evaluate_both_event_sides(numeric, event.simultaneous_events, t, r, prepared):
+                rows.append(
+                    list_compared_values(numeric, y[:-1], numeric.motion_in_modes(t, y[:-1], r, prepared, side))
+                )
                 modes.append(side)
-            _add(found, reference, k, rows, modes)
+            _add_possible_values(found, reference, k, rows, modes)
     for k in range(len(run.time)):
         t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
         known = found[k].modes if k in found else ()
-        for _, other in find_indeterminate_signs(numeric, t, x, r, prepared, reference.modes[k], max(OFFSETS.values())):
+        for _, other in find_indeterminate_friction_signs(
+            numeric, t, x, r, prepared, reference.modes[k], max(MARGIN_OFFSETS.values())
+        ):
             if not any(np.array_equal(other.values, modes.values) for modes in known):
-                _add(
+                _add_possible_values(
                     found,
                     reference,
                     k,
-                    [list_compared_values(numeric, x, numeric.motion_in(t, x, r, prepared, other))],
+                    [list_compared_values(numeric, x, numeric.motion_in_modes(t, x, r, prepared, other))],
                     [other],
                 )
     return found
 
 
-def _add(
+def _add_possible_values(
     found: dict[int, ValuesNearEvents],
     reference: ReferenceRun,
     k: int,

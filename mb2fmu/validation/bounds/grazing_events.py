@@ -46,8 +46,8 @@ def compute_grazing_uncertainty(reference: ReferenceRun, events: Sequence[EventT
     equations = numeric.frozen.equations
     keeps = np.zeros(found.shape[1], dtype=np.bool_)
     keeps[len(keeps) - len(equations.z) :] = [rate == 0 for rate in equations.z_dot]
-    told_again = _told_again(numeric, events)
-    for run in _runs(events, float(np.min(np.diff(time)))):
+    told_again = _find_later_impacts(numeric, events)
+    for run in _group_grazing_events(events, float(np.min(np.diff(time)))):
         found[(time >= run.begin) & (time <= run.end)] += run.jumps
         for j in np.flatnonzero(keeps & (run.jumps > 0.0)).tolist():
             until = min((instant for instant in told_again.get(j, ()) if instant > run.end), default=np.inf)
@@ -55,14 +55,18 @@ def compute_grazing_uncertainty(reference: ReferenceRun, events: Sequence[EventT
     return found
 
 
-def _runs(events: Sequence[EventTimeBound], step: float) -> list[_GrazingEventRun]:
+def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list[_GrazingEventRun]:
     """Return the runs of grazing events that set states, in their order."""
     runs: list[_GrazingEventRun] = []
     for event in events:
-        first, last, width = event.occasion.first, event.occasion.last, event.widest
+        first, last, width = (
+            event.simultaneous_events.first,
+            event.simultaneous_events.last,
+            event.largest_allowed_difference,
+        )
         jumps = np.max([np.abs(np.diff(e.states, axis=0)[0]) for e in (first, last)], axis=0)
         jumps = np.maximum(jumps, np.abs(last.states[1] - first.states[0]))[:-1]
-        if not event.grazing or event.occasion.outside or not (first.jumped or last.jumped):
+        if not event.grazing or event.simultaneous_events.outside or not (first.sets_state or last.sets_state):
             continue
         begin, end = first.time - width, last.time + width
         if runs and begin <= runs[-1].end + step:
@@ -73,15 +77,16 @@ def _runs(events: Sequence[EventTimeBound], step: float) -> list[_GrazingEventRu
     return runs
 
 
-def _told_again(numeric: HybridEquations, events: Sequence[EventTimeBound]) -> dict[int, list[float]]:
+def _find_later_impacts(numeric: HybridEquations, events: Sequence[EventTimeBound]) -> dict[int, list[float]]:
     """Return place of an impulse among the states → instants of blows that do not graze and set it, in s."""
     contacts, states = numeric.frozen.contacts, list(numeric.frozen.equations.states)
     found: dict[int, list[float]] = {}
     for contact in contacts.each if contacts else ():
         count, impulse = states.index(contact.count), states.index(contact.impulse)
         found[impulse] = [
-            event.occasion.last.time + event.widest
+            event.simultaneous_events.last.time + event.largest_allowed_difference
             for event in events
-            if not event.grazing and event.occasion.last.states[1][count] > event.occasion.first.states[0][count]
+            if not event.grazing
+            and event.simultaneous_events.last.states[1][count] > event.simultaneous_events.first.states[0][count]
         ]
     return found

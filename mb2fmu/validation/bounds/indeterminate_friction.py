@@ -12,10 +12,10 @@ from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 Floats = npt.NDArray[np.float64]
 
-_PART = 1e-3  # of its limit, that what a sign takes is moved by
+_HOLDING_VALUE_STEP = 1e-3  # of its limit, that what a sign takes is moved by
 
 
-def find_indeterminate_signs(
+def find_indeterminate_friction_signs(
     numeric: HybridEquations,
     t: float,
     x: Floats,
@@ -50,7 +50,7 @@ def find_indeterminate_signs(
             yield i, other
 
 
-def compute_holding_effects(
+def compute_sticking_force_effects(
     numeric: HybridEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
 ) -> Floats:
     """Return what outputs would change by if held signs took their limits, summed over the signs, shape (n_y,).
@@ -62,7 +62,7 @@ def compute_holding_effects(
     for i in numeric.signs:
         if modes.values[i] == 0.0:
             moved = values.copy()
-            moved[i] += _PART * look.limits[i]
-            there = numeric.look_at(t, x, r, prepared, moved).motion.outputs[: numeric.frozen.outputs]
-            found += np.abs(there - base) / _PART
+            moved[i] += _HOLDING_VALUE_STEP * look.limits[i]
+            there = numeric.evaluate_in_modes(t, x, r, prepared, moved).motion.outputs[: numeric.frozen.outputs]
+            found += np.abs(there - base) / _HOLDING_VALUE_STEP
     return found

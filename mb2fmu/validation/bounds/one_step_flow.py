@@ -25,27 +25,27 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.bounds.event_time_bounds import OFFSETS
+from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_sides import (
-    NEAR,
+    SAME_EVENT_FRACTION,
     SimultaneousEvents,
     drop_round_off_events,
     evaluate_both_event_sides,
 )
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, apply_start_events
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent, assume_start_events_done
 from mb2fmu.validation.reference.initial_contact_modes import find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.runs.fmu_description import UnitKind
+    from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 
-_TOLERANCE = 1e-11
+_FLOW_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ class CommunicationStep:
 
     Attributes:
         k: Its number.
-        begins: Modes at its beginning, where they do not follow from the state.
+        start_modes: Modes at its beginning, where they do not follow from the state.
         beside: Where it ends so near to an event that an FMU may be on either side of it: the FMU's state there.
         before: Free parameters before its beginning, where they change there and the state is that before the change.
     """
 
     k: int
-    begins: SwitchModes | None = None
+    start_modes: SwitchModes | None = None
     beside: Floats | None = None
     before: tuple[float, ...] | None = None
 
@@ -94,9 +94,9 @@ class OneStepFlow:
         self._reference, self._numeric = reference, reference.numeric
         given = reference.conditions.parameters if parameters is None else parameters
         self._prepared = reference.numeric.prepare(list(given))
-        self._scales = reference.error_scales(_TOLERANCE)
+        self._scales = reference.error_scales(_FLOW_TOLERANCE)
 
-    def landing(self, step: CommunicationStep, x: Floats, *, late: float = 0.0) -> StepEnd:
+    def compute_step_end(self, step: CommunicationStep, x: Floats, *, late: float = 0.0) -> StepEnd:
         """Return the end of the flow from a state at the beginning of a step.
 
         Args:
@@ -110,40 +110,40 @@ class OneStepFlow:
         """
         run = self._reference.conditions
         begin, end = run.time[step.k : step.k + 2].tolist()
-        reach = 0.0 if step.beside is None else NEAR * (end - begin)
+        reach = 0.0 if step.beside is None else SAME_EVENT_FRACTION * (end - begin)
         time = np.array([begin, end, end + reach] if reach else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         journey, log = (
             TrajectoryIntegration(self._numeric, time, inputs, self._prepared, stiff=run.stiff),
             IntegrationEventLog(),
         )
-        modes, x = self._after_changes(step, x)
-        with self._beginning(modes, late):
-            y = journey.travel(np.append(x, 0.0), _TOLERANCE, self._scales, seen=log)[1]
+        modes, x = self._apply_input_jumps(step, x)
+        with self._begin_flow(modes, late):
+            y = journey.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, seen=log)[1]
         modes = log.modes[1] if log.modes else None
         near = [event for event in drop_round_off_events(log.events) if abs(event.time - end) <= reach]
         if step.beside is not None and near:
-            y, modes = self._nearest((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
+            y, modes = self._select_nearest_side((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
         return StepEnd(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
 
-    def _after_changes(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
+    def _apply_input_jumps(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
         numeric, run, k = self._numeric, self._reference.conditions, step.k
         if not isinstance(numeric, HybridEquations):
-            return step.begins, x
+            return step.start_modes, x
         t, r = float(run.time[k]), run.inputs[k].tolist()
         jumped = k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
         if step.before is None and not jumped:
-            return step.begins, x
-        if step.begins is None:
+            return step.start_modes, x
+        if step.start_modes is None:
             old = self._prepared if step.before is None else numeric.prepare(list(step.before))
-            modes = numeric.modes_at(t, x, run.inputs[k - 1].tolist() if jumped else r, old)
+            modes = numeric.find_modes(t, x, run.inputs[k - 1].tolist() if jumped else r, old)
         else:
-            modes = step.begins.copy()
+            modes = step.start_modes.copy()
         x, _ = numeric.settle(t, x, r, self._prepared, modes, ())
         return modes, x
 
-    def lateness(self, step: CommunicationStep, x: Floats, base: StepEnd, kind: UnitKind) -> Floats:
+    def compute_delay_shift(self, step: CommunicationStep, x: Floats, base: StepEnd, kind: InterfaceType) -> Floats:
         """Return the shift of the end if all events are as late as the FMU's type may have them, shape (n_x,).
 
         Args:
@@ -155,10 +155,10 @@ class OneStepFlow:
         if not base.events:
             return np.zeros(len(x))
         try:
-            end = self.landing(step, x, late=OFFSETS[kind])
+            end = self.compute_step_end(step, x, late=MARGIN_OFFSETS[kind])
         except (ValidationError, ArithmeticError, ValueError):
             return np.zeros(len(x))
-        return np.abs(end.x - base.x) if _course(end) == _course(base) else np.zeros(len(x))
+        return np.abs(end.x - base.x) if _list_state_events(end) == _list_state_events(base) else np.zeros(len(x))
 
     def spread(self, step: CommunicationStep, x: Floats, base: StepEnd, off: Floats) -> tuple[Floats, Floats]:
         """Return what events that set states make of states that are off by their bounds.
@@ -176,21 +176,21 @@ class OneStepFlow:
             The largest shift of the end through the same events, and through other ones, shapes (n_x,).
         """
         same, other = np.zeros(len(x)), np.zeros(len(x))
-        course = _course(base)
+        course = _list_state_events(base)
         numbers = [j for j in range(len(x)) if j not in find_mode_state_indices(self._numeric)]
         for moved in (*np.diag(off)[numbers], *np.diag(-off)[numbers]) if course else ():
             try:
-                end = self.landing(step, x + moved)
+                end = self.compute_step_end(step, x + moved)
             except (ValidationError, ArithmeticError, ValueError):
                 continue
-            shifts = same if _course(end) == course else other
+            shifts = same if _list_state_events(end) == course else other
             np.maximum(shifts, np.abs(end.x - base.x), out=shifts)
         return same, other
 
     @contextmanager
-    def _beginning(self, modes: SwitchModes | None, late: float) -> Iterator[None]:
+    def _begin_flow(self, modes: SwitchModes | None, late: float) -> Iterator[None]:
         """Begin flows in given modes, after the events of the start, with their events late."""
-        with begin_in_modes(self._numeric, modes), apply_start_events(self._numeric):
+        with begin_in_modes(self._numeric, modes), assume_start_events_done(self._numeric):
             if isinstance(self._numeric, HybridEquations):
                 self._numeric.late = late
             try:
@@ -199,7 +199,7 @@ class OneStepFlow:
                 if isinstance(self._numeric, HybridEquations):
                     self._numeric.late = 0.0
 
-    def _nearest(
+    def _select_nearest_side(
         self,
         own: tuple[Floats, SwitchModes | None],
         beside: Floats,
@@ -225,9 +225,9 @@ def begin_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> Abst
     """Begin in these modes; None: in those that the state says."""
     if modes is None or not isinstance(numeric, HybridEquations):
         return nullcontext()
-    return numeric.beginning_in(modes)
+    return numeric.start_in_modes(modes)
 
 
-def _course(landing: StepEnd) -> list[str]:
+def _list_state_events(landing: StepEnd) -> list[str]:
     """Return the events in which states were set."""
-    return [event.name for event in landing.events if event.jumped]
+    return [event.name for event in landing.events if event.sets_state]

@@ -23,25 +23,29 @@ from mb2fmu.validation.reference_equations.numeric_equations import NumericEquat
 
 Floats = npt.NDArray[np.float64]
 
-LEAST, MOST = 0.1, 0.3
-_FELT = 30.0
+SMALLEST_PERTURBATION_FRACTION, LARGEST_PERTURBATION_FRACTION = 0.1, 0.3
+_BOUNDED_INPUT_FACTOR = 30.0
 """Most by which an input with bounds is moved, in parts of what changes some acceleration by its own size."""
 
-_GOLDEN = 0.6180339887498949
-_PLASTIC = 0.7548776662466927  # the reciprocal of the plastic number: signs that follow no pattern of the moves
-_ANGLE = 0.5  # rad: an angle that is zero is moved by 10 to 30 % of this
-_SAMPLES = 8
-_PROBE = 1e-6
-_DIGITS = 6
+_GOLDEN_RATIO_RECIPROCAL = 0.6180339887498949
+_PLASTIC_NUMBER_RECIPROCAL = (
+    0.7548776662466927  # the reciprocal of the plastic number: signs that follow no pattern of the moves
+)
+_REFERENCE_ANGLE_RAD = 0.5  # rad: an angle that is zero is moved by 10 to 30 % of this
+_SAMPLED_STATE_COUNT = 8
+_PROBE_FRACTION = 1e-6
+_SIGNIFICANT_DIGITS = 6
 
 
 def perturbation_fraction(index: int) -> float:
     """Return a signed fraction between 10 and 30 %, different for each index."""
-    size = LEAST + (MOST - LEAST) * ((index + 1) * _GOLDEN % 1.0)
-    return math.copysign(size, (index + 1) * _PLASTIC % 1.0 - 0.5)
+    size = SMALLEST_PERTURBATION_FRACTION + (LARGEST_PERTURBATION_FRACTION - SMALLEST_PERTURBATION_FRACTION) * (
+        (index + 1) * _GOLDEN_RATIO_RECIPROCAL % 1.0
+    )
+    return math.copysign(size, (index + 1) * _PLASTIC_NUMBER_RECIPROCAL % 1.0 - 0.5)
 
 
-def round_to_digits(value: float, digits: int = _DIGITS) -> float:
+def round_to_digits(value: float, digits: int = _SIGNIFICANT_DIGITS) -> float:
     """Return a number rounded to so many significant digits."""
     return float(f"{value:.{digits - 1}e}")
 
@@ -68,10 +72,10 @@ class PerturbationScale:
     def of(definition: Declarations, reference: ReferenceRun) -> PerturbationScale:
         """Return the gauge at up to eight states of a reference."""
         last = len(reference.states) - 1
-        rows = tuple(sorted({round(k * last / (_SAMPLES - 1)) for k in range(_SAMPLES)}))
+        rows = tuple(sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)}))
         numeric, run = reference.numeric, reference.conditions
         prepared = numeric.prepare(run.parameters)
-        seen = [_looked_at(numeric, reference, k, run.held(k), prepared) for k in rows]
+        seen = [_evaluate_at_state(numeric, reference, k, run.held(k), prepared) for k in rows]
         fastest = np.max(np.abs([x_dot for x_dot, _ in seen]), axis=0)
         # What stands still by default may yet be moved: by its magnitude within the experiment.
         rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
@@ -92,8 +96,8 @@ class PerturbationScale:
         moved[index] += probe
         before, after = numeric.prepare(run.parameters), numeric.prepare(moved)
         return self._size(
-            lambda k: _looked_at(numeric, self.reference, k, run.held(k), before),
-            lambda k: _looked_at(numeric, self.reference, k, run.held(k), after),
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), before),
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), after),
             probe,
         )
 
@@ -106,9 +110,9 @@ class PerturbationScale:
             """Return accelerations and outputs at point k with the input changed."""
             held = run.held(k).copy()
             held[index] += probe
-            return _looked_at(numeric, self.reference, k, held, prepared)
+            return _evaluate_at_state(numeric, self.reference, k, held, prepared)
 
-        return self._size(lambda k: _looked_at(numeric, self.reference, k, run.held(k), prepared), after, probe)
+        return self._size(lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), prepared), after, probe)
 
     def _size(
         self,
@@ -134,7 +138,7 @@ class PerturbationScale:
         return float(np.min(self.ranges[seen] / outputs[seen])) if np.any(seen) else 0.0
 
 
-def _looked_at(
+def _evaluate_at_state(
     numeric: NumericEquations, reference: ReferenceRun, row: int, held: Floats, prepared: Sequence[float]
 ) -> tuple[Floats, Floats]:
     """Return x' and outputs at a state of the reference."""
@@ -150,13 +154,15 @@ def choose_parameter_perturbations(definition: Declarations, gauge: Perturbation
     moves = np.zeros(len(free))
     for k, parameter in enumerate(free):
         part = perturbation_fraction(k)
-        size = abs(values[k]) or _size_of_zero(parameter, k, free, gauge)
+        size = abs(values[k]) or _choose_size_for_zero_parameter(parameter, k, free, gauge)
         target = keep_within_bounds(parameter, values[k], round_to_digits(values[k] + part * size))
         moves[k] = target - values[k]
     return moves
 
 
-def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], gauge: PerturbationScale) -> float:
+def _choose_size_for_zero_parameter(
+    parameter: Parameter, index: int, free: Sequence[Parameter], gauge: PerturbationScale
+) -> float:
     """Return the reference size for the move of a parameter that is zero."""
     if parameter.nominal:
         return parameter.nominal
@@ -164,7 +170,7 @@ def _size_of_zero(parameter: Parameter, index: int, free: Sequence[Parameter], g
         return parameter.maximum - parameter.minimum
     peers = [abs(float(p.value)) for p in free if p.unit == parameter.unit and float(p.value)]
     typical = median(peers) if peers else gauge.natural.magnitude(parameter.unit)
-    probe = _PROBE * typical
+    probe = _PROBE_FRACTION * typical
     return gauge.parameter(index, probe if parameter.maximum is None else -probe) or typical
 
 
@@ -197,7 +203,7 @@ def choose_start_perturbations(definition: Declarations, reference: ReferenceRun
         if record.nominal:
             size = record.nominal
         elif record.unit == "rad":
-            size = _ANGLE
+            size = _REFERENCE_ANGLE_RAD
         else:
             size = abs(float(values[k])) or float(spread[k]) or float(typical[k])
         target = keep_within_bounds(
@@ -238,7 +244,7 @@ class ExcitationSignal:
         return f"{self.centre:g} + {part * self.size:g} ({waves} + 0.4 [t ≥ {self.jump:g}])"
 
 
-REACH = 1.2  # of a signal: the largest value of the sum of its parts
+EXCITATION_REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
 def make_excitation_signals(
@@ -249,8 +255,8 @@ def make_excitation_signals(
     found = []
     for k, record in enumerate(definition.inputs):
         given = run.inputs[:, k]
-        centre, size = _excited(record, given, k, gauge)
-        turn = (k + 1) * _GOLDEN % 1.0
+        centre, size = _choose_centre_and_size(record, given, k, gauge)
+        turn = (k + 1) * _GOLDEN_RATIO_RECIPROCAL % 1.0
         rate = 2 * math.pi / stop * (1.1 + 0.8 * turn)
         rates = (round_to_digits(rate, 4), round_to_digits(2.618 * rate, 4))
         phases = (round_to_digits(0.4 + turn, 3), round_to_digits(1.0 + 2 * turn, 3))
@@ -266,20 +272,20 @@ def make_excitation_signals(
     return tuple(found)
 
 
-def _excited(record: Input, given: Floats, index: int, gauge: PerturbationScale) -> tuple[float, float]:
+def _choose_centre_and_size(record: Input, given: Floats, index: int, gauge: PerturbationScale) -> tuple[float, float]:
     """Return centre and size of a signal, within the input's bounds."""
     centre = float(np.mean(given))
     low = -math.inf if record.minimum is None else record.minimum
     high = math.inf if record.maximum is None else record.maximum
     if math.isfinite(low) and math.isfinite(high):
         # A drive may be a million times as strong as its light joint needs: a quarter of its bounds would be too much.
-        felt = gauge.input(index, _PROBE * gauge.natural.magnitude(record.unit))
-        size = min(0.25 * (high - low), _FELT * felt or math.inf)
+        felt = gauge.input(index, _PROBE_FRACTION * gauge.natural.magnitude(record.unit))
+        size = min(0.25 * (high - low), _BOUNDED_INPUT_FACTOR * felt or math.inf)
     else:
         largest = float(np.max(np.abs(given)))
         size = record.nominal or 0.6 * largest
         if not size:
             natural = gauge.natural.magnitude(record.unit)
-            size = 0.5 * (gauge.input(index, _PROBE * natural) or natural)
-    centre = min(max(centre, low + REACH * size), high - REACH * size)
+            size = 0.5 * (gauge.input(index, _PROBE_FRACTION * natural) or natural)
+    centre = min(max(centre, low + EXCITATION_REACH * size), high - EXCITATION_REACH * size)
     return centre, size

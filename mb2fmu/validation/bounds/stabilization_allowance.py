@@ -18,8 +18,8 @@ from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 Floats = npt.NDArray[np.float64]
 
-_NORMS = 4.0  # times a distance, in another norm
-_STEP = 1e-4  # of a direction
+_NORM_RATIO = 4.0  # times a distance, in another norm
+_DIRECTION_STEP = 1e-4  # of a direction
 
 
 def compute_stabilization_effect(
@@ -54,7 +54,10 @@ def compute_stabilization_effect(
 
     def along(v: Floats) -> Floats:
         """Return its derivative along a direction: central differences, extrapolated."""
-        near, far = ((parted(x + step * v) - parted(x - step * v)) / (2 * step) for step in (_STEP, 2 * _STEP))
+        near, far = (
+            (parted(x + step * v) - parted(x - step * v)) / (2 * step)
+            for step in (_DIRECTION_STEP, 2 * _DIRECTION_STEP)
+        )
         return np.asarray((4 * near - far) / 3)
 
     found = []
@@ -67,5 +70,5 @@ def compute_stabilization_effect(
         # the FMU's nearest point on the constraints is nearest in another norm; that of q without u
         parts = gone / reference.state_scales
         far = np.where(np.arange(len(x)) < numeric.n_q, np.max(parts[: numeric.n_q], initial=0.0), np.max(parts))
-        found.append(_NORMS * far * reference.state_scales)
+        found.append(_NORM_RATIO * far * reference.state_scales)
     return np.array(found).reshape(directions.rates.shape)

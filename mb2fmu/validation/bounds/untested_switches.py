@@ -33,14 +33,16 @@ def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...
         if not isinstance(numeric, HybridEquations) or not reference.modes:
             return ()
         frozen = numeric.frozen
-        moving = _moving(frozen)
+        moving = _find_moving_switch_modes(frozen)
         for k, (switch, name) in enumerate(zip(frozen.switches, list_switch_names(frozen), strict=True)):
             if name == switch.name and switch.symbol in moving:
-                seen.setdefault(name, set()).update(describe_mode(switch, mode) for mode in _modes(reference, k))
+                seen.setdefault(name, set()).update(
+                    describe_mode(switch, mode) for mode in _iterate_modes(reference, k)
+                )
     return tuple(f"{name}: {next(iter(words))} all the time" for name, words in seen.items() if len(words) == 1)
 
 
-def _moving(frozen: EquationsBetweenEvents) -> set[sm.Symbol]:
+def _find_moving_switch_modes(frozen: EquationsBetweenEvents) -> set[sm.Symbol]:
     """Return the modes of switches that look at more than time and parameters."""
     e = frozen.equations
     known = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
@@ -50,7 +52,7 @@ def _moving(frozen: EquationsBetweenEvents) -> set[sm.Symbol]:
     return {switch.symbol for switch in frozen.switches} - known
 
 
-def _modes(reference: ReferenceRun, k: int) -> Iterator[float]:
+def _iterate_modes(reference: ReferenceRun, k: int) -> Iterator[float]:
     """Yield the modes of a switch at all points and beside all events."""
     yield from (float(modes.values[k]) for modes in reference.modes)
     for event in reference.events:

@@ -19,25 +19,28 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS
 from mb2fmu.validation.comparison.invariant_result import form_invariant_result
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.variable_scales import ROUNDING, compute_row_scales
+from mb2fmu.validation.reference.variable_scales import ROUND_OFF_ALLOWANCE, compute_row_scales
 from mb2fmu.validation.result import InvariantResult
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 Floats = npt.NDArray[np.float64]
 
-_NONE = 1e-14
+_SQUARED_DISTANCE_FLOOR = 1e-14
 """Squared distance, the longest row being 1, that is added to all: what follows from other rows has this."""
 
-_DEPENDENT = 1e-10
+_DEPENDENT_ROW_LIMIT = 1e-10
 """A squared distance below it: the row counts as one that follows from those before it."""
 
-_CLEAR = 1e3
-"""So many times above or below ``_DEPENDENT``, round-off and another projection do not decide how a row is counted."""
+_CLEAR_DECISION_FACTOR = 1e3
+"""So many times above or below ``_DEPENDENT_ROW_LIMIT``, round-off and another projection do not decide how a row is
+counted."""
 
-_NEAR = 1e-9  # of the largest singular value: smaller ones say nothing of where the constraints are
-_DIGITS = 64 * float(np.finfo(float).eps)
-_OTHERS = 4.0  # the FMU projects in another norm: the difference between both places may be so many times larger
-_FORMULAS = {
+_SINGULAR_VALUE_LIMIT = 1e-9  # of the largest singular value: smaller ones say nothing of where the constraints are
+_ROUND_OFF_ALLOWANCE = 64 * float(np.finfo(float).eps)
+_OTHER_NORM_FACTOR = (
+    4.0  # the FMU projects in another norm: the difference between both places may be so many times larger
+)
+_DIAGNOSTIC_FORMULAS = {
     DIAGNOSTIC_SYMBOLS.position_residual: "against the largest |φ| at the FMU's own coordinates",
     DIAGNOSTIC_SYMBOLS.velocity_residual: "against the largest |A u + b| at the FMU's own coordinates and speeds",
     DIAGNOSTIC_SYMBOLS.rank: "against the independent rows of A, at the FMU's own coordinates",
@@ -45,23 +48,23 @@ _FORMULAS = {
 }
 
 
-_Seen = dict[sm.Symbol, tuple[float, float]]
+_DiagnosticIntervals = dict[sm.Symbol, tuple[float, float]]
 """Symbol of ``DIAGNOSTIC_SYMBOLS`` → interval in which the number at one state must lie."""
 
 
-def compare_diagnostics(reference: ReferenceRun, simulation: FmuSimulationResult) -> list[InvariantResult]:
+def compare_constraint_diagnostics(reference: ReferenceRun, simulation: FmuSimulationResult) -> list[InvariantResult]:
     """Return one result per diagnostic of constraints that the FMU has as an output."""
-    if not reference.diagnosed:
+    if not reference.diagnostic_outputs:
         return []
     own = _DiagnosticsAtFmuStates(reference)
     seen = [own.at(k, simulation) for k in range(len(simulation.time))]
     results = []
-    for name, symbol in reference.diagnosed:
+    for name, symbol in reference.diagnostic_outputs:
         told = simulation[name]
         low, high = np.array([each[symbol] for each in seen]).T
         off = np.abs(told - (low + high) / 2)
-        allowed = (high - low) / 2 + ROUNDING * np.abs(high)
-        results.append(form_invariant_result(simulation.time, name, _FORMULAS[symbol], "1", off, allowed))
+        allowed = (high - low) / 2 + ROUND_OFF_ALLOWANCE * np.abs(high)
+        results.append(form_invariant_result(simulation.time, name, _DIAGNOSTIC_FORMULAS[symbol], "1", off, allowed))
     return results
 
 
@@ -88,9 +91,9 @@ class _DiagnosticsAtFmuStates:
         scales, terms = compute_row_scales(
             numeric, self._n_phi, run.time, (place[0], place[1], place[2]), moves, self._prepared
         )
-        self._rounding = ROUNDING * (scales + terms)
+        self._rounding = ROUND_OFF_ALLOWANCE * (scales + terms)
 
-    def at(self, k: int, simulation: FmuSimulationResult) -> _Seen:
+    def at(self, k: int, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
         """Return the diagnostics at a communication point."""
         n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
         t = float(self._time[k])
@@ -99,17 +102,21 @@ class _DiagnosticsAtFmuStates:
         places = [q]
         if n_phi:
             slopes = self._numeric.holonomic_slopes(t, q, z, self._prepared)
-            places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_NEAR)[0])
+            places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_SINGULAR_VALUE_LIMIT)[0])
         found: dict[sm.Symbol, tuple[float, float]] = {}
         if n_phi:
-            found[DIAGNOSTIC_SYMBOLS.position_residual] = _within(
-                [_largest(shown[:n_phi])], _largest(self._rounding[:n_phi])
+            found[DIAGNOSTIC_SYMBOLS.position_residual] = _compute_value_interval(
+                [_largest_absolute_value(shown[:n_phi])], _largest_absolute_value(self._rounding[:n_phi])
             )
-        moving = [_largest(self._numeric.residual(t, place, u, z, self._prepared)[n_phi:]) for place in places]
-        found[DIAGNOSTIC_SYMBOLS.velocity_residual] = _within(moving, _largest(self._rounding[n_phi:]))
+        moving = [
+            _largest_absolute_value(self._numeric.residual(t, place, u, z, self._prepared)[n_phi:]) for place in places
+        ]
+        found[DIAGNOSTIC_SYMBOLS.velocity_residual] = _compute_value_interval(
+            moving, _largest_absolute_value(self._rounding[n_phi:])
+        )
         distances = [_squared_distances(self._rows(t, place, z)) for place in places]
-        found[DIAGNOSTIC_SYMBOLS.rank] = _rank(distances)
-        found[DIAGNOSTIC_SYMBOLS.condition] = _condition([np.sort(each)[self._redundant :] for each in distances])
+        found[DIAGNOSTIC_SYMBOLS.rank] = _bound_rank(distances)
+        found[DIAGNOSTIC_SYMBOLS.condition] = _bound_condition([np.sort(each)[self._redundant :] for each in distances])
         return found
 
     def _rows(self, t: float, q: Floats, z: Floats) -> Floats:
@@ -126,31 +133,31 @@ class _DiagnosticsAtFmuStates:
 def _squared_distances(A: Floats) -> Floats:
     """Return the squared distance of each row of A from the span of those before it, the longest row being 1."""
     longest = max(float(np.max(np.linalg.norm(A, axis=1))), 1e-150)
-    widened = np.concatenate([A.T / longest, np.sqrt(_NONE) * np.eye(len(A))])
-    return np.asarray(np.maximum(np.diag(np.linalg.qr(widened, mode="r")) ** 2, _NONE))
+    widened = np.concatenate([A.T / longest, np.sqrt(_SQUARED_DISTANCE_FLOOR) * np.eye(len(A))])
+    return np.asarray(np.maximum(np.diag(np.linalg.qr(widened, mode="r")) ** 2, _SQUARED_DISTANCE_FLOOR))
 
 
-def _rank(distances: Sequence[Floats]) -> tuple[float, float]:
+def _bound_rank(distances: Sequence[Floats]) -> tuple[float, float]:
     """Return between which numbers the number of independent rows lies."""
-    sure = [int(np.count_nonzero(each > _DEPENDENT * _CLEAR)) for each in distances]
-    possible = [int(np.count_nonzero(each > _DEPENDENT / _CLEAR)) for each in distances]
+    sure = [int(np.count_nonzero(each > _DEPENDENT_ROW_LIMIT * _CLEAR_DECISION_FACTOR)) for each in distances]
+    possible = [int(np.count_nonzero(each > _DEPENDENT_ROW_LIMIT / _CLEAR_DECISION_FACTOR)) for each in distances]
     return min(sure), max(possible)
 
 
-def _condition(distances: Sequence[Floats]) -> tuple[float, float]:
+def _bound_condition(distances: Sequence[Floats]) -> tuple[float, float]:
     """Return between which numbers the condition lies: eliminating in A A⊤ takes digits from small distances."""
     conditions = [float(np.sqrt(each[-1] / each[0])) for each in distances]
-    lost = max(_DIGITS * len(each) ** 2 / float(each[0]) for each in distances)
-    return _within(conditions, min(lost, 1.0) * max(conditions))
+    lost = max(_ROUND_OFF_ALLOWANCE * len(each) ** 2 / float(each[0]) for each in distances)
+    return _compute_value_interval(conditions, min(lost, 1.0) * max(conditions))
 
 
-def _within(values: Sequence[float], rounding: float) -> tuple[float, float]:
+def _compute_value_interval(values: Sequence[float], rounding: float) -> tuple[float, float]:
     """Return the interval of values of several projections, wide enough for further ones, and round-off."""
     low, high = min(values), max(values)
-    wider = _OTHERS * (high - low) + rounding
+    wider = _OTHER_NORM_FACTOR * (high - low) + rounding
     return low - wider, high + wider
 
 
-def _largest(values: Floats) -> float:
+def _largest_absolute_value(values: Floats) -> float:
     """Return the largest absolute value."""
     return float(np.max(np.abs(values)))

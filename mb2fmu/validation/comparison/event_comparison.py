@@ -29,28 +29,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.event_time_bounds import PROBE, EventTimeBound
+from mb2fmu.validation.bounds.event_time_bounds import PROBE_FRACTION, EventTimeBound
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_sides import SimultaneousEvents, evaluate_both_event_sides
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
-from mb2fmu.validation.reference.variable_scales import INFORMATIVE
+from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.result import EventJump, EventResult
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, Operations
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind
+    from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-MOST = 200
+MAX_WATCHED_EVENTS = 200
 """Events of one experiment that are looked at."""
-_CLEAR = 20.0  # times its bound a value must jump by to be watched
-_SLIGHT = 1e-3  # part of its magnitude that a derivative must jump by
-_FINE = 1024.0  # times better than what is allowed an instant is looked for
-_NOTHING = 1e-9  # part of a variable's scale
-_JUMPS = 3  # of an event that are named
+_CLEAR_JUMP_FACTOR = 20.0  # times its bound a value must jump by to be watched
+_DERIVATIVE_JUMP_FRACTION = 1e-3  # part of its magnitude that a derivative must jump by
+_TIME_RESOLUTION_FACTOR = 1024.0  # times better than what is allowed an instant is looked for
+_NEGLIGIBLE_FRACTION = 1e-9  # part of a variable's scale
+_REPORTED_JUMP_COUNT = 3  # of an event that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ class WatchedEvent:
     early: tuple[EventTimeBound, ...] = ()
     late: tuple[EventTimeBound, ...] = ()
 
-    def request(self, kind: UnitKind) -> dict[str, float]:
+    def request(self, kind: InterfaceType) -> dict[str, float]:
         """Return the request for ``driving.watching``."""
         (before, after), (falling, rising) = self.values[:, self.place].tolist(), self.slopes[:, self.place].tolist()
         allowed = self.limit.allowed[kind]
-        time = self.limit.occasion.time
+        time = self.limit.simultaneous_events.time
         return {
             "low": self.low,
             "high": self.high,
             "at": time,
             "near": allowed,
-            "fine": max(allowed / _FINE, 4.0 * float(np.spacing(time))),
+            "fine": max(allowed / _TIME_RESOLUTION_FACTOR, 4.0 * float(np.spacing(time))),
             "place": self.place,
             "sign": 1.0 if after > before else -1.0,
             "level": 0.5 * (before + after),
@@ -106,10 +106,10 @@ def list_watched_variables(reference: ReferenceRun, description: FmuDescription)
     """Return the variables to read at events: all compared ones, then derivatives that the FMU has as variables."""
     if not isinstance(reference.numeric, HybridEquations):
         return ()
-    return (*(v.name for v in reference.variables), *_rates(reference, description).values())
+    return (*(v.name for v in reference.variables), *_find_derivative_variables(reference, description).values())
 
 
-def _rates(reference: ReferenceRun, description: FmuDescription) -> dict[int, str]:
+def _find_derivative_variables(reference: ReferenceRun, description: FmuDescription) -> dict[int, str]:
     """Return number of a state → the FMU's variable for its derivative."""
     names = dict(description.rates)
     states = [reference.variables[c].name for c in reference.state_columns]
@@ -119,45 +119,52 @@ def _rates(reference: ReferenceRun, description: FmuDescription) -> dict[int, st
 def list_watched_events(
     reference: ReferenceRun, limits: ErrorBounds, description: FmuDescription
 ) -> tuple[WatchedEvent, ...]:
-    """Return the events of a reference, at most ``MOST``, except those caused by jumps of inputs."""
+    """Return the events of a reference, at most ``MAX_WATCHED_EVENTS``, except those caused by jumps of inputs."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations):
         return ()
-    rates = list(_rates(reference, description))
-    events = [event for event in limits.events if not event.occasion.outside]
-    found = (_watch(reference, limits, events, k, rates) for k in range(len(events)))
-    return tuple(islice((watch for watch in found if watch.place >= 0 or _jumps(reference, watch.values)), MOST))
+    rates = list(_find_derivative_variables(reference, description))
+    events = [event for event in limits.events if not event.simultaneous_events.outside]
+    found = (_form_watched_event(reference, limits, events, k, rates) for k in range(len(events)))
+    return tuple(
+        islice(
+            (watch for watch in found if watch.place >= 0 or _list_largest_jumps(reference, watch.values)),
+            MAX_WATCHED_EVENTS,
+        )
+    )
 
 
 def describe_unwatched_events(limits: ErrorBounds, looked: Sequence[WatchedEvent]) -> str:
     """Say how many events come after the last watched one; empty if none does."""
-    if len(looked) < MOST:
+    if len(looked) < MAX_WATCHED_EVENTS:
         return ""
-    last = looked[-1].limit.occasion.time
-    later = sum(event.occasion.time > last and not event.occasion.outside for event in limits.events)
+    last = looked[-1].limit.simultaneous_events.time
+    later = sum(
+        event.simultaneous_events.time > last and not event.simultaneous_events.outside for event in limits.events
+    )
     return (
-        f"{later} events after t = {last:.6g} s are not looked at one by one, which the first {MOST} are: they are "
-        "judged by the trajectory at the communication points only"
+        f"{later} events after t = {last:.6g} s are not looked at one by one, which the first {MAX_WATCHED_EVENTS} "
+        "are: they are judged by the trajectory at the communication points only"
         if later
         else ""
     )
 
 
-def _watch(
+def _form_watched_event(
     reference: ReferenceRun, limits: ErrorBounds, events: Sequence[EventTimeBound], k: int, rates: list[int]
 ) -> WatchedEvent:
     """Return the watch of one event."""
     limit, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
-    occasion, width = limit.occasion, limit.widest
+    occasion, width = limit.simultaneous_events, limit.largest_allowed_difference
     reach = [0.5 * float(np.min(np.diff(time)))] * 2
     for side, other in ((0, k - 1), (1, k + 1)):
         if 0 <= other < len(events):
-            gap = abs(events[other].occasion.time - occasion.time)
-            beside = 0.0 if events[other].grazing else events[other].widest
+            gap = abs(events[other].simultaneous_events.time - occasion.time)
+            beside = 0.0 if events[other].grazing else events[other].largest_allowed_difference
             reach[side] = min(reach[side], gap * width / (width + beside))
-    values, slopes = _beside(reference, occasion, rates)
-    distinct = _distinct(values, slopes)
-    place = _clearest(reference, limits, occasion, values, rates, distinct > width)
+    values, slopes = _evaluate_beside_event(reference, occasion, rates)
+    distinct = _compute_undecided_times(values, slopes)
+    place = _find_clearest_jump(reference, limits, occasion, values, rates, distinct > width)
     if place >= 0:
         reach = [min(each, float(distinct[place])) for each in reach]
     reason = ""
@@ -175,11 +182,11 @@ def _watch(
     elif width > min(reach):
         reason = "it cannot be told from those beside it"
     low, high = max(occasion.time - reach[0], 0.0), min(occasion.time + reach[1], stop)
-    early, late = (tuple(e for e in part if _reaches(e, occasion.time)) for part in (events[:k], events[k + 1 :]))
+    early, late = (tuple(e for e in part if _may_graze_at(e, occasion.time)) for part in (events[:k], events[k + 1 :]))
     return WatchedEvent(limit, low, high, place, values, slopes, reason, early, late)
 
 
-def _distinct(values: Floats, slopes: Floats) -> Floats:
+def _compute_undecided_times(values: Floats, slopes: Floats) -> Floats:
     """Return how far from an event each watched value is on one side of it or the other beyond doubt, s; shape (n,).
 
     Beside a jump J both sides go on with their own slopes. After J / (difference of slopes) they meet, and no level
@@ -190,19 +197,21 @@ def _distinct(values: Floats, slopes: Floats) -> Floats:
         return np.where(jumps > 0.0, 0.5 * jumps / turns, 0.0)
 
 
-def _reaches(event: EventTimeBound, time: float) -> bool:
+def _may_graze_at(event: EventTimeBound, time: float) -> bool:
     """Return whether an event grazes, and may happen at an instant."""
-    return event.grazing and abs(event.occasion.time - time) <= event.widest
+    return event.grazing and abs(event.simultaneous_events.time - time) <= event.largest_allowed_difference
 
 
-def _beside(reference: ReferenceRun, occasion: SimultaneousEvents, rates: Sequence[int]) -> tuple[Floats, Floats]:
+def _evaluate_beside_event(
+    reference: ReferenceRun, occasion: SimultaneousEvents, rates: Sequence[int]
+) -> tuple[Floats, Floats]:
     """Return all watched values just before and after an event, and their slopes, shapes (2, n)."""
     h = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
-    here = _continued(reference, occasion, occasion.time, rates)
-    return here, (_continued(reference, occasion, occasion.time + h, rates) - here) / h
+    here = _extrapolate_to_instant(reference, occasion, occasion.time, rates)
+    return here, (_extrapolate_to_instant(reference, occasion, occasion.time + h, rates) - here) / h
 
 
-def _continued(
+def _extrapolate_to_instant(
     reference: ReferenceRun, occasion: SimultaneousEvents, time: float, rates: Sequence[int], step: int | None = None
 ) -> Floats:
     """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n).
@@ -215,19 +224,19 @@ def _continued(
     r = run.inputs[occasion.first.step if step is None else step].tolist()
     rows = []
     for y, modes in evaluate_both_event_sides(numeric, occasion, time, r, prepared):
-        motion = numeric.motion_in(time, y[:-1], r, prepared, modes)
+        motion = numeric.motion_in_modes(time, y[:-1], r, prepared, modes)
         rows.append(np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
     return np.array(rows)
 
 
-def _steps(reference: ReferenceRun, limit: EventTimeBound) -> tuple[int, ...]:
+def _list_possible_steps(reference: ReferenceRun, limit: EventTimeBound) -> tuple[int, ...]:
     """Return the steps whose inputs may hold at an event: its own, and at a communication point the one beside it, too.
 
     There inputs may jump: an event at 0.1 s comes at the end of a step to one who finds it a little early, and at the
     beginning of the next to one who finds it a little late.
     """
-    time, own, reach = reference.conditions.time, limit.occasion.first.step, limit.widest
-    instant, last = limit.occasion.time, len(time) - 2
+    time, own, reach = reference.conditions.time, limit.simultaneous_events.first.step, limit.largest_allowed_difference
+    instant, last = limit.simultaneous_events.time, len(time) - 2
     at_start = own > 0 and instant - float(time[own]) <= reach
     at_end = own < last and float(time[own + 1]) - instant <= reach
     return (own, *([own - 1] if at_start else []), *([own + 1] if at_end else []))
@@ -235,17 +244,17 @@ def _steps(reference: ReferenceRun, limit: EventTimeBound) -> tuple[int, ...]:
 
 def _inputs_jump(reference: ReferenceRun, limit: EventTimeBound) -> bool:
     """Return whether an event comes at a communication point at which inputs jump, too."""
-    inputs, own = reference.conditions.inputs, limit.occasion.first.step
-    return any(not np.array_equal(inputs[own], inputs[step]) for step in _steps(reference, limit))
+    inputs, own = reference.conditions.inputs, limit.simultaneous_events.first.step
+    return any(not np.array_equal(inputs[own], inputs[step]) for step in _list_possible_steps(reference, limit))
 
 
-def _beside_bounds(reference: ReferenceRun, limits: ErrorBounds, time: float) -> Floats:
+def _compute_bounds_at_event(reference: ReferenceRun, limits: ErrorBounds, time: float) -> Floats:
     """Return bounds of all variables at an event: those of the communication points beside it, shape (n,)."""
     after = min(int(np.searchsorted(reference.trajectory.time, time)), len(limits.values) - 1)
     return np.asarray(np.maximum(limits.values[max(after - 1, 0)], limits.values[after]))
 
 
-def _clearest(
+def _find_clearest_jump(
     reference: ReferenceRun,
     limits: ErrorBounds,
     occasion: SimultaneousEvents,
@@ -259,22 +268,22 @@ def _clearest(
     """
     n = len(reference.variables)
     jumps = np.where(distinct, np.abs(values[1] - values[0]), 0.0)
-    bound = _beside_bounds(reference, limits, occasion.time)
-    clear = np.where(jumps[:n] > _CLEAR * bound, jumps[:n] / reference.scales, 0.0)
+    bound = _compute_bounds_at_event(reference, limits, occasion.time)
+    clear = np.where(jumps[:n] > _CLEAR_JUMP_FACTOR * bound, jumps[:n] / reference.scales, 0.0)
     if np.any(clear > 0.0):
         return int(np.argmax(clear))
     usual = reference.state_scales[list(rates)] / float(reference.trajectory.time[-1])
     slopes = jumps[n:] / np.maximum(np.max(np.abs(values[:, n:]), axis=0), usual)
-    return n + int(np.argmax(slopes)) if len(slopes) and np.max(slopes) > _SLIGHT else -1
+    return n + int(np.argmax(slopes)) if len(slopes) and np.max(slopes) > _DERIVATIVE_JUMP_FRACTION else -1
 
 
 def plan_event_sessions(
-    looks: Sequence[Sequence[WatchedEvent]], kind: UnitKind, description: FmuDescription, watched: Sequence[str]
+    looks: Sequence[Sequence[WatchedEvent]], kind: InterfaceType, description: FmuDescription, watched: Sequence[str]
 ) -> dict[str, Operations]:
     """Return sessions for the events of each experiment in Co-Simulation; none if the state cannot be saved."""
     sessions: dict[str, Operations] = {}
     read = [description.variables[name].reference for name in watched]
-    if kind == "CoSimulation" and description.offers[kind].states and description.any_step:
+    if kind == "CoSimulation" and description.capabilities[kind].states and description.any_step:
         for number, looked in enumerate(looks):
             requests = [watch.request(kind) for watch in looked if not watch.reason]
             if requests:
@@ -300,29 +309,31 @@ def compare_events(
         number: Of the experiment.
         description: Of the FMU.
     """
-    rates = list(_rates(reference, description))
+    rates = list(_find_derivative_variables(reference, description))
     kind = driven.simulations[number].kind
-    answers: Sequence[Any] = driven.events[number] if kind == "ModelExchange" else _answers(driven, number)
+    answers: Sequence[Any] = (
+        driven.events[number] if kind == "ModelExchange" else _read_session_findings(driven, number)
+    )
     places = iter(answers) if kind == "CoSimulation" else None
     results = []
     for watch in looked:
         if watch.reason:
-            results.append(_unjudged(reference, watch, kind, watch.reason))
+            results.append(_form_unjudged_result(reference, watch, kind, watch.reason))
             continue
-        found = next(places, "not looked at") if places else _noted(watch, kind, answers)
-        results.append(_judged(reference, limits, watch, kind, found, rates))
+        found = next(places, "not looked at") if places else _find_model_exchange_event(watch, kind, answers)
+        results.append(_judge_event(reference, limits, watch, kind, found, rates))
     if kind == "ModelExchange" and isinstance(reference.numeric, HybridEquations):  # else nothing was watched
-        results += _further(reference, limits, looked, answers)
+        results += _find_unexpected_events(reference, limits, looked, answers)
     return tuple(results)
 
 
-def _answers(driven: FmuProcessResult, number: int) -> Sequence[Any]:
+def _read_session_findings(driven: FmuProcessResult, number: int) -> Sequence[Any]:
     """Return the findings in Co-Simulation; none where the session failed."""
     answers = driven.answers.get(f"events {number}", [])
     return answers[0] if answers and isinstance(answers[0], list) else ()
 
 
-def _noted(watch: WatchedEvent, kind: UnitKind, events: Sequence[Any]) -> Any:
+def _find_model_exchange_event(watch: WatchedEvent, kind: InterfaceType, events: Sequence[Any]) -> Any:
     """Return the event of Model Exchange in which the watched variable changes side."""
     request = watch.request(kind)
     near = [event for event in events if watch.low <= event[0] <= watch.high]
@@ -333,22 +344,29 @@ def _noted(watch: WatchedEvent, kind: UnitKind, events: Sequence[Any]) -> Any:
     return "none"
 
 
-def _judged(
-    reference: ReferenceRun, limits: ErrorBounds, watch: WatchedEvent, kind: UnitKind, found: Any, rates: Sequence[int]
+def _judge_event(
+    reference: ReferenceRun,
+    limits: ErrorBounds,
+    watch: WatchedEvent,
+    kind: InterfaceType,
+    found: Any,
+    rates: Sequence[int],
 ) -> EventResult:
     """Return the verdict on one event."""
     if found == "not looked at":
-        return _unjudged(reference, watch, kind, "the FMU's state cannot be kept and restored, or that failed")
-    occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
+        return _form_unjudged_result(
+            reference, watch, kind, "the FMU's state cannot be kept and restored, or that failed"
+        )
+    occasion, allowed = watch.limit.simultaneous_events, watch.limit.allowed[kind]
     if isinstance(found, str):
         where = "no such event" if found == "none" else "it is there before"
         text = f"{where}, between {watch.low:.9g} s and {watch.high:.9g} s"
-        return _result(reference, watch, kind, float("nan"), float("inf"), "", "failed", text)
+        return _form_event_result(reference, watch, kind, float("nan"), float("inf"), "", "failed", text)
     low, before, high, after = found
     between = kind == "CoSimulation"  # it is known between which instants it is; else when what is read is there
     time = 0.5 * (low + high) if between else low
     at = ((time, time), high - low) if between else ((low, high), 0.0)
-    off = _values_off(reference, limits, watch, at, [before, after], rates)
+    off = _compute_error_ratios(reference, limits, watch, at, [before, after], rates)
     side, column = divmod(int(np.argmax(off)), off.shape[1])
     worst, late = float(off[side, column]), abs(time - occasion.time) / allowed
     name = reference.variables[column].name
@@ -358,10 +376,10 @@ def _judged(
     elif worst > 1.0:
         reason = f"{name} {'after' if side else 'before'} it is {worst:.3g} times its bound off"
     verdict = "failed" if reason else "passed"
-    return _result(reference, watch, kind, time, worst, name, verdict, reason)
+    return _form_event_result(reference, watch, kind, time, worst, name, verdict, reason)
 
 
-def _values_off(
+def _compute_error_ratios(
     reference: ReferenceRun,
     limits: ErrorBounds,
     watch: WatchedEvent,
@@ -374,28 +392,33 @@ def _values_off(
     ``at``: instants before and after, and resolution, s. ``unit``: what it showed then.
     """
     n, (times, fine) = len(reference.variables), at
-    bound = np.maximum(_beside_bounds(reference, limits, times[0]), np.finfo(float).tiny)
+    bound = np.maximum(_compute_bounds_at_event(reference, limits, times[0]), np.finfo(float).tiny)
     off = np.full((2, n), np.inf)
     for side, others in enumerate((watch.early, watch.late)):
         blur = 2.0 * fine * np.abs(watch.slopes[side, :n])
-        own = ((watch.limit.occasion, step) for step in _steps(reference, watch.limit))
-        for occasion, step in (*own, *((other.occasion, other.occasion.first.step) for other in others)):
-            instants = (times[side], watch.limit.occasion.time)
-            rows = np.array([_continued(reference, occasion, each, rates, step)[side, :n] for each in instants])
+        own = ((watch.limit.simultaneous_events, step) for step in _list_possible_steps(reference, watch.limit))
+        for occasion, step in (
+            *own,
+            *((other.simultaneous_events, other.simultaneous_events.first.step) for other in others),
+        ):
+            instants = (times[side], watch.limit.simultaneous_events.time)
+            rows = np.array(
+                [_extrapolate_to_instant(reference, occasion, each, rates, step)[side, :n] for each in instants]
+            )
             away = np.min(np.abs(np.array(unit[side][:n]) - rows), axis=0)
             found = np.maximum(away - blur, 0.0) / bound
             if np.any(found > 1.0):  # else it passes, whatever outputs make of the states
-                found *= bound / np.maximum(bound, _carried(reference, watch, side, bound))
+                found *= bound / np.maximum(bound, _carry_state_bounds_to_outputs(reference, watch, side, bound))
             off[side] = min(off[side], np.where(np.isfinite(found), found, np.inf), key=np.max)
     return off
 
 
-def _carried(reference: ReferenceRun, watch: WatchedEvent, side: int, bound: Floats) -> Floats:
+def _carry_state_bounds_to_outputs(reference: ReferenceRun, watch: WatchedEvent, side: int, bound: Floats) -> Floats:
     """Return how far outputs on one side of an event may be off since states may be off by their bounds, shape (n,).
 
     States and what has no such bound have 0. ``bound``: of all variables beside the event.
     """
-    numeric, run, occasion = reference.numeric, reference.conditions, watch.limit.occasion
+    numeric, run, occasion = reference.numeric, reference.conditions, watch.limit.simultaneous_events
     assert isinstance(numeric, HybridEquations)
     event = (occasion.first, occasion.last)[side]
     prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
@@ -403,27 +426,31 @@ def _carried(reference: ReferenceRun, watch: WatchedEvent, side: int, bound: Flo
 
     def values(state: Floats) -> Floats:
         """Return all variables at a state."""
-        return list_compared_values(numeric, state, numeric.motion_in(event.time, state, r, prepared, modes))
+        return list_compared_values(numeric, state, numeric.motion_in_modes(event.time, state, r, prepared, modes))
 
     off = np.zeros(len(reference.variables))
     for j, scale in enumerate(reference.state_scales.tolist()):
         moved = np.zeros(len(x))
-        moved[j] = PROBE * scale
+        moved[j] = PROBE_FRACTION * scale
         off += np.abs(values(x + moved) - values(x - moved)) / (2.0 * moved[j]) * bound[columns[j]]
-    off = np.minimum(np.where(np.isfinite(off), off, 0.0), INFORMATIVE * np.max(np.abs(watch.values[:, : len(off)]), 0))
+    off = np.minimum(
+        np.where(np.isfinite(off), off, 0.0), MAX_INFORMATIVE_FRACTION * np.max(np.abs(watch.values[:, : len(off)]), 0)
+    )
     off[columns] = 0.0
     return np.asarray(off)
 
 
-def _unjudged(reference: ReferenceRun, watch: WatchedEvent, kind: UnitKind, reason: str) -> EventResult:
+def _form_unjudged_result(
+    reference: ReferenceRun, watch: WatchedEvent, kind: InterfaceType, reason: str
+) -> EventResult:
     """Return the result of an event that is not judged, with the reason."""
-    return _result(reference, watch, kind, float("nan"), 0.0, "", "unjudged", reason)
+    return _form_event_result(reference, watch, kind, float("nan"), 0.0, "", "unjudged", reason)
 
 
-def _result(
+def _form_event_result(
     reference: ReferenceRun,
     watch: WatchedEvent,
-    kind: UnitKind,
+    kind: InterfaceType,
     time: float,
     worst: float,
     name: str,
@@ -431,7 +458,7 @@ def _result(
     reason: str,
 ) -> EventResult:
     """Return one result."""
-    occasion, allowed = watch.limit.occasion, watch.limit.allowed[kind]
+    occasion, allowed = watch.limit.simultaneous_events, watch.limit.allowed[kind]
     difference = time - occasion.time
     ratio = worst if np.isnan(difference) else max(worst, abs(difference) / allowed)
     return EventResult(
@@ -443,40 +470,43 @@ def _result(
         allowed=allowed,
         ratio=float(ratio),
         worst=name,
-        jumps=_jumps(reference, watch.values),
+        jumps=_list_largest_jumps(reference, watch.values),
         grazing=watch.limit.grazing,
         verdict=verdict,
         reason=reason,
     )
 
 
-def _jumps(reference: ReferenceRun, values: Floats) -> tuple[EventJump, ...]:
+def _list_largest_jumps(reference: ReferenceRun, values: Floats) -> tuple[EventJump, ...]:
     """Return the largest jump, by the reference."""
     n = len(reference.variables)
-    before, after = np.where(np.abs(values[:, :n]) < _NOTHING * reference.scales, 0.0, values[:, :n])
+    before, after = np.where(np.abs(values[:, :n]) < _NEGLIGIBLE_FRACTION * reference.scales, 0.0, values[:, :n])
     sizes = np.abs(after - before) / reference.scales
-    order = [i for i in np.argsort(-sizes).tolist() if sizes[i] > _NOTHING][:_JUMPS]
+    order = [i for i in np.argsort(-sizes).tolist() if sizes[i] > _NEGLIGIBLE_FRACTION][:_REPORTED_JUMP_COUNT]
     return tuple(
         EventJump(reference.variables[i].name, reference.variables[i].unit, float(before[i]), float(after[i]))
         for i in order
     )
 
 
-def _further(
+def _find_unexpected_events(
     reference: ReferenceRun, limits: ErrorBounds, looked: Sequence[WatchedEvent], noted: Sequence[Any]
 ) -> list[EventResult]:
     """Return events of Model Exchange in which a state jumps and that the reference does not have."""
     columns, results = list(reference.state_columns), []
     times = [event.time for event in reference.events]
     step = float(np.min(np.diff(reference.trajectory.time)))
-    end = reference.events[-1].time if len(looked) == MOST else float("inf")
+    end = reference.events[-1].time if len(looked) == MAX_WATCHED_EVENTS else float("inf")
     horizon = float(reference.trajectory.time[int(np.min(limits.judged[columns])) - 1])
     for time, before, after in noted:
         if not before:  # nothing is read where the reference has no events: an input that jumps is one to the FMU
             continue
         jump = np.abs(np.array(after) - np.array(before))[columns]
-        bound = _beside_bounds(reference, limits, time)[columns]
-        if np.all(jump <= _CLEAR * bound) or min((abs(time - t) for t in times), default=np.inf) <= 0.5 * step:
+        bound = _compute_bounds_at_event(reference, limits, time)[columns]
+        if (
+            np.all(jump <= _CLEAR_JUMP_FACTOR * bound)
+            or min((abs(time - t) for t in times), default=np.inf) <= 0.5 * step
+        ):
             continue
         if time > min(end, horizon):
             break

@@ -47,24 +47,24 @@ from mb2fmu.validation.bounds.event_time_bounds import (
     find_values_near_events,
 )
 from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
-from mb2fmu.validation.bounds.indeterminate_friction import compute_holding_effects
+from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, StepEnd
-from mb2fmu.validation.bounds.period_count import count_traversals
-from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
+from mb2fmu.validation.bounds.traversal_count import count_traversals
+from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics
 from mb2fmu.validation.comparison.invariant_result import form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.first_integrals_along_run import FORMULA, FirstIntegralsAlongRun
+from mb2fmu.validation.reference.first_integrals_along_run import CONSERVATION_FORMULA, FirstIntegralsAlongRun
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     compute_constraint_scales,
 )
-from mb2fmu.validation.reference.start_sensitivity import EPSILON, choose_error_directions
+from mb2fmu.validation.reference.start_sensitivity import RELATIVE_START_ERROR, choose_error_directions
 from mb2fmu.validation.reference.variable_scales import (
-    FACTOR,
-    INFORMATIVE,
-    KNOWN_BETTER,
-    ROUNDING,
+    ERROR_BOUND_FACTOR,
+    MAX_INFORMATIVE_FRACTION,
+    REFERENCE_ACCURACY_FACTOR,
+    ROUND_OFF_ALLOWANCE,
     compute_variable_sizes_of_motion,
     find_largest_of_unit,
     find_moving_variables,
@@ -73,14 +73,14 @@ from mb2fmu.validation.result import InvariantResult, VariableResult
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.runs.fmu_description import UnitKind
+    from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 
-MINIMUM_POINTS = 10
-_SAMPLES = 10
-_LOOKS = 8  # points of a motion at which held efforts are looked at
-_CONTRADICTED = 1e-6
+MIN_JUDGED_POINTS = 10
+_GROWTH_SAMPLES = 10
+_HELD_EFFORT_SAMPLES = 8  # points of a motion at which held efforts are looked at
+_CONTRADICTED_MARGIN = 1e-6
 """What a switch's margin may be below zero, over its size, by the FMU's own state: root searches are not exact."""
 
 
@@ -94,7 +94,8 @@ class ErrorBounds:
         reasons: Why the horizon ends before the run does; empty where it does not.
         events: What is allowed of each event.
         sides: Of points that may be on either side of an event.
-        often: How often the motion has gone through its range by each point, shape (n_t,); see ``count_traversals``.
+        traversals: How often the motion has gone through its range by each point, shape (n_t,); see
+            ``count_traversals``.
     """
 
     values: Floats
@@ -102,7 +103,7 @@ class ErrorBounds:
     reasons: tuple[str, ...]
     events: tuple[EventTimeBound, ...] = ()
     sides: Mapping[int, ValuesNearEvents] = field(default_factory=dict)
-    often: Floats = field(default_factory=lambda: np.zeros(0))
+    traversals: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorBounds:
@@ -115,10 +116,12 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
     sizes, rounding = compute_variable_sizes(reference, sensitivity[0])
     often = count_traversals(reference)
-    grown = np.maximum(FACTOR, often)[:, None] * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
-    allowed = np.minimum(grown + rounding, INFORMATIVE * sizes) + 2 * uncertainty
-    known = uncertainty * KNOWN_BETTER <= allowed
-    telling = grown <= INFORMATIVE * np.maximum(sizes, sensitivity[0])
+    grown = (
+        np.maximum(ERROR_BOUND_FACTOR, often)[:, None] * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
+    )
+    allowed = np.minimum(grown + rounding, MAX_INFORMATIVE_FRACTION * sizes) + 2 * uncertainty
+    known = uncertainty * REFERENCE_ACCURACY_FACTOR <= allowed
+    telling = grown <= MAX_INFORMATIVE_FRACTION * np.maximum(sizes, sensitivity[0])
     judged, reasons = [], []
     for column in range(values.shape[1]):
         ends = [np.argmin(mask) if not mask.all() else len(mask) for mask in (known[:, column], telling[:, column])]
@@ -128,7 +131,9 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
         elif ends[0] <= ends[1]:
             reasons.append("the reference no longer knows it a hundred times better than the bound")
         else:
-            reasons.append(f"the bound exceeds {INFORMATIVE:.0%} of its size: motion too sensitive for this tolerance")
+            reasons.append(
+                f"the bound exceeds {MAX_INFORMATIVE_FRACTION:.0%} of its size: motion too sensitive for this tolerance"
+            )
     events = compute_event_time_bounds(reference, allowed)
     allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
     sides = find_values_near_events(reference, events)
@@ -141,27 +146,27 @@ def compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[F
     moves = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
     beside = find_largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
     sensitive = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
-    rounding = ROUNDING * (beside + _held_efforts(reference))
+    rounding = ROUND_OFF_ALLOWANCE * (beside + _compute_holding_efforts(reference))
     return compute_variable_sizes_of_motion(values, moves, reference.typical, beside, sensitive), rounding
 
 
-def _held_efforts(reference: ReferenceRun) -> Floats:
+def _compute_holding_efforts(reference: ReferenceRun) -> Floats:
     """Return for each variable how large the efforts of its unit are that cancel while signs hold, shape (n,)."""
     numeric, run = reference.numeric, reference.conditions
     found = np.zeros(len(reference.variables))
     if isinstance(numeric, HybridEquations) and numeric.frozen.outputs:
         prepared = numeric.prepare(run.parameters)
-        for k in np.unique(np.linspace(0, len(run.time) - 1, _LOOKS).astype(np.int64)).tolist():
+        for k in np.unique(np.linspace(0, len(run.time) - 1, _HELD_EFFORT_SAMPLES).astype(np.int64)).tolist():
             t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
-            held = compute_holding_effects(numeric, t, x, r, prepared, reference.modes[k])
+            held = compute_sticking_force_effects(numeric, t, x, r, prepared, reference.modes[k])
             found[-len(held) :] = np.fmax(found[-len(held) :], held)
     units = [v.unit for v in reference.variables]
     return np.array([max(size for size, other in zip(found, units, strict=True) if other == unit) for unit in units])
 
 
-def _enough(values: Floats) -> int:
+def _count_required_points(values: Floats) -> int:
     """Return the number of points that a verdict needs."""
-    return min(MINIMUM_POINTS, len(values))
+    return min(MIN_JUDGED_POINTS, len(values))
 
 
 def compare_variables(
@@ -169,7 +174,7 @@ def compare_variables(
 ) -> tuple[VariableResult, ...]:
     """Compare every variable of the reference with the FMU's."""
     time = reference.trajectory.time
-    whole = _on_its_side(reference, limits, simulation)
+    whole = _select_values_of_fmu_side(reference, limits, simulation)
     results = []
     for column, variable in enumerate(reference.variables):
         truth = whole[:, column]
@@ -178,7 +183,7 @@ def compare_variables(
         bound = limits.values[:, column]
         judged = int(limits.judged[column])
         finite = bool(np.all(np.isfinite(found)))
-        enough = judged >= _enough(reference.trajectory.values)
+        enough = judged >= _count_required_points(reference.trajectory.values)
         ratios = np.where(errors <= 0, 0.0, errors / np.where(bound > 0, bound, np.finfo(float).tiny))[: max(judged, 1)]
         ratios = np.where(np.isfinite(ratios), ratios, np.inf)
         worst = int(np.argmax(ratios))
@@ -209,12 +214,14 @@ def compare_variables(
     return tuple(results)
 
 
-def find_sides_taken(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> dict[int, int]:
+def find_event_sides_taken(
+    reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
+) -> dict[int, int]:
     """Return points near an event → the number of the side on which all of the FMU's variables are."""
-    return {k: int(np.argmin(_away(reference, limits, simulation, k))) for k in limits.sides}
+    return {k: int(np.argmin(_compute_error_ratios_by_side(reference, limits, simulation, k))) for k in limits.sides}
 
 
-def find_modes_taken(
+def find_switch_modes_taken(
     reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
 ) -> dict[int, SwitchModes]:
     """Return points near an event → the modes of the FMU's side.
@@ -231,24 +238,28 @@ def find_modes_taken(
     columns = [simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
     for k, sides in limits.sides.items():
         at = float(run.time[k]), simulation.values[k, columns], run.held(k).tolist(), prepared
-        possible = [i for i, modes in enumerate(sides.modes) if numeric.contradiction(*at, modes) <= _CONTRADICTED]
-        off = _away(reference, limits, simulation, k)[possible]
+        possible = [
+            i for i, modes in enumerate(sides.modes) if numeric.contradiction(*at, modes) <= _CONTRADICTED_MARGIN
+        ]
+        off = _compute_error_ratios_by_side(reference, limits, simulation, k)[possible]
         if possible:
             found[k] = sides.modes[possible[int(np.argmin(off))]]
     return found
 
 
-def _away(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult, k: int) -> Floats:
+def _compute_error_ratios_by_side(
+    reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult, k: int
+) -> Floats:
     """Return the FMU's largest error over bound on each side of an event at a point, shape (sides,)."""
     found = np.array([simulation[variable.name][k] for variable in reference.variables])
     off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
     return np.asarray(np.max(off, axis=1))
 
 
-def _on_its_side(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> Floats:
+def _select_values_of_fmu_side(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> Floats:
     """Return the reference's values; near events those of the FMU's side."""
     truth = reference.trajectory.values.copy()
-    for k, side in find_sides_taken(reference, limits, simulation).items():
+    for k, side in find_event_sides_taken(reference, limits, simulation).items():
         truth[k] = limits.sides[k].values[side]
     return truth
 
@@ -268,26 +279,30 @@ def compare_invariants(
     if not np.all(np.isfinite(values)):
         return ()
     states = values[:, list(reference.state_columns)]
-    begins = find_modes_taken(reference, limits, simulation) if limits else {}
+    begins = find_switch_modes_taken(reference, limits, simulation) if limits else {}
     beside = limits.sides if limits else {}
     count = len(states) - 1
     steps = [CommunicationStep(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
     flow = OneStepFlow(reference)
-    landings = [flow.landing(step, x) for step, x in zip(steps, states[:-1], strict=True)]
-    results = [*_defects(reference, flow, states, (steps, landings), simulation.kind)]
+    landings = [flow.compute_step_end(step, x) for step, x in zip(steps, states[:-1], strict=True)]
+    results = [*_judge_one_step_errors(reference, flow, states, (steps, landings), simulation.kind)]
     if any(balance.name == "energy" for balance in reference.balances):
-        results.append(_energy(reference, states, np.array([landing.work for landing in landings])))
+        results.append(_judge_energy_balance(reference, states, np.array([landing.work for landing in landings])))
     if integrals:
-        results += _integrals(reference, integrals, values)
-    return (*results, *_constraints(reference, values), *compare_diagnostics(reference, simulation))
+        results += _judge_first_integrals(reference, integrals, values)
+    return (
+        *results,
+        *_judge_constraint_residuals(reference, values),
+        *compare_constraint_diagnostics(reference, simulation),
+    )
 
 
-def _defects(
+def _judge_one_step_errors(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
     made: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
-    kind: UnitKind,
+    kind: InterfaceType,
 ) -> list[InvariantResult]:
     """Return one one-step error per state.
 
@@ -301,13 +316,15 @@ def _defects(
     steps, landings = made
     columns = list(reference.state_columns)
     sizes, _ = compute_variable_sizes(reference, reference.scales)
-    cap = INFORMATIVE * sizes[columns]
-    grown = FACTOR * reference.conditions.tolerance * _local_growth(reference, flow, states, made)
+    cap = MAX_INFORMATIVE_FRACTION * sizes[columns]
+    grown = (
+        ERROR_BOUND_FACTOR * reference.conditions.tolerance * _compute_step_error_growth(reference, flow, states, made)
+    )
     limits = np.tile(np.minimum(grown, cap), (len(steps), 1))
-    rounding = ROUNDING * np.max(np.abs(reference.states), axis=0)
+    rounding = ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
     defects = np.abs(states[1:] - np.array([landing.x for landing in landings]))
     for k in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
-        late = flow.lateness(steps[k], states[k], landings[k], kind)
+        late = flow.compute_delay_shift(steps[k], states[k], landings[k], kind)
         same, other = flow.spread(steps[k], states[k], landings[k], np.minimum(grown, cap))
         limits[k] = np.minimum(grown + late + same, cap) + other
     names = [reference.trajectory.names[c] for c in columns]
@@ -322,7 +339,7 @@ def _defects(
     ]
 
 
-def _local_growth(
+def _compute_step_error_growth(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
@@ -331,18 +348,18 @@ def _local_growth(
     """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
     scales = reference.state_scales
     smooth = [
-        (s, end) for s, end in zip(*made, strict=True) if not end.events and s.begins is None and s.beside is None
+        (s, end) for s, end in zip(*made, strict=True) if not end.events and s.start_modes is None and s.beside is None
     ]
     local = scales.copy()
-    for i in np.unique(np.linspace(0, len(smooth) - 1, _SAMPLES).astype(np.int64)).tolist() if smooth else ():
+    for i in np.unique(np.linspace(0, len(smooth) - 1, _GROWTH_SAMPLES).astype(np.int64)).tolist() if smooth else ():
         step, end = smooth[i]
         axes = choose_error_directions(len(scales))
-        moved = [flow.landing(step, states[step.k] + EPSILON * axis * scales).x for axis in axes]
-        local = np.maximum(local, np.sum(np.abs(np.array(moved) - end.x), axis=0) / EPSILON)
+        moved = [flow.compute_step_end(step, states[step.k] + RELATIVE_START_ERROR * axis * scales).x for axis in axes]
+        local = np.maximum(local, np.sum(np.abs(np.array(moved) - end.x), axis=0) / RELATIVE_START_ERROR)
     return np.asarray(local)
 
 
-def _energy(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantResult:
+def _judge_energy_balance(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantResult:
     """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
     run, numeric = reference.conditions, reference.numeric
     prepared = numeric.prepare(run.parameters)
@@ -356,22 +373,26 @@ def _energy(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantR
     exchanged = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
     scale = reference.work_scale
     drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
-    limit = FACTOR * run.tolerance * (scale + exchanged) + ROUNDING * (scale + exchanged) * np.sqrt(len(T))
+    limit = ERROR_BOUND_FACTOR * run.tolerance * (scale + exchanged) + ROUND_OFF_ALLOWANCE * (
+        scale + exchanged
+    ) * np.sqrt(len(T))
     return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
 
 
-def _integrals(reference: ReferenceRun, integrals: FirstIntegralsAlongRun, values: Floats) -> list[InvariantResult]:
+def _judge_first_integrals(
+    reference: ReferenceRun, integrals: FirstIntegralsAlongRun, values: Floats
+) -> list[InvariantResult]:
     """Judge each integral of motion."""
-    strays = integrals.strays(values)
-    limits = integrals.limits(FACTOR * reference.conditions.tolerance)
+    strays = integrals.compute_deviations(values)
+    limits = integrals.limits(ERROR_BOUND_FACTOR * reference.conditions.tolerance)
     return [
-        form_invariant_result(integrals.time, kept.name, FORMULA, kept.unit, strays[i], limits[i])
+        form_invariant_result(integrals.time, kept.name, CONSERVATION_FORMULA, kept.unit, strays[i], limits[i])
         for i, kept in enumerate(integrals.kept)
         if integrals.told(i)
     ]
 
 
-def _constraints(reference: ReferenceRun, values: Floats) -> list[InvariantResult]:
+def _judge_constraint_residuals(reference: ReferenceRun, values: Floats) -> list[InvariantResult]:
     """Judge residuals of position and velocity constraints, each over its row's scale; the worst row at each time."""
     run, numeric = reference.conditions, reference.numeric
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
@@ -385,7 +406,9 @@ def _constraints(reference: ReferenceRun, values: Floats) -> list[InvariantResul
         rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
     scales, terms = compute_constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
     relative = np.array(rows) / scales
-    limits = np.broadcast_to(FACTOR * run.tolerance + ROUNDING * (1 + terms / scales), relative.shape)
+    limits = np.broadcast_to(
+        ERROR_BOUND_FACTOR * run.tolerance + ROUND_OFF_ALLOWANCE * (1 + terms / scales), relative.shape
+    )
     results = []
     for name, formula, part in (
         ("position constraints", "|φ(q, t)| over the row's scale", slice(None, n_phi)),

@@ -16,7 +16,7 @@ from sympy.printing.c import C99CodePrinter
 
 from mb2fmu.model.functions import TableValue
 
-PRELUDE = """\
+C_PRELUDE = """\
 #include <math.h>
 #include <stdint.h>
 
@@ -50,10 +50,10 @@ static double piece(double x, const double breaks[], const double rows[], int64_
 """
 """What the written code may call: the remainder and step function of SymPy, and tables."""
 
-Tables = dict[Any, tuple[str, str]]
+LookupTableDefinitions = dict[Any, tuple[str, str]]
 """Lookup tables (table, order of the derivative) → (arguments of ``piece`` after the first, definition)."""
 
-_MULTIPLIED = 4
+_MAX_MULTIPLIED_EXPONENT = 4
 """Exponents up to which powers are products."""
 
 
@@ -95,7 +95,7 @@ class CExpressionWriter:
         tables: Names of the tables that were printed before, by content; those that are met are added.
     """
 
-    def __init__(self, places: Mapping[sm.Symbol, str], tables: Tables) -> None:
+    def __init__(self, places: Mapping[sm.Symbol, str], tables: LookupTableDefinitions) -> None:
         self.lines: list[str] = []
         self._names: dict[Any, str] = dict(places)
         self._tables = tables
@@ -105,7 +105,7 @@ class CExpressionWriter:
         """Read ``symbol`` at ``place`` from now on."""
         self._names[symbol] = place
 
-    def atom(self, expression: sm.Expr) -> str:
+    def write_atom(self, expression: sm.Expr) -> str:
         """Return a name or number that has the value of an expression, after statements that evaluate it.
 
         Raises:
@@ -115,7 +115,7 @@ class CExpressionWriter:
         if known is not None:
             return known
         if expression.is_number and expression.is_Atom:
-            return _number(expression)
+            return _format_c_number(expression)
         if expression.is_Add:
             text = self._sum(expression.args)
         elif expression.is_Mul:
@@ -124,9 +124,9 @@ class CExpressionWriter:
             return self._power(*expression.args)
         else:
             text = self._function(expression)
-        return self._named(expression, text)
+        return self._name_constant(expression, text)
 
-    def _named(self, key: Any, text: str) -> str:
+    def _name_constant(self, key: Any, text: str) -> str:
         """Add a constant with this text and return its name."""
         name = f"c{len(self.lines)}"
         self.lines.append(f"const double {name} = {text};")
@@ -138,28 +138,28 @@ class CExpressionWriter:
         text = ""
         for term in terms:
             if term.is_Mul and term.args[0] is sm.S.NegativeOne:
-                text += f" - {self._joined(term.args[1:])}"
+                text += f" - {self._name_product(term.args[1:])}"
             else:
-                text += f" + {self.atom(term)}"
+                text += f" + {self.write_atom(term)}"
         return text.removeprefix(" + ").strip()
 
-    def _joined(self, factors: tuple[sm.Expr, ...]) -> str:
+    def _name_product(self, factors: tuple[sm.Expr, ...]) -> str:
         """Return a name for the product of some factors, which may stand in other products too."""
         if len(factors) == 1:
-            return self.atom(factors[0])
+            return self.write_atom(factors[0])
         known = self._names.get(factors)
-        return known if known is not None else self._named(factors, self._product(factors))
+        return known if known is not None else self._name_constant(factors, self._product(factors))
 
     def _product(self, factors: tuple[sm.Expr, ...]) -> str:
         """Return a product in C; negative powers become one division."""
         if factors[0] is sm.S.NegativeOne:
-            return f"-{self._joined(factors[1:])}"
+            return f"-{self._name_product(factors[1:])}"
         above, below = [], []
         for factor in factors:
             if factor.is_Pow and factor.args[1].is_Rational and factor.args[1].is_negative:
                 below.append(self._power(factor.args[0], -factor.args[1]))
             else:
-                above.append(self.atom(factor))
+                above.append(self.write_atom(factor))
         top = "*".join(above) or "1.0"
         if not below:
             return top
@@ -168,21 +168,21 @@ class CExpressionWriter:
     def _power(self, base: sm.Expr, exponent: sm.Expr) -> str:
         """Return a power in C by its name, computed once."""
         if exponent is sm.S.One:
-            return self.atom(base)
+            return self.write_atom(base)
         key = ("power", base, exponent)
         known = self._names.get(key)
-        return known if known is not None else self._named(key, self._power_text(base, exponent))
+        return known if known is not None else self._name_constant(key, self._power_text(base, exponent))
 
     def _power_text(self, base: sm.Expr, exponent: sm.Expr) -> str:
         """Return a power in C: small whole ones as products, ½ as sqrt, negative ones as 1/x, else pow."""
         if exponent.is_Rational and exponent.is_negative:
             return f"1.0/{self._power(base, -exponent)}"
         if base is sm.S.Exp1:
-            return f"exp({self.atom(exponent)})"
-        below = self.atom(base)
-        if exponent.is_Integer and exponent <= _MULTIPLIED:
+            return f"exp({self.write_atom(exponent)})"
+        below = self.write_atom(base)
+        if exponent.is_Integer and exponent <= _MAX_MULTIPLIED_EXPONENT:
             return "*".join([below] * int(exponent))
-        return f"sqrt({below})" if exponent is sm.S.Half else f"pow({below}, {self.atom(exponent)})"
+        return f"sqrt({below})" if exponent is sm.S.Half else f"pow({below}, {self.write_atom(exponent)})"
 
     def _function(self, expression: sm.Expr) -> str:
         """Return a function or condition in C; arguments are computed first and enter by name."""
@@ -201,12 +201,12 @@ class CExpressionWriter:
             if argument.is_number and argument.is_Atom:
                 arguments.append(argument)
                 continue
-            stand_in = sm.Symbol(self.atom(argument), real=True)
+            stand_in = sm.Symbol(self.write_atom(argument), real=True)
             stand_ins[stand_in] = argument
             arguments.append(stand_in)
         text = self._printer.doprint(expression.func(*arguments))
         if not stand_ins:
-            return _number(sm.N(expression, 17))
+            return _format_c_number(sm.N(expression, 17))
         if "Not supported" in text:
             raise NoCExpressionError(f"there is no C for {expression.func.__name__}")
         return " ".join(text.split())
@@ -215,7 +215,7 @@ class CExpressionWriter:
         """Return nested conditional expressions; NaN where no condition holds."""
         text = "NAN"
         for value, condition in reversed(branches):
-            value_text = self.atom(value)
+            value_text = self.write_atom(value)
             text = value_text if condition is sm.true else f"({self._condition(condition)} ? {value_text} : {text})"
         return text
 
@@ -229,7 +229,7 @@ class CExpressionWriter:
             joint = " && " if isinstance(condition, sm.And) else " || "
             return f"({joint.join(self._condition(part) for part in condition.args)})"
         if condition.is_Relational:
-            left, right = (self.atom(part) for part in condition.args)
+            left, right = (self.write_atom(part) for part in condition.args)
             return f"({left} {condition.rel_op} {right})"
         if isinstance(condition, BooleanFunction):
             return self._condition(condition.to_nnf())
@@ -240,15 +240,15 @@ class CExpressionWriter:
         table, order = value.table, value.order
         key = (table, order)
         if key not in self._tables:
-            breaks, rows = _pieces(table.breaks, table.coefficients, order)
+            breaks, rows = _tabulate_polynomial_pieces(table.breaks, table.coefficients, order)
             name = f"table{len(self._tables)}"
             text = f"static const double {name}_breaks[] = {{{', '.join(map(repr, breaks))}}};\n"
             text += f"static const double {name}_rows[] = {{{', '.join(repr(x) for row in rows for x in row)}}};\n"
             self._tables[key] = (f"{name}_breaks, {name}_rows, {len(rows)}, {len(rows[0])}", text)
-        return f"piece({self.atom(value.args[0])}, {self._tables[key][0]})"
+        return f"piece({self.write_atom(value.args[0])}, {self._tables[key][0]})"
 
 
-def _pieces(
+def _tabulate_polynomial_pieces(
     breaks: tuple[float, ...], coefficients: tuple[tuple[float, ...], ...], order: int
 ) -> tuple[tuple[float, ...], list[list[float]]]:
     """Return breaks, and of each piece the coefficients of the derivative of some order, the lowest power first."""
@@ -259,7 +259,7 @@ def _pieces(
     return breaks, rows
 
 
-def _number(value: sm.Expr) -> str:
+def _format_c_number(value: sm.Expr) -> str:
     """Return a number in C, to the nearest double."""
     if value in (sm.nan, sm.zoo):
         return "NAN"

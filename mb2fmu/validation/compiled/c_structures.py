@@ -9,13 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-Indices = npt.NDArray[np.int64]
+IndexArray = npt.NDArray[np.int64]
 
-WHOLE = ctypes.c_int64
-POINTER = ctypes.c_void_p
-STAGES = 12
+C_INTEGER = ctypes.c_int64
+C_POINTER = ctypes.c_void_p
+DOP853_STAGES = 12
 
-OK, SINGULAR, ASTRAY, VANISHING, SPENT, NO_MEMORY = range(6)
+(
+    STATUS_OK,
+    STATUS_SINGULAR_MATRIX,
+    STATUS_PROJECTION_FAILED,
+    STATUS_VANISHING_STEP,
+    STATUS_BUDGET_SPENT,
+    STATUS_NO_MEMORY,
+) = range(6)
 """What functions return: ``enum status`` of equations.h."""
 
 
@@ -26,27 +33,27 @@ def array_address(array: npt.NDArray[Any]) -> int:
 
 def integer_fields(names: str) -> list[tuple[str, Any]]:
     """Return fields of 64-bit integers."""
-    return [(name, WHOLE) for name in names.split()]
+    return [(name, C_INTEGER) for name in names.split()]
 
 
 def pointer_fields(names: str) -> list[tuple[str, Any]]:
     """Return fields of pointers."""
-    return [(name, POINTER) for name in names.split()]
+    return [(name, C_POINTER) for name in names.split()]
 
 
-class Step(ctypes.Structure):
+class EvaluationStepStructure(ctypes.Structure):
     """``struct step``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("function"), *integer_fields("n k first name")]
 
 
-class Plan(ctypes.Structure):
+class EvaluationPlanStructure(ctypes.Structure):
     """``struct plan``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("steps"), *integer_fields("count")]
 
 
-class Orthogonal(ctypes.Structure):
+class OrthogonalFactorsStructure(ctypes.Structure):
     """``struct orthogonal``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -55,31 +62,31 @@ class Orthogonal(ctypes.Structure):
     ]
 
 
-PLANS = ("projection", "holonomic", "slopes", "constraints", "dynamics", "late", "kinetic", "outputs")
+PLAN_NAMES = ("projection", "holonomic", "slopes", "constraints", "dynamics", "late", "kinetic", "outputs")
 
 
-class Equations(ctypes.Structure):
+class EquationsStructure(ctypes.Structure):
     """``struct equations``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *integer_fields("n_q n_u n_z n_r n_p n_y n_phi m rows n_independent size u_dot multipliers largest"),
         *pointer_fields("independent dependent typical"),
-        *[(name, Plan) for name in PLANS],
+        *[(name, EvaluationPlanStructure) for name in PLAN_NAMES],
         *pointer_fields("mechanism"),
         *integer_fields("singular"),
         *pointer_fields("memory v results rates numbers a b vector"),
-        ("constraints_turned", Orthogonal),
-        ("least_norm", Orthogonal),
+        ("constraints_turned", OrthogonalFactorsStructure),
+        ("least_norm", OrthogonalFactorsStructure),
     ]
 
 
-class Motion(ctypes.Structure):
+class InstantMotionStructure(ctypes.Structure):
     """``struct motion``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointer_fields("u x_dot power kinetic outputs residual")
 
 
-class Journey(ctypes.Structure):
+class TrajectoryIntegrationStructure(ctypes.Structure):
     """``struct journey``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -95,19 +102,19 @@ class Journey(ctypes.Structure):
     ]
 
 
-class Group(ctypes.Structure):
+class ExpressionGroupStructure(ctypes.Structure):
     """``struct group``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("function places"), *integer_fields("count first")]
 
 
-class Groups(ctypes.Structure):
+class ExpressionGroupsStructure(ctypes.Structure):
     """``struct groups``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*pointer_fields("groups"), *integer_fields("count")]
 
 
-class Terms(ctypes.Structure):
+class VectorTermsStructure(ctypes.Structure):
     """``struct terms``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -116,7 +123,7 @@ class Terms(ctypes.Structure):
     ]
 
 
-class PathSums(ctypes.Structure):
+class PathSumsStructure(ctypes.Structure):
     """``struct path_sums``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -125,7 +132,7 @@ class PathSums(ctypes.Structure):
     ]
 
 
-class Pieces(ctypes.Structure):
+class LoadPiecesStructure(ctypes.Structure):
     """``struct pieces``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -134,7 +141,7 @@ class Pieces(ctypes.Structure):
     ]
 
 
-class Pathways(ctypes.Structure):
+class PathwaysStructure(ctypes.Structure):
     """``struct pathways``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -143,19 +150,19 @@ class Pathways(ctypes.Structure):
     ]
 
 
-class SensedVectors(ctypes.Structure):
+class SensedVectorsStructure(ctypes.Structure):
     """``struct sensed_vectors``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*integer_fields("count"), *pointer_fields("kind node place")]
 
 
-class Entries(ctypes.Structure):
+class MatrixEntriesStructure(ctypes.Structure):
     """``struct entries``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [*integer_fields("count"), *pointer_fields("row column place")]
 
 
-class Composites(ctypes.Structure):
+class CompositeBodiesStructure(ctypes.Structure):
     """``struct composites``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -164,13 +171,13 @@ class Composites(ctypes.Structure):
     ]
 
 
-class Rigid(ctypes.Structure):
+class RigidBranchesStructure(ctypes.Structure):
     """``struct rigid``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = pointer_fields("node turns composite point frame rows_begin rows")
 
 
-class Places(ctypes.Structure):
+class LinkPlacementsStructure(ctypes.Structure):
     """``struct places``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -179,54 +186,54 @@ class Places(ctypes.Structure):
     ]
 
 
-class Articulated(ctypes.Structure):
+class ArticulatedTreeStructure(ctypes.Structure):
     """``struct articulated``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *integer_fields("count"),
         *pointer_fields("order parent path_begin path sign"),
-        ("bodies", Places),
-        ("points", Places),
-        ("frames", Places),
+        ("bodies", LinkPlacementsStructure),
+        ("points", LinkPlacementsStructure),
+        ("frames", LinkPlacementsStructure),
     ]
 
 
-class Mechanism(ctypes.Structure):
+class MechanismStructure(ctypes.Structure):
     """``struct mechanism``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *integer_fields("n_v n_w n_q n_u n_all n_z m"),
         *pointer_fields("w"),
-        ("motion", Groups),
-        ("acting", Groups),
+        ("motion", ExpressionGroupsStructure),
+        ("acting", ExpressionGroupsStructure),
         *integer_fields("n_gathered"),
         *pointer_fields("gathered"),
         *integer_fields("n_frames"),
         *pointer_fields("frame_parent rotation"),
-        ("frame_terms", Terms),
-        ("turning", PathSums),
-        ("point_terms", Terms),
-        ("moving", PathSums),
-        ("place_terms", Terms),
-        ("places_of_points", PathSums),
+        ("frame_terms", VectorTermsStructure),
+        ("turning", PathSumsStructure),
+        ("point_terms", VectorTermsStructure),
+        ("moving", PathSumsStructure),
+        ("place_terms", VectorTermsStructure),
+        ("places_of_points", PathSumsStructure),
         *pointer_fields("given"),
         *integer_fields("n_bodies"),
         *pointer_fields("masscenter body_frame mass inertia"),
-        ("forces", Pieces),
-        ("torques", Pieces),
-        ("pathways", Pathways),
-        ("sensed", SensedVectors),
+        ("forces", LoadPiecesStructure),
+        ("torques", LoadPiecesStructure),
+        ("pathways", PathwaysStructure),
+        ("sensed", SensedVectorsStructure),
         *integer_fields("n_sights"),
         *pointer_fields("sight_kind sight_node sight_slot"),
         *integer_fields("n_potential"),
         *pointer_fields("potential"),
-        ("K", Entries),
-        ("A", Entries),
+        ("K", MatrixEntriesStructure),
+        ("A", MatrixEntriesStructure),
         *pointer_fields("k0 b gamma z_dot"),
         *pointer_fields("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
-        ("composites", Composites),
-        ("rigid", Rigid),
-        ("articulated", Articulated),
+        ("composites", CompositeBodiesStructure),
+        ("rigid", RigidBranchesStructure),
+        ("articulated", ArticulatedTreeStructure),
         *pointer_fields("memory g R omega alpha position velocity acceleration F T Q"),
         *pointer_fields("frame_numbers point_numbers place_numbers inertia_N composite links"),
     ]

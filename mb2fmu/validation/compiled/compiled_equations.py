@@ -17,18 +17,18 @@ from scipy.integrate._ivp import dop853_coefficients as coefficients
 from mb2fmu.fmu.toolchain import compile_library
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
-from mb2fmu.validation.compiled.body_tables import MechanismCTables
-from mb2fmu.validation.compiled.c_expressions import PRELUDE, Tables
+from mb2fmu.validation.compiled.c_expressions import C_PRELUDE, LookupTableDefinitions
 from mb2fmu.validation.compiled.c_structures import array_address
-from mb2fmu.validation.compiled.plan_code import EvaluationPlanCode
+from mb2fmu.validation.compiled.evaluation_plan_code import EvaluationPlanCode
+from mb2fmu.validation.compiled.mechanism_c_tables import MechanismCTables
 from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlan
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
 Floats = npt.NDArray[np.float64]
 
-_CHUNK = 64  # communication points between two looks at whether the user wants to stop
-_UNITS = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix")
-_RUNTIME = (*(f"{name}.{kind}" for name in _UNITS for kind in "ch"), "nodes.h")
+_POINTS_PER_CALL = 64  # communication points between two looks at whether the user wants to stop
+_C_MODULES = ("articulated", "bodies", "dense", "dop853", "equations", "mass_matrix")
+_RUNTIME_FILES = (*(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"), "nodes.h")
 
 
 @cache
@@ -39,7 +39,7 @@ def compile_equations_runtime() -> ctypes.CDLL:
         ToolError: If there is no compiler, or it fails.
     """
     folder = resources.files("mb2fmu.validation.compiled") / "sources"
-    library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME}, "reference", often=True)
+    library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME_FILES}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
     whole = ctypes.c_int64
@@ -54,9 +54,9 @@ def compile_equations_runtime() -> ctypes.CDLL:
 
 
 @cache
-def _tableau() -> Floats:
+def _form_dop853_tableau() -> Floats:
     """Return the coefficients of Dormand and Prince's method as ``struct tableau`` has them."""
-    n = c_structures.STAGES
+    n = c_structures.DOP853_STAGES
     parts = (coefficients.A[:n, :n], coefficients.B, coefficients.C[:n], coefficients.E3, coefficients.E5)
     return np.concatenate([np.ravel(part) for part in parts])
 
@@ -92,7 +92,7 @@ class _InstantResults:
     """
 
     numbers: Floats
-    motion: c_structures.Motion
+    motion: c_structures.InstantMotionStructure
     at: int
     places: tuple[tuple[str, slice], ...]
 
@@ -153,18 +153,18 @@ class CompiledEquations:
         mechanism: Mechanism | None = None,
         sights: Sequence[KinematicQuantity] = (),
     ) -> None:
-        shared: Tables = {}
+        shared: LookupTableDefinitions = {}
         code = EvaluationPlanCode(shared)
         for name, plan in plans.items():
             code.add(name, plan)
         tables = MechanismCTables(mechanism, shared) if mechanism else None
-        texts = [PRELUDE, *(text for _, text in shared.values()), code.text()]
+        texts = [C_PRELUDE, *(text for _, text in shared.values()), code.text()]
         texts += [tables.values.text()] if tables else []
         self._library = compile_equations_runtime()
         own = compile_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
         self._independent = np.array([*independent], dtype=np.int64)
         self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
-        e = self._equations = c_structures.Equations()
+        e = self._equations = c_structures.EquationsStructure()
         for field in sizes.__dataclass_fields__.keys() - {"seen"}:
             setattr(e, field, getattr(sizes, field))
         for name in plans:
@@ -188,9 +188,9 @@ class CompiledEquations:
         self._answers: dict[str, _InstantResults] = {}
         self._series: dict[int, _StateDerivativeSeries] = {}
         self._prepared: Sequence[float] | None = None
-        if self._library.reference_begin(self._at) != c_structures.OK:
+        if self._library.reference_begin(self._at) != c_structures.STATUS_OK:
             raise MemoryError("no memory for the reference")
-        weakref.finalize(self, _end, self._library, e, bodies)
+        weakref.finalize(self, _free_memory, self._library, e, bodies)
 
     def motion(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
@@ -220,7 +220,7 @@ class CompiledEquations:
         places = tuple((name, slice(end - size, end)) for (name, size), end in zip(sizes.items(), ends, strict=True))
         numbers = np.empty(ends[-1])
         first = array_address(numbers)
-        motion = c_structures.Motion(**{name: first + 8 * place.start for name, place in places})
+        motion = c_structures.InstantMotionStructure(**{name: first + 8 * place.start for name, place in places})
         return _InstantResults(numbers, motion, ctypes.addressof(motion), places)
 
     def _parameters(self, prepared: Sequence[float]) -> int:
@@ -254,7 +254,7 @@ class CompiledEquations:
         status = self._library.reference_slopes(
             self._at, k, at[0], at[1], at[2], self._parameters(prepared), at[3], self._done_at
         )
-        if status != c_structures.OK:
+        if status != c_structures.STATUS_OK:
             self._check(status, float(times[self._done.value]))
         return series.found.copy()
 
@@ -303,8 +303,8 @@ class CompiledEquations:
         y[0] = start
         arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, inputs, prepared, scales)]
         points, held, parameters, sizes = arrays
-        journey = c_structures.Journey(
-            tableau=array_address(_tableau()),
+        journey = c_structures.TrajectoryIntegrationStructure(
+            tableau=array_address(_form_dop853_tableau()),
             parameters=array_address(parameters),
             scales=array_address(sizes),
             tolerance=tolerance,
@@ -314,8 +314,8 @@ class CompiledEquations:
             projected=int(projected),
             step=np.inf,
         )
-        for k in range(0, len(time) - 1, _CHUNK):
-            rows = slice(k, k + _CHUNK + 1)
+        for k in range(0, len(time) - 1, _POINTS_PER_CALL):
+            rows = slice(k, k + _POINTS_PER_CALL + 1)
             here = points[rows]
             journey.time, journey.points = array_address(here), len(here)
             journey.inputs = array_address(held[k:])
@@ -325,13 +325,15 @@ class CompiledEquations:
 
     def _check(self, status: int, t: float) -> None:
         """Raise the error of a failed call."""
-        if status == c_structures.OK:
+        if status == c_structures.STATUS_OK:
             return
         known = ("the dependent speeds", "the accelerations", *self._code.names)
-        name = known[self._equations.singular] if status == c_structures.SINGULAR else ""
+        name = known[self._equations.singular] if status == c_structures.STATUS_SINGULAR_MATRIX else ""
         raise CompiledFunctionError(status, name, t)
 
 
-def _end(library: Any, equations: c_structures.Equations, _bodies: c_structures.Mechanism | None) -> None:
+def _free_memory(
+    library: Any, equations: c_structures.EquationsStructure, _bodies: c_structures.MechanismStructure | None
+) -> None:
     """Free the memory; ``_bodies`` are part of ``equations``."""
     library.reference_end(ctypes.addressof(equations))

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.validation.compiled.mass_matrix_columns import FrameAndPointTerms, MassMatrixColumns
 
-FEWEST = 24
+MIN_SPEEDS_FOR_TREE = 24
 """Speeds from which on it is worth it: below that M u' = f is faster, and loses no digits to speak of."""
 
 
@@ -69,24 +69,24 @@ def find_articulated_tree(
         points: Its points.
     """
     free = not mechanism.velocity_constraints and not mechanism.u_auxiliary
-    if len(mechanism.u) < FEWEST or not free or not all(columns.stems):
+    if len(mechanism.u) < MIN_SPEEDS_FOR_TREE or not free or not all(columns.branches):
         return None
     try:
-        return _Tree(mechanism, columns, frames, points).articulated()
+        return _LinkTreeFinder(mechanism, columns, frames, points).articulated()
     except _NotALinkTreeError:
         return None
 
 
-class _Tree:
+class _LinkTreeFinder:
     """Finds which link each node is on."""
 
     def __init__(
         self, mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
     ) -> None:
         self._m, self._columns, self._frames, self._points = mechanism, columns, frames, points
-        stems = [stem for stem in columns.stems if stem is not None]
-        self._stems, speeds = stems, range(len(stems))
-        depth = [len(points.with_paths([stem.point])) for stem in stems]
+        stems = [stem for stem in columns.branches if stem is not None]
+        self._branches, speeds = stems, range(len(stems))
+        depth = [len(points.with_ancestors([stem.point])) for stem in stems]
         self._order = sorted(speeds, key=lambda j: (-len(columns.moved[j].bodies), depth[j], stems[j].turns, j))
         self._chains = self._chains_of([columns.moved[j].bodies for j in speeds], range(len(mechanism.bodies)))
         self._parents = [-1] * len(stems)
@@ -97,21 +97,21 @@ class _Tree:
                 self._parents[after] = before
         if any(self._parents[chain[0]] != -1 for chain in self._chains.values() if chain):
             raise _NotALinkTreeError
-        self._lineages = {self._lineage(j): j for j in speeds}
+        self._lineages = {self._list_speeds_to_ground(j): j for j in speeds}
 
     def articulated(self) -> ArticulatedTree:
         """Return the tree."""
         m = self._m
         bodies = tuple(
-            self._on_link(body.masscenter, self._chains[k][-1], number=k)
+            self._place_on_link(body.masscenter, self._chains[k][-1], number=k)
             for k, body in enumerate(m.bodies)
             if self._chains[k]
         )
         for place in bodies:
             body = m.bodies[place.node]
-            if body.inertia is not None and self._turners(body.frame) != self._turning(place.speed):
+            if body.inertia is not None and self._list_speeds_turning_frame(body.frame) != self._turning(place.speed):
                 raise _NotALinkTreeError
-        shifts, signs = zip(*(self._shift(j) for j in range(len(self._stems))), strict=True)
+        shifts, signs = zip(*(self._shift(j) for j in range(len(self._branches))), strict=True)
         return ArticulatedTree(
             tuple(self._order), tuple(self._parents), shifts, signs, bodies,
             tuple(self._at_points()), tuple(self._at_frames()),
@@ -125,7 +125,7 @@ class _Tree:
                 chains[thing].append(j)
         return chains
 
-    def _lineage(self, speed: int) -> frozenset[int]:
+    def _list_speeds_to_ground(self, speed: int) -> frozenset[int]:
         """Return a speed and those of all links before."""
         found = []
         while speed >= 0:
@@ -135,15 +135,15 @@ class _Tree:
 
     def _turning(self, speed: int) -> frozenset[int]:
         """Return the speeds that turn a link."""
-        return frozenset(j for j in self._lineage(speed) if self._stems[j].turns)
+        return frozenset(j for j in self._list_speeds_to_ground(speed) if self._branches[j].turns)
 
-    def _turners(self, frame: int) -> frozenset[int]:
+    def _list_speeds_turning_frame(self, frame: int) -> frozenset[int]:
         """Return the speeds that turn a frame."""
         return frozenset(j for j, moved in enumerate(self._columns.moved) if frame in moved.turned)
 
-    def _on_link(self, point: int, speed: int, number: int | None = None) -> LinkPlacement:
+    def _place_on_link(self, point: int, speed: int, number: int | None = None) -> LinkPlacement:
         """Return the place of a point that goes with a link as one rigid whole."""
-        way = self._points.up(point, self._stems[speed].point)
+        way = self._points.up(point, self._branches[speed].point)
         if way is None or not self._rigid(way, speed):
             raise _NotALinkTreeError
         return LinkPlacement(point if number is None else number, speed, tuple(way))
@@ -153,21 +153,23 @@ class _Tree:
         turning = self._turning(speed)
         terms = [term for point in way for term in self._points.terms[point]]
         given = any(self._m.points[point].velocity is not None for point in way)
-        return not given and all(not term.speeds and self._turners(term.frame) == turning for term in terms)
+        return not given and all(
+            not term.speeds and self._list_speeds_turning_frame(term.frame) == turning for term in terms
+        )
 
     def _plain(self, node: int, *, turns: bool) -> bool:
         """Return whether a frame turns, or a point moves, by speeds as the links before it do, and by nothing else."""
         nodes = self._frames if turns else self._points
         return all(
-            self._stems[speed].turns == turns and self._stems[speed].node == at
-            for at in nodes.with_paths([node])
+            self._branches[speed].turns == turns and self._branches[speed].node == at
+            for at in nodes.with_ancestors([node])
             for term in nodes.terms[at]
             for speed in term.speeds
         )
 
     def _shift(self, speed: int) -> tuple[tuple[int, ...], int]:
         """Return the path between a link's point and that of the link before, and its sign."""
-        parent, stems = self._parents[speed], self._stems
+        parent, stems = self._parents[speed], self._branches
         if parent < 0 or stems[speed].point == stems[parent].point:
             return (), 1
         for start, end, sign in ((speed, parent, 1), (parent, speed, -1)):
@@ -188,7 +190,7 @@ class _Tree:
             if not self._plain(node, turns=False) or (movers and movers not in self._lineages):
                 raise _NotALinkTreeError
             if movers:
-                yield self._on_link(node, self._lineages[movers])
+                yield self._place_on_link(node, self._lineages[movers])
 
     def _at_frames(self) -> Iterable[LinkPlacement]:
         """Yield the places of all frames on which torques act, or inertia."""
@@ -200,7 +202,7 @@ class _Tree:
             elif isinstance(load, TorqueActuatorLoad):
                 nodes += [frame for frame in (load.frame, load.reaction) if frame >= 0]
         for node in dict.fromkeys(nodes):
-            turners = self._turners(node)
+            turners = self._list_speeds_turning_frame(node)
             if not self._plain(node, turns=True) or (turners and turners not in links):
                 raise _NotALinkTreeError
             if turners:

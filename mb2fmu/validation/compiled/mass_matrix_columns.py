@@ -41,7 +41,7 @@ class FrameAndPointTerms:
             placed.update(dict.fromkeys(reversed(way)))
         return list(placed)
 
-    def with_paths(self, nodes: Iterable[int]) -> list[int]:
+    def with_ancestors(self, nodes: Iterable[int]) -> list[int]:
         """Return the nodes and all their ancestors, in order."""
         found: set[int] = set()
         for start in nodes:
@@ -59,7 +59,7 @@ class FrameAndPointTerms:
             node = self.above[node]
         return way if node == end else None
 
-    def having(self, speed: int, nodes: Iterable[int]) -> list[int]:
+    def nodes_with_speed(self, speed: int, nodes: Iterable[int]) -> list[int]:
         """Return those whose own terms have a speed."""
         return [node for node in nodes if any(speed in term.speeds for term in self.terms[node])]
 
@@ -107,7 +107,7 @@ class MassMatrixColumns:
 
     Attributes:
         moved: Of each speed.
-        stems: Of each speed; None: it moves no rigid whole.
+        branches: Of each speed; None: it moves no rigid whole.
         composites: Of all stems, each after its pieces.
         numbers: Of each speed, the number of its composite; -1: none.
         rows: Of each speed, the rows that its column gives.
@@ -117,23 +117,26 @@ class MassMatrixColumns:
         self._m, self._frames, self._points = mechanism, frames, points
         speeds = range(len(mechanism.u))
         self.moved = [self._moved(speed) for speed in speeds]
-        self.stems = [self._stem(speed) for speed in speeds]
-        self._leave_out_what_crosses()
+        self.branches = [self._stem(speed) for speed in speeds]
+        self._drop_crossing_branches()
         self.composites = self._composites()
         at = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
         self.numbers = [
             at[frozenset(moved.bodies), stem.point] if stem else -1
-            for moved, stem in zip(self.moved, self.stems, strict=True)
+            for moved, stem in zip(self.moved, self.branches, strict=True)
         ]
-        self.rows = [[i for i in speeds if stem is None or self._carries(i, j)] for j, stem in enumerate(self.stems)]
+        self.rows = [
+            [i for i in speeds if stem is None or self._moves_composite_of(i, j)]
+            for j, stem in enumerate(self.branches)
+        ]
 
     def paths(self, speed: int) -> tuple[Sequence[int], Sequence[int]]:
         """Return frames and points along which the forces of a column go back to the origin, those above first."""
-        stem, moved = self.stems[speed], self.moved[speed]
+        stem, moved = self.branches[speed], self.moved[speed]
         if stem is None:
             return moved.frame_path, moved.point_path
-        points = self._points.with_paths([stem.point])
-        return self._frames.with_paths([stem.frame, *self._frames_of(points)]), points
+        points = self._points.with_ancestors([stem.point])
+        return self._frames.with_ancestors([stem.frame, *self._frames_of(points)]), points
 
     def _frames_of(self, points: Iterable[int]) -> list[int]:
         """Return the frames in which the positions of points are written."""
@@ -149,33 +152,35 @@ class MassMatrixColumns:
         frames, points, bodies = self._frames, self._points, self._m.bodies
         turned: set[int] = set()
         for node in frames.order():
-            if frames.above[node] in turned or frames.having(speed, [node]):
+            if frames.above[node] in turned or frames.nodes_with_speed(speed, [node]):
                 turned.add(node)
         moved: set[int] = set()
         for node in points.order():
             carried = not self._given(node) and any(term.frame in turned for term in points.terms[node])
-            if carried or points.above[node] in moved or points.having(speed, [node]):
+            if carried or points.above[node] in moved or points.nodes_with_speed(speed, [node]):
                 moved.add(node)
         own = [
             k
             for k, body in enumerate(bodies)
             if body.masscenter in moved or (body.inertia is not None and body.frame in turned)
         ]
-        path = points.with_paths(bodies[k].masscenter for k in own)
+        path = points.with_ancestors(bodies[k].masscenter for k in own)
         framed = [bodies[k].frame for k in own if bodies[k].inertia is not None]
-        frame_path = frames.with_paths([*framed, *self._frames_of(path)])
+        frame_path = frames.with_ancestors([*framed, *self._frames_of(path)])
         return ColumnDependencies(frozenset(turned), frozenset(moved), tuple(own), tuple(frame_path), tuple(path))
 
     def _stem(self, speed: int) -> KinematicBranch | None:
         """Return where the resultant acts; None if a speed does not move one rigid whole."""
         moved = self.moved[speed]
-        turning = self._frames.having(speed, moved.frame_path)
-        shifting = self._points.having(speed, moved.point_path)
+        turning = self._frames.nodes_with_speed(speed, moved.frame_path)
+        shifting = self._points.nodes_with_speed(speed, moved.point_path)
         if len(turning) + len(shifting) != 1:
             return None
-        return self._turning_stem(turning[0], moved) if turning else self._shifting_stem(shifting[0], moved)
+        return (
+            self._find_turning_branch(turning[0], moved) if turning else self._find_shifting_branch(shifting[0], moved)
+        )
 
-    def _turning_stem(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
+    def _find_turning_branch(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
         """Return the stem of all that turns with a frame about one point."""
         roots: set[int] = set()
         met: set[int] = set()
@@ -193,7 +198,7 @@ class MassMatrixColumns:
                 roots.add(point)
         return KinematicBranch(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
 
-    def _shifting_stem(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
+    def _find_shifting_branch(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
         """Return the stem of all that is shifted with a point."""
         between: set[int] = set()
         for k in moved.bodies:
@@ -206,38 +211,40 @@ class MassMatrixColumns:
 
     def _common(self, frames: Sequence[int]) -> int:
         """Return the last frame that is above all of some frames, or one of them."""
-        shared = set.intersection(*(set(self._frames.with_paths([frame])) for frame in frames))
-        return max(shared, key=lambda frame: len(self._frames.with_paths([frame])))
+        shared = set.intersection(*(set(self._frames.with_ancestors([frame])) for frame in frames))
+        return max(shared, key=lambda frame: len(self._frames.with_ancestors([frame])))
 
-    def _carries(self, i: int, j: int) -> bool:
+    def _moves_composite_of(self, i: int, j: int) -> bool:
         """Return whether speed i moves the rigid whole of speed j, so that j's resultant tells M_ij."""
-        one, other = self.stems[i], self.stems[j]
+        one, other = self.branches[i], self.branches[j]
         if one is None or other is None or not set(self.moved[i].bodies) >= set(self.moved[j].bodies):
             return False
         at = other.point == one.point or other.point in self.moved[i].points
         return at and (not one.turns or other.frame < 0 or other.frame in self.moved[i].turned)
 
-    def _leave_out_what_crosses(self) -> None:
+    def _drop_crossing_branches(self) -> None:
         """Make no stem of speeds that move some of the same bodies, neither all that the other one moves."""
         bodies = [set(moved.bodies) for moved in self.moved]
         crossing = {
             speed
-            for j, stem in enumerate(self.stems)
+            for j, stem in enumerate(self.branches)
             if stem
             for i in range(j)
-            if self.stems[i] and bodies[i] & bodies[j] and not (self._carries(i, j) or self._carries(j, i))
+            if self.branches[i]
+            and bodies[i] & bodies[j]
+            and not (self._moves_composite_of(i, j) or self._moves_composite_of(j, i))
             for speed in (i, j)
         }
         for speed in crossing:
-            self.stems[speed] = None
+            self.branches[speed] = None
 
     def _composites(self) -> list[CompositeBody]:
         """Return the wholes of all stems, smaller ones first, each made of the largest ones before it."""
-        stems = zip(self.moved, self.stems, strict=True)
+        stems = zip(self.moved, self.branches, strict=True)
         wanted = {(frozenset(moved.bodies), stem.point) for moved, stem in stems if stem}
 
         def depth(point: int) -> int:
-            return len(self._points.with_paths([point]))
+            return len(self._points.with_ancestors([point]))
 
         found: list[CompositeBody] = []
         for bodies, point in sorted(wanted, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):

@@ -23,13 +23,13 @@ from mb2fmu.errors import Fault, ValidationError
 
 Floats = npt.NDArray[np.float64]
 
-TIME = "time"
-TOLERANCE = "tolerance"
-_HEAD = re.compile(
+TIME_COLUMN = "time"
+TOLERANCE_ROW = "tolerance"
+_COLUMN_HEADING = re.compile(
     r"(?P<name>.*?)(?:\s+\[(?P<unit>[^\[\]]*)\]|\[(?P<close>[^\[\]]*[^\[\]\d,\s][^\[\]]*)\])?\Z", re.DOTALL
 )
 """A name, and a unit in brackets; brackets without a space before them that hold numbers only are an index."""
-_SHOWN = 8
+_MAX_SHOWN_FAULTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ def read_table(path: Path) -> DataTable:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _refused(path, [Fault(what, str(path), "is it the right path, and text in UTF-8?")]) from error
-    table, faults = _from_json(path, text) if path.suffix.lower() == ".json" else _from_csv(path, text)
+        raise _make_table_error(path, [Fault(what, str(path), "is it the right path, and text in UTF-8?")]) from error
+    table, faults = _read_json(path, text) if path.suffix.lower() == ".json" else _read_csv(path, text)
     names = [column.name for column in table.columns]
     faults += [
         Fault(f"{name} stands in it more than once", path.name, "leave one of the columns out")
@@ -123,51 +123,51 @@ def read_table(path: Path) -> DataTable:
     if not faults and not (table.columns and table.rows):
         faults = [Fault("it has no rows of numbers", path.name, "a head with FMU names, and numbers below")]
     if faults:
-        raise _refused(path, faults)
+        raise _make_table_error(path, faults)
     return table
 
 
-def _refused(path: Path, faults: Sequence[Fault]) -> ValidationError:
+def _make_table_error(path: Path, faults: Sequence[Fault]) -> ValidationError:
     """Return the error of a table with its first faults, and how many more there are."""
-    more = [Fault(f"and {len(faults) - _SHOWN} more")] if len(faults) > _SHOWN else []
-    return ValidationError(f"{path} cannot be used as a table of numbers:", [*faults[:_SHOWN], *more])
+    more = [Fault(f"and {len(faults) - _MAX_SHOWN_FAULTS} more")] if len(faults) > _MAX_SHOWN_FAULTS else []
+    return ValidationError(f"{path} cannot be used as a table of numbers:", [*faults[:_MAX_SHOWN_FAULTS], *more])
 
 
-def _from_csv(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
+def _read_csv(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
     """Return the table, and its faults."""
     lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
     if not lines:
         return DataTable(path.name, ()), []
     delimiter = max(",;\t", key=lines[0][1].count)
     faults: list[Fault] = []
-    rows = [_cells(line, delimiter, f"{path.name}:{number}", faults) for number, line in lines]
+    rows = [_split_cells(line, delimiter, f"{path.name}:{number}", faults) for number, line in lines]
     if faults:
         return DataTable(path.name, ()), faults
-    head = [_head(cell) for cell in rows[0]]
+    head = [_parse_heading(cell) for cell in rows[0]]
     faults += [
         Fault(f"column {k} has no name", f"{path.name}:{lines[0][0]}") for k, (n, _) in enumerate(head, 1) if not n
     ]
     numbers = [number for number, _ in lines]
     tolerances: list[ColumnTolerance | None] = [None] * len(head)
     first = 1
-    if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE:
+    if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE_ROW:
         first = 2
         if len(rows[1]) > len(head):
             faults.append(Fault(f"{len(rows[1])} cells below {len(head)} names", f"{path.name}:{numbers[1]}"))
         for k, cell in enumerate(rows[1][1 : len(head)], 1):
-            tolerances[k] = _tolerance(cell, f"{path.name}:{numbers[1]}", head[k][0], faults)
+            tolerances[k] = _parse_tolerance(cell, f"{path.name}:{numbers[1]}", head[k][0], faults)
     values = np.full((len(rows) - first, len(head)), np.nan)
     for row, (number, cells) in enumerate(zip(numbers[first:], rows[first:], strict=True)):
         if len(cells) != len(head):
             faults.append(Fault(f"{len(cells)} cells below {len(head)} names", f"{path.name}:{number}"))
             continue
         for column, cell in enumerate(cells):
-            values[row, column] = _number(cell, f"{path.name}:{number}", head[column][0], faults)
+            values[row, column] = _parse_number(cell, f"{path.name}:{number}", head[column][0], faults)
     columns = [DataColumn(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
     return DataTable(path.name, tuple(columns), tuple(numbers[first:])), faults
 
 
-def _cells(line: str, delimiter: str, where: str, faults: list[Fault]) -> list[str]:
+def _split_cells(line: str, delimiter: str, where: str, faults: list[Fault]) -> list[str]:
     """Return the cells of a line; with a fault, none, where its quotation marks do not close, for example."""
     try:
         (cells,) = csv.reader([line], delimiter=delimiter, strict=True)
@@ -177,14 +177,14 @@ def _cells(line: str, delimiter: str, where: str, faults: list[Fault]) -> list[s
     return cells
 
 
-def _from_json(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
+def _read_json(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
     """Read a list of points, or ``{"tolerance": {…}, "points": […]}``; a point is name → number."""
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         return DataTable(path.name, ()), [Fault(f"is no JSON: {error}", path.name)]
     given: Any = record if isinstance(record, dict) else {"points": record}
-    points, tolerances = given.get("points"), given.get(TOLERANCE, {})
+    points, tolerances = given.get("points"), given.get(TOLERANCE_ROW, {})
     if not (isinstance(points, list) and all(isinstance(each, dict) for each in points)) or not isinstance(
         tolerances, Mapping
     ):
@@ -193,27 +193,27 @@ def _from_json(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
     faults: list[Fault] = []
     columns = []
     for head in dict.fromkeys(name for point in points for name in point):
-        name, unit = _head(head)
+        name, unit = _parse_heading(head)
         cells = [point.get(head, "") for point in points]
-        values = [_number(cell, f"{path.name}: point {k}", name, faults) for k, cell in enumerate(cells, 1)]
+        values = [_parse_number(cell, f"{path.name}: point {k}", name, faults) for k, cell in enumerate(cells, 1)]
         said = tolerances.get(head, tolerances.get(name, ""))
-        columns.append(DataColumn(name, unit, np.array(values), _tolerance(str(said), path.name, name, faults)))
+        columns.append(DataColumn(name, unit, np.array(values), _parse_tolerance(str(said), path.name, name, faults)))
     named = {column.name for column in columns}
     faults += [
         Fault("no point has the quantity of this tolerance", f"{path.name}: {name}")
         for name in tolerances
-        if _head(name)[0] not in named
+        if _parse_heading(name)[0] not in named
     ]
     return DataTable(path.name, tuple(columns)), faults
 
 
-def _head(text: str) -> tuple[str, str]:
+def _parse_heading(text: str) -> tuple[str, str]:
     """Return name and unit of a column; an empty name if it cannot be read."""
-    found = _HEAD.match(text.strip())
+    found = _COLUMN_HEADING.match(text.strip())
     return (found["name"].strip(), (found["unit"] or found["close"] or "").strip()) if found else ("", "")
 
 
-def _number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
+def _parse_number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
     """Return a cell as a number; NaN where it is empty, or, with a fault, where it is no number."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return math.nan
@@ -226,7 +226,7 @@ def _number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
     return number
 
 
-def _tolerance(cell: str, where: str, name: str, faults: list[Fault]) -> ColumnTolerance | None:
+def _parse_tolerance(cell: str, where: str, name: str, faults: list[Fault]) -> ColumnTolerance | None:
     """Read a tolerance from a cell; None if the cell is empty, or wrong: then ``faults`` grows."""
     if not cell.strip():
         return None

@@ -25,21 +25,21 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.units import UnitOfMeasurement
-from mb2fmu.validation.data.data_tables import TIME, ColumnTolerance, DataColumn, DataTable
-from mb2fmu.validation.runs.fmu_description import UnitKind, read_description
+from mb2fmu.validation.data.data_tables import TIME_COLUMN, ColumnTolerance, DataColumn, DataTable
+from mb2fmu.validation.runs.fmu_description import InterfaceType, read_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
 from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_fmu_variables
 
 Floats = npt.NDArray[np.float64]
-Judged = Literal["passed", "failed"]
+DataVerdict = Literal["passed", "failed"]
 
-MOST_STEPS = 10_000_000
+MAX_COMMUNICATION_STEPS = 10_000_000
 """Of one table, communication steps."""
-_UNIT_TOLERANCE = 1e-6
+_DEFAULT_FMU_TOLERANCE = 1e-6
 """What the FMU's own integration is told, where no experiment says otherwise."""
-_ALIKE = 1e-9
+_EQUAL_STEP_TOLERANCE = 1e-9
 """Part of a step by which equal steps may differ, as written times do."""
-_STEPS = 1000
+_DEFAULT_STEP_COUNT = 1000
 """Communication steps over a table, where nothing says how long they may be."""
 
 
@@ -50,16 +50,16 @@ class DataRunSettings:
     Attributes:
         starts: FMU name → value in the FMU's unit, of parameters and start values.
         tolerances: Column → how far it may be off, instead of what the table says.
-        otherwise: Of columns that neither names; None: they must be named.
+        default_tolerance: Of columns that neither names; None: they must be named.
         step: Longest communication step in s; None: as the FMU's default experiment says.
         tolerance: Relative, of the FMU's integration.
     """
 
     starts: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     tolerances: Mapping[str, ColumnTolerance] = field(default_factory=lambda: MappingProxyType({}))
-    otherwise: ColumnTolerance | None = None
+    default_tolerance: ColumnTolerance | None = None
     step: float | None = None
-    tolerance: float = _UNIT_TOLERANCE
+    tolerance: float = _DEFAULT_FMU_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class ColumnResult:
         return self.error / self.tolerance
 
     @property
-    def verdict(self) -> Judged:
+    def verdict(self) -> DataVerdict:
         """Passed if the error is within the tolerance, else failed."""
         return "passed" if self.error <= self.tolerance else "failed"
 
@@ -112,7 +112,7 @@ class TableResult:
     """
 
     source: str
-    kind: UnitKind
+    kind: InterfaceType
     points: bool
     columns: tuple[ColumnResult, ...]
     driven: tuple[str, ...]
@@ -130,11 +130,11 @@ class TableResult:
             "points": self.points,
             "passed": self.passed,
             "driven": list(self.driven),
-            "columns": [_record(column) for column in self.columns],
+            "columns": [_form_column_record(column) for column in self.columns],
         }
 
 
-def _record(column: ColumnResult) -> dict[str, Any]:
+def _form_column_record(column: ColumnResult) -> dict[str, Any]:
     """Return a column's numbers by name, with its ratio and verdict."""
     values = {name: getattr(column, name) for name in (*column.__slots__, "ratio", "verdict")}
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
@@ -153,7 +153,7 @@ def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None =
         ValidationError: If table and unit do not fit together, with every fault.
         ToolError: If the FMU fails.
     """
-    return _compared(fmu, table, settings or DataRunSettings(), points=False)
+    return _compare_table(fmu, table, settings or DataRunSettings(), points=False)
 
 
 def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None = None) -> tuple[TableResult, ...]:
@@ -161,10 +161,10 @@ def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
     """
-    return _compared(fmu, table, settings or DataRunSettings(), points=True)
+    return _compare_table(fmu, table, settings or DataRunSettings(), points=True)
 
 
-def _compared(fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool) -> tuple[TableResult, ...]:
+def _compare_table(fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool) -> tuple[TableResult, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
     description = read_description(tree)
@@ -174,15 +174,15 @@ def _compared(fmu: Path, table: DataTable, settings: DataRunSettings, *, points:
         kinds = ("ModelExchange",) if "ModelExchange" in kinds else kinds
     results = []
     if not points and "CoSimulation" in kinds and not description.any_step:
-        plan.refuse_uneven_steps()
+        plan.check_even_steps()
     for kind in kinds:
-        sessions = plan.at_points(kind) if points else {"data": plan.along()}
+        sessions = plan.plan_point_sessions(kind) if points else {"data": plan.along()}
         driven = run_fmu_process(fmu, [], (), kind=kind, sessions=sessions, tolerance=settings.tolerance)
-        results.append(plan.judged(kind, _values(driven.answers, plan, fmu.name)))
+        results.append(plan.judged(kind, _read_recorded_values(driven.answers, plan, fmu.name)))
     return tuple(results)
 
 
-def _values(answers: Mapping[str, list[Any]], plan: _DataRunPlan, unit: str) -> Floats:
+def _read_recorded_values(answers: Mapping[str, list[Any]], plan: _DataRunPlan, unit: str) -> Floats:
     """Return the values that were read, shape (n_rows, n_compared).
 
     Raises:
@@ -207,7 +207,7 @@ class _DataRunPlan:
 
     Args:
         table: The user's.
-        anatomy: Of the FMU.
+        fmu_variables: Of the FMU.
         settings: Start values, tolerances, steps.
         points: The rows are points of their own.
 
@@ -216,20 +216,20 @@ class _DataRunPlan:
     """
 
     def __init__(self, table: DataTable, anatomy: FmuVariables, settings: DataRunSettings, *, points: bool) -> None:
-        self.table, self.anatomy, self.settings, self.points = table, anatomy, settings, points
+        self.table, self.fmu_variables, self.settings, self.points = table, anatomy, settings, points
         self.faults: list[Fault] = []
         self.time = self._times()
         self.driven: list[tuple[ScalarVariable, Floats]] = []
         self.compared: list[tuple[DataColumn, ScalarVariable, UnitOfMeasurement | None]] = []
         for column in table.columns:
-            scalar = self._scalar(column.name, table.source) if column.name != TIME else None
+            scalar = self._scalar(column.name, table.source) if column.name != TIME_COLUMN else None
             if scalar is not None:
                 self._take(column, scalar)
         if not self.compared and not self.faults:
             self._fault("no column is an output or derivative: nothing is compared", table.source, "add one")
         self.starts = [(scalar, value) for scalar, value in self._starts() if scalar is not None]
         self.tolerances = [self._tolerance(column) for column, _, _ in self.compared]
-        self._judge_names()
+        self._check_tolerance_names()
         if self.faults:
             raise ValidationError(f"{table.source} and the FMU do not fit together:", self.faults)
 
@@ -239,12 +239,12 @@ class _DataRunPlan:
 
     def _times(self) -> Floats:
         """Return times in s; 0 for points without a time."""
-        column, source = self.table.column(TIME), self.table.source
+        column, source = self.table.column(TIME_COLUMN), self.table.source
         if column is None:
             if not self.points:
                 self._fault("it has no column time", source, "head the column of times with time, or time [ms]")
             return np.zeros(self.table.rows)
-        unit = self.anatomy.unit(column.unit or "s")
+        unit = self.fmu_variables.unit(column.unit or "s")
         if unit is None or unit.powers != {"s": 1}:
             self._fault(f"{column.unit!r} is no unit of time", f"{source}: time", "s, ms, min, h")
             return np.zeros(self.table.rows)
@@ -259,9 +259,9 @@ class _DataRunPlan:
 
     def _scalar(self, name: str, where: str) -> ScalarVariable | None:
         """Return the FMU's variable; one that is absent is a fault with similar names."""
-        scalar = self.anatomy.scalars.get(name)
+        scalar = self.fmu_variables.scalars.get(name)
         if scalar is None:
-            near = difflib.get_close_matches(name, self.anatomy.scalars, n=3, cutoff=0.5)
+            near = difflib.get_close_matches(name, self.fmu_variables.scalars, n=3, cutoff=0.5)
             remedy = f"did you mean {' or '.join(near)}?" if near else "write its name as the FMU's description does"
             self._fault("the FMU has no such variable of doubles", f"{where}: {name}", remedy)
         return scalar
@@ -269,9 +269,9 @@ class _DataRunPlan:
     def _take(self, column: DataColumn, scalar: ScalarVariable) -> None:
         """Set or compare a column, in the right unit."""
         source = f"{self.table.source}: {column.name}"
-        own, given = self.anatomy.unit(scalar.unit or "1"), None
+        own, given = self.fmu_variables.unit(scalar.unit or "1"), None
         if column.unit and column.unit != scalar.unit:
-            given = self.anatomy.unit(column.unit)
+            given = self.fmu_variables.unit(column.unit)
             if given is None or own is None or given.exponents != own.exponents:
                 has = scalar.unit or "none"
                 self._fault(
@@ -298,13 +298,13 @@ class _DataRunPlan:
         """Yield values to set before initialization in every session."""
         for name, value in self.settings.starts.items():
             scalar = self._scalar(name, "--at")
-            if scalar is not None and not scalar.startable:
+            if scalar is not None and not scalar.settable_before_initialization:
                 self._fault("cannot be set before the FMU starts", f"--at {name}", "name a parameter or start value")
             yield scalar, value
 
     def _tolerance(self, column: DataColumn) -> float:
         """Return how far a column may be off, in its unit."""
-        given = self.settings.tolerances.get(column.name) or column.tolerance or self.settings.otherwise
+        given = self.settings.tolerances.get(column.name) or column.tolerance or self.settings.default_tolerance
         if given is None:
             remedy = f"a second row that begins with tolerance, or --tolerance {column.name}=0.01 (or 1%)"
             self._fault("it has no tolerance", f"{self.table.source}: {column.name}", remedy)
@@ -317,7 +317,7 @@ class _DataRunPlan:
             )
         return tolerance
 
-    def _judge_names(self) -> None:
+    def _check_tolerance_names(self) -> None:
         """Add faults for tolerances of columns that do not exist."""
         known = {column.name for column, _, _ in self.compared}
         for name in self.settings.tolerances:
@@ -337,15 +337,15 @@ class _DataRunPlan:
         steps = np.column_stack([grid, *at]).tolist()
         held = np.column_stack(middle).tolist() if middle else [[] for _ in middles]
         read = [scalar.reference for _, scalar, _ in self.compared]
-        opening = self._opening(float(grid[-1]), [scalar for scalar, _ in inputs])
+        opening = self._form_experiment_record(float(grid[-1]), [scalar for scalar, _ in inputs])
         return [["open", opening, steps[0][1:]], ["follow", references, steps, held, rows, read]]
 
     def _grid(self) -> tuple[Floats, list[int]]:
         """Return communication points from 0 on that include all times of the table, and their indices."""
-        longest = self.settings.step or max(float(self.time[-1]), 1e-9) / _STEPS
+        longest = self.settings.step or max(float(self.time[-1]), 1e-9) / _DEFAULT_STEP_COUNT
         points, rows = [0.0], []
-        if self.time[-1] / longest > MOST_STEPS:
-            what = f"more than {MOST_STEPS} steps of {longest} s"
+        if self.time[-1] / longest > MAX_COMMUNICATION_STEPS:
+            what = f"more than {MAX_COMMUNICATION_STEPS} steps of {longest} s"
             raise ValidationError(
                 "the data cannot be followed:", [Fault(what, self.table.source, "take a larger step")]
             )
@@ -358,19 +358,19 @@ class _DataRunPlan:
             points.append(longest)
         return np.array(points), rows
 
-    def refuse_uneven_steps(self) -> None:
+    def check_even_steps(self) -> None:
         """Raise where communication points are uneven and the FMU takes one step size only.
 
         Raises:
             ValidationError: If the table's times cannot be met by such steps.
         """
         steps = np.diff(self._grid()[0])
-        if float(np.ptp(steps)) > _ALIKE * float(steps.max()):
+        if float(np.ptp(steps)) > _EQUAL_STEP_TOLERANCE * float(steps.max()):
             remedy = "equally spaced rows that begin at 0 (or one step later)"
             fault = Fault("the FMU makes steps of one size only, and the times are uneven", self.table.source, remedy)
             raise ValidationError("the data cannot be followed:", [fault])
 
-    def _opening(
+    def _form_experiment_record(
         self, stop: float, inputs: Sequence[ScalarVariable], more: Sequence[tuple[ScalarVariable, float]] = ()
     ) -> dict[str, Any]:
         """Return an experiment as the driver reads it; inputs are set besides."""
@@ -385,7 +385,7 @@ class _DataRunPlan:
             "inputs": [scalar.reference for scalar in inputs],
         }
 
-    def at_points(self, kind: UnitKind) -> dict[str, Operations]:
+    def plan_point_sessions(self, kind: InterfaceType) -> dict[str, Operations]:
         """Return the calls of one session per point, by its number.
 
         Raises:
@@ -397,28 +397,28 @@ class _DataRunPlan:
             raise ValidationError(
                 "the points cannot be reached:", [Fault("Co-Simulation alone begins at 0 s", self.table.source, remedy)]
             )
-        order = {name: index for index, name in enumerate(self.anatomy.states)}
+        order = {name: index for index, name in enumerate(self.fmu_variables.states)}
         read = [scalar.reference for _, scalar, _ in self.compared]
         sessions: dict[str, Operations] = {}
         for row, time in enumerate(self.time.tolist()):
             given = [(scalar, float(column[row])) for scalar, column in self.driven if not math.isnan(column[row])]
             inputs = [pair for pair in given if pair[0].role == "input"]
             placed = {order[scalar.name]: value for scalar, value in given if scalar.role == "state"}
-            begin = [pair for pair in given if pair[0].role != "input" and pair[0].startable]
+            begin = [pair for pair in given if pair[0].role != "input" and pair[0].settable_before_initialization]
             values = [value for _, value in inputs]
             scalars = [scalar for scalar, _ in inputs]
-            operations: list[list[Any]] = [["open", self._opening(time, scalars, begin), values]]
+            operations: list[list[Any]] = [["open", self._form_experiment_record(time, scalars, begin), values]]
             if exchange:
                 references = [scalar.reference for scalar in scalars]
                 operations.append(["moment", time, {str(k): value for k, value in placed.items()}, references, values])
             sessions[str(row + 1)] = [*operations, ["get", read]]
         return sessions
 
-    def judged(self, kind: UnitKind, found: Floats) -> TableResult:
+    def judged(self, kind: InterfaceType, found: Floats) -> TableResult:
         """Return the verdict on each column."""
         columns = []
         for k, (column, scalar, given) in enumerate(self.compared):
-            own = self.anatomy.unit(scalar.unit or "1")
+            own = self.fmu_variables.unit(scalar.unit or "1")
             values = found[:, k]
             if given is not None and own is not None:
                 values = (values * own.factor + own.offset - given.offset) / given.factor

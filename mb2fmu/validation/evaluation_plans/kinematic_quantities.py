@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.mechanics.mechanism.records.mechanism_records import VectorTerms
 
 Floats = npt.NDArray[np.float64]
-Kind = Literal[
+KinematicQuantityKind = Literal[
     "rotation",
     "omega",
     "alpha",
@@ -31,7 +31,7 @@ Kind = Literal[
     "point partials",
     "frame partials",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINEMATIC_QUANTITY_KINDS: tuple[KinematicQuantityKind, ...] = get_args(KinematicQuantityKind)
 """Of frames the first three, of points the next three, of speeds the next; ``bodies.h`` has the same order."""
 
 
@@ -46,7 +46,7 @@ class KinematicQuantity:
         symbols: One per number.
     """
 
-    kind: Kind
+    kind: KinematicQuantityKind
     node: int
     symbols: tuple[sm.Dummy, ...]
 
@@ -60,9 +60,9 @@ class KinematicQuantities:
     """
 
     speeds: int
-    taken: dict[tuple[Kind, int], KinematicQuantity] = field(default_factory=dict)
+    taken: dict[tuple[KinematicQuantityKind, int], KinematicQuantity] = field(default_factory=dict)
 
-    def _symbols(self, kind: Kind, node: int) -> tuple[sm.Dummy, ...]:
+    def _symbols(self, kind: KinematicQuantityKind, node: int) -> tuple[sm.Dummy, ...]:
         """Return the symbols of a quantity, and request it."""
         if (kind, node) not in self.taken:
             n = self.speeds
@@ -76,7 +76,7 @@ class KinematicQuantities:
         """Return ``N_C_B`` of a frame B."""
         return sm.eye(3) if frame == 0 else sm.Matrix(3, 3, self._symbols("rotation", frame))
 
-    def vector(self, kind: Kind, node: int) -> sm.Matrix:
+    def vector(self, kind: KinematicQuantityKind, node: int) -> sm.Matrix:
         """Return a quantity of a frame or point, components in N."""
         return sm.Matrix(self._symbols(kind, node))
 
@@ -92,7 +92,7 @@ class KinematicQuantities:
         """Return an entry of f in M u' = f, without constraints."""
         return self._symbols("forcing", 0)[speed]
 
-    def partial(self, kind: Literal["point partials", "frame partials"], node: int, speed: int) -> sm.Matrix:
+    def partial_velocity(self, kind: Literal["point partials", "frame partials"], node: int, speed: int) -> sm.Matrix:
         """Return the partial velocity of a point, or the partial angular velocity of a frame, in N."""
         symbols = self._symbols(kind, node)
         return sm.Matrix([symbols[i * self.speeds + speed] for i in range(3)])
@@ -119,15 +119,15 @@ def evaluate_kinematic_quantities(
     """Return the numbers of the sights at the state of ``numeric``; ``u_dot``: of all speeds, auxiliary too."""
     found: list[float] = []
     for sight in sights:
-        found += np.ravel(_number(sight, numeric, u_dot)).tolist()
+        found += np.ravel(_evaluate_quantity(sight, numeric, u_dot)).tolist()
     return found
 
 
-def _number(sight: KinematicQuantity, numeric: NumericMechanism, u_dot: Floats) -> Floats:
+def _evaluate_quantity(sight: KinematicQuantity, numeric: NumericMechanism, u_dot: Floats) -> Floats:
     """Return one quantity in NumPy."""
-    if KINDS.index(sight.kind) > KINDS.index("acceleration"):
-        return _along_speeds(sight, numeric)
-    if KINDS.index(sight.kind) < KINDS.index("position"):
+    if KINEMATIC_QUANTITY_KINDS.index(sight.kind) > KINEMATIC_QUANTITY_KINDS.index("acceleration"):
+        return _select_speed_entries(sight, numeric)
+    if KINEMATIC_QUANTITY_KINDS.index(sight.kind) < KINEMATIC_QUANTITY_KINDS.index("position"):
         frame = numeric.frames[sight.node]
         if sight.kind == "rotation":
             return frame.rotation
@@ -138,7 +138,7 @@ def _number(sight: KinematicQuantity, numeric: NumericMechanism, u_dot: Floats) 
     return point.velocity if sight.kind == "velocity" else point.acceleration0 + point.partials @ u_dot
 
 
-def _along_speeds(sight: KinematicQuantity, numeric: NumericMechanism) -> Floats:
+def _select_speed_entries(sight: KinematicQuantity, numeric: NumericMechanism) -> Floats:
     """Return entries along one speed, or along all but the auxiliary ones."""
     n = len(numeric.mechanism.u)
     match sight.kind:

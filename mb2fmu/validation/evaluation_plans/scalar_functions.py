@@ -12,10 +12,10 @@ from sympy.printing.pycode import PythonCodePrinter
 
 from mb2fmu.model.functions import TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
-    LARGE,
+    MAX_CSE_OCCURRENCES,
     count_occurrences,
+    extract_repeated_parts,
     iterate_distinct_parts,
-    make_repeated_part_cse,
 )
 
 
@@ -39,7 +39,7 @@ def _zero(_: float) -> float:
     return 0.0
 
 
-NAMESPACE: dict[str, Callable[..., float]] = {
+SCALAR_FUNCTIONS: dict[str, Callable[..., float]] = {
     "cot": lambda x: 1 / math.tan(x),
     "sec": lambda x: 1 / math.cos(x),
     "csc": lambda x: 1 / math.sin(x),
@@ -70,13 +70,13 @@ class _Printer(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
 
     def _print_TableValue(self, value: TableValue) -> str:  # noqa: N802  SymPy's way to find the method
         """Print a call of the table's own interpolation, which joins the names the code may use."""
-        function = _interpolation(value.table.breaks, value.table.coefficients, value.order)
+        function = _make_interpolation(value.table.breaks, value.table.coefficients, value.order)
         name = f"_table_{len(self._tables)}"
         self._tables[name] = function
         return f"{name}({self._print(value.args[0])})"
 
 
-def _interpolation(
+def _make_interpolation(
     breaks: Sequence[float], coefficients: Sequence[Sequence[float]], order: int
 ) -> Callable[[float], float]:
     """Return the derivative of some order of a piecewise polynomial, by the definition of ``LookupTable``."""
@@ -101,10 +101,10 @@ def compile_scalar_function(
     """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
     if (
         cse is True
-        and count_occurrences(results) > LARGE
+        and count_occurrences(results) > MAX_CSE_OCCURRENCES
         and not any(hasattr(part, "_imp_") for part in iterate_distinct_parts(results))
     ):
-        named, results = make_repeated_part_cse(results)  # before lambdify, which looks for _imp_ at every occurrence
+        named, results = extract_repeated_parts(results)  # before lambdify, which looks for _imp_ at every occurrence
 
         def cse(reduced: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], Sequence[sm.Expr]]:
             """Return what is named already."""
@@ -112,7 +112,7 @@ def compile_scalar_function(
 
     tables: dict[str, Callable[[float], float]] = {}
     printer = _Printer(tables)
-    namespace: dict[str, Callable[..., float]] = dict(NAMESPACE)
+    namespace: dict[str, Callable[..., float]] = dict(SCALAR_FUNCTIONS)
     function = sm.lambdify(arguments, list(results), modules=[namespace, "math"], printer=printer, cse=cse)
     function.__globals__.update(tables)
     made: Callable[..., list[float]] = function

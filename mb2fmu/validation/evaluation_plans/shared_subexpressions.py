@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import sympy as sm
 
-LARGE = 100_000
+MAX_CSE_OCCURRENCES = 100_000
 """Occurrences from which on SymPy's ``cse`` is too slow."""
 
 
@@ -38,7 +38,7 @@ def count_occurrences(expressions: Sequence[sm.Basic]) -> int:
     return sum(sizes[expression] for expression in expressions)
 
 
-def make_repeated_part_cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
+def extract_repeated_parts(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
     """Return a ``cse`` for ``lambdify``: what stands in several places gets a name; nothing is rearranged."""
     nodes = list(iterate_distinct_parts(expressions))
     uses = Counter(part for node in nodes for part in node.args)

@@ -29,13 +29,13 @@ from mb2fmu.validation.result import ExercisedResult, Perturbation
 
 Floats = npt.NDArray[np.float64]
 
-_PROBE = 1e-6
-_TOLERANCE = 1e-10
-_CLEAR = 1e2  # times its bound: no need to follow a change further
-_NOTHING = 1e-2  # of a bound: as much as round-off makes of differences
+_PROBE_FRACTION = 1e-6
+_INTEGRATION_TOLERANCE = 1e-10
+_CLEAR_RATIO = 1e2  # times its bound: no need to follow a change further
+_NEGLIGIBLE_RATIO = 1e-2  # of a bound: as much as round-off makes of differences
 _MOST_SAMPLES = 20
 _FEWEST_SAMPLES = 3
-_BUDGET = 1500  # evaluations of the reference's equations
+_EVALUATION_BUDGET = 1500  # evaluations of the reference's equations
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +67,28 @@ def find_exercised_quantities(
             ExercisedResult(name=m.name, role=m.role, ratio=0.0, most="", reason=m.reason or "nothing was moved")
             for m in moves
         )
-    changes = _changes(definition, moves, moved)
-    found = dict(zip(changes, _ratios(moved, limits, list(changes.values())), strict=True))
-    return tuple(_result(move, found.get((move.role, move.name)), default, moved, limits) for move in moves)
+    changes = _form_resets(definition, moves, moved)
+    found = dict(zip(changes, _compute_change_ratios(moved, limits, list(changes.values())), strict=True))
+    return tuple(_judge_quantity(move, found.get((move.role, move.name)), default, moved, limits) for move in moves)
 
 
-def _ratios(moved: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]) -> list[Floats]:
+def _compute_change_ratios(
+    moved: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]
+) -> list[Floats]:
     """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
     events = isinstance(moved.numeric, HybridEquations)
     if not (events or moved.numeric.machine):
-        return _followed(moved, limits, changes)
-    found = [_integrated(moved, limits, change) for change in changes]
+        return _follow_changes_to_first_order(moved, limits, changes)
+    found = [_integrate_change(moved, limits, change) for change in changes]
     lacking = [] if events else [i for i, ratios in enumerate(found) if ratios is None]
-    first_order = dict(zip(lacking, _followed(moved, limits, [changes[i] for i in lacking]), strict=True))
+    first_order = dict(
+        zip(lacking, _follow_changes_to_first_order(moved, limits, [changes[i] for i in lacking]), strict=True)
+    )
     none = np.zeros(len(moved.variables))
     return [first_order.get(i, none) if ratios is None else ratios for i, ratios in enumerate(found)]
 
 
-def _result(
+def _judge_quantity(
     move: Perturbation, followed: Floats | None, default: ReferenceRun, moved: ReferenceRun, limits: ErrorBounds
 ) -> ExercisedResult:
     """Return the verdict on one quantity."""
@@ -97,7 +101,7 @@ def _result(
         worst = int(np.argmax(followed))
         ratio, most = float(followed[worst]), moved.variables[worst].name
     reason = move.reason
-    if not reason and ratio <= _NOTHING:
+    if not reason and ratio <= _NEGLIGIBLE_RATIO:
         reason = "not exercised"
     elif not reason and ratio <= 1.0:
         reason = "its influence is smaller than the bounds"
@@ -106,7 +110,7 @@ def _result(
     )
 
 
-def _changes(
+def _form_resets(
     definition: Declarations, moves: Sequence[Perturbation], moved: ReferenceRun
 ) -> dict[tuple[str, str], _ResetToDefault]:
     """Return for each parameter and input the changes if it keeps its default."""
@@ -127,16 +131,16 @@ def _changes(
     return found
 
 
-def _integrated(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault) -> Floats | None:
-    """Return the result of :func:`_ratios` for one change; None where the motion cannot be run or has no numbers.
+def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault) -> Floats | None:
+    """Return :func:`_compute_change_ratios` for one change; None where the motion cannot be run or has no numbers.
 
     With events, which a motion is not taken up between, it is run all at once, and for a shorter time where it fails.
     """
-    ends = _ends(len(reference.conditions.time) - 1)
+    ends = _list_check_points(len(reference.conditions.time) - 1)
     ways = [[end] for end in reversed(ends)] if isinstance(reference.numeric, HybridEquations) else [ends]
     for way in ways:
         try:
-            ratios = _along(reference, limits, change, way)
+            ratios = _follow_change(reference, limits, change, way)
         except (ValidationError, ArithmeticError, ValueError):
             continue
         if np.all(np.isfinite(ratios)):
@@ -144,10 +148,12 @@ def _integrated(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDe
     return None
 
 
-def _along(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault, ends: Sequence[int]) -> Floats:
-    """Return the result of :func:`_ratios` for one change; there is a look at each of the points ``ends``."""
+def _follow_change(
+    reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault, ends: Sequence[int]
+) -> Floats:
+    """Return :func:`_compute_change_ratios` for one change, compared at each of the points ``ends``."""
     numeric, run = reference.numeric, reference.conditions
-    scales = reference.error_scales(_TOLERANCE)
+    scales = reference.error_scales(_INTEGRATION_TOLERANCE)
     parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
     other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
     prepared = numeric.prepare(parameters)
@@ -156,20 +162,24 @@ def _along(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault
     for end in ends:
         rows = slice(len(moved) - 1, end + 1)
         part = TrajectoryIntegration(numeric, run.time[rows], other.inputs[rows.start : end], prepared, stiff=run.stiff)
-        further = part.travel(moved[-1], _TOLERANCE, scales, projected=numeric.constrained)
+        further = part.integrate_trajectory(
+            moved[-1], _INTEGRATION_TOLERANCE, scales, projected=numeric.has_state_constraints
+        )
         moved = np.concatenate([moved, further[1:]])
-        ratios = _off(reference, limits, observe_trajectory(numeric, other, moved[:, :-1], prepared)[0])
-        if not np.max(ratios) <= _CLEAR:
+        ratios = _compute_largest_ratios(
+            reference, limits, observe_trajectory(numeric, other, moved[:, :-1], prepared)[0]
+        )
+        if not np.max(ratios) <= _CLEAR_RATIO:
             break
     return ratios
 
 
-def _ends(last: int) -> list[int]:
+def _list_check_points(last: int) -> list[int]:
     """Return the points up to which a change is followed before the next look."""
     return sorted({max(1, last // part) for part in (16, 8, 4, 2, 1)})
 
 
-def _off(reference: ReferenceRun, limits: ErrorBounds, seen: Floats) -> Floats:
+def _compute_largest_ratios(reference: ReferenceRun, limits: ErrorBounds, seen: Floats) -> Floats:
     """Return the largest |change of each variable| over its bound, at the first judged points, as many as there are."""
     count = len(seen)
     judged = np.arange(count)[:, None] < limits.judged[None, :]
@@ -177,11 +187,13 @@ def _off(reference: ReferenceRun, limits: ErrorBounds, seen: Floats) -> Floats:
     return np.asarray(np.max(off / np.maximum(limits.values[:count], np.finfo(float).tiny), axis=0))
 
 
-def _followed(reference: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]) -> list[Floats]:
-    """Return the result of :func:`_ratios` to first order; a change that overflows is followed no further."""
+def _follow_changes_to_first_order(
+    reference: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]
+) -> list[Floats]:
+    """Return :func:`_compute_change_ratios` to first order; a change that overflows is followed no further."""
     numeric, run = reference.numeric, reference.conditions
     n_x, steps = numeric.n_x, len(run.time) - 1
-    affordable = _BUDGET // max(1, n_x + 2 * len(changes))
+    affordable = _EVALUATION_BUDGET // max(1, n_x + 2 * len(changes))
     count = min(steps, max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, affordable)))
     rows = np.unique(np.linspace(0, steps, count + 1).astype(np.int64))
     gone = [np.zeros(n_x) for _ in changes]
@@ -190,25 +202,25 @@ def _followed(reference: ReferenceRun, limits: ErrorBounds, changes: Sequence[_R
         span = float(run.time[rows[k + 1]] - run.time[row]) if k + 1 < len(rows) else 0.0
         # What is held over the coming steps; at the last row over the step before.
         held = min(row, steps - 1)
-        matrix = _slopes(reference, row, held) if span else np.zeros((n_x, n_x))
-        flow, reach = _flow(matrix, span)
-        base = _seen(reference, row, held, np.zeros(n_x), None)
+        matrix = _compute_state_jacobian(reference, row, held) if span else np.zeros((n_x, n_x))
+        flow, reach = _compute_linear_flow(matrix, span)
+        base = _evaluate_with_change(reference, row, held, np.zeros(n_x), None)
         for i, change in enumerate(changes):
-            after = _seen(reference, row, held, gone[i], change)
-            if base is None or after is None or not _finite(after):
+            after = _evaluate_with_change(reference, row, held, gone[i], change)
+            if base is None or after is None or not _is_finite(after):
                 continue
-            values = np.abs(after.values - base.values) / _PROBE
+            values = np.abs(after.values - base.values) / _PROBE_FRACTION
             judged = limits.judged > row
             bound = np.maximum(limits.values[row], np.finfo(float).tiny)
             ratios[i] = np.where(judged, np.maximum(ratios[i], values / bound), ratios[i])
             if span:
                 away = after.moved - base.moved
-                forced = (after.x_dot - base.x_dot) / _PROBE - matrix @ away
+                forced = (after.x_dot - base.x_dot) / _PROBE_FRACTION - matrix @ away
                 gone[i] = flow @ away + reach @ forced
     return ratios
 
 
-def _finite(seen: _ComparedValues) -> bool:
+def _is_finite(seen: _ComparedValues) -> bool:
     return bool(np.all(np.isfinite(seen.values)) and np.all(np.isfinite(seen.x_dot)))
 
 
@@ -221,27 +233,27 @@ class _ComparedValues:
     moved: Floats
 
 
-def _seen(
+def _evaluate_with_change(
     reference: ReferenceRun, row: int, held: int, gone: Floats, change: _ResetToDefault | None
 ) -> _ComparedValues | None:
     """Evaluate at a state shifted by the probe times ``gone``, with a change; None where that is impossible."""
     numeric, run = reference.numeric, reference.conditions
     parameters, inputs = np.array(run.parameters), run.inputs[held].copy()
     if change is not None:
-        parameters = parameters + _PROBE * change.parameters
-        inputs += _PROBE * change.inputs[held]
+        parameters = parameters + _PROBE_FRACTION * change.parameters
+        inputs += _PROBE_FRACTION * change.inputs[held]
     t, x0 = float(run.time[row]), reference.states[row]
     try:
         prepared = numeric.prepare(parameters.tolist())
-        x = numeric.project(t, x0 + _PROBE * gone, prepared)
+        x = numeric.project(t, x0 + _PROBE_FRACTION * gone, prepared)
         motion = numeric.motion(t, x, inputs.tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None
     values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
-    return _ComparedValues(values, motion.x_dot, (x - x0) / _PROBE)
+    return _ComparedValues(values, motion.x_dot, (x - x0) / _PROBE_FRACTION)
 
 
-def _slopes(reference: ReferenceRun, row: int, held: int) -> Floats:
+def _compute_state_jacobian(reference: ReferenceRun, row: int, held: int) -> Floats:
     """Return J of x' by x at a row, shape (n_x, n_x); zeros where it cannot be evaluated."""
     numeric, run = reference.numeric, reference.conditions
     prepared = numeric.prepare(run.parameters)
@@ -251,14 +263,14 @@ def _slopes(reference: ReferenceRun, row: int, held: int) -> Floats:
         base, _ = numeric.x_dot(t, x, r, prepared)
         for j, scale in enumerate(reference.state_scales.tolist()):
             beside = x.copy()
-            beside[j] += _PROBE * scale
-            columns[:, j] = (numeric.x_dot(t, beside, r, prepared)[0] - base) / (_PROBE * scale)
+            beside[j] += _PROBE_FRACTION * scale
+            columns[:, j] = (numeric.x_dot(t, beside, r, prepared)[0] - base) / (_PROBE_FRACTION * scale)
     except (ValidationError, ArithmeticError, ValueError):
         return np.zeros_like(columns)
     return columns
 
 
-def _flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
+def _compute_linear_flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
     """Return (A, B), each (n_x, n_x): d' = ``matrix`` d + f, f constant, ends at A d(0) + B f after ``span``."""
     n = len(matrix)
     whole = np.zeros((2 * n, 2 * n))

@@ -31,7 +31,7 @@ from mb2fmu.validation.bounds.perturbation_sizes import (
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, evaluate_calculated_parameters
 from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, find_mode_state_indices
-from mb2fmu.validation.reference.reference_run import SCOUT, ReferenceRun, compute_constraint_scales
+from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.result import Perturbation
@@ -39,15 +39,17 @@ from mb2fmu.validation.runs.fmu_description import FmuDescription
 
 Floats = npt.NDArray[np.float64]
 
-PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
-STEPS = 60
-_LOOKED_AT = 8  # states of the default experiment
-COVERED = 0.25
-_BEYOND = 2.0  # times the first event's instant
-_CLOSED = 1e-9
-_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
-_NONE = "there is no perturbed experiment"
-_WILD = 1e3  # times the magnitudes of the default experiment: such a motion tells nothing within its bounds
+PERTURBATION_PARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
+TARGET_STEP_COUNT = 60
+_SAMPLED_STATE_COUNT = 8  # states of the default experiment
+COVERED_TIME_FRACTION = 0.25
+_FIRST_EVENT_FACTOR = 2.0  # times the first event's instant
+_CLOSURE_TOLERANCE = 1e-9
+_ROUGH_RUN_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
+_NO_EXPERIMENT_TEXT = "there is no perturbed experiment"
+_WILD_MOTION_FACTOR = (
+    1e3  # times the magnitudes of the default experiment: such a motion tells nothing within its bounds
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class _IntendedPerturbation:
         starts: Moves of x, shape (n_x,).
         signals: One per input.
         rows: Scale of each constraint row, shape (n_phi + m,).
-        followers: Speeds that the FMU solves for; it goes no further than they follow from its states.
+        dependent_speeds: Speeds that the FMU solves for; it goes no further than they follow from its states.
         gaps: Of contacts: the experiment starts where none is negative.
         independent: Rows of the velocity constraints that follow from no others in the default experiment.
     """
@@ -91,7 +93,7 @@ class _IntendedPerturbation:
     starts: Floats
     signals: tuple[ExcitationSignal, ...]
     rows: Floats
-    followers: tuple[int, ...]
+    dependent_speeds: tuple[int, ...]
     gaps: ContactGaps
     independent: int
 
@@ -134,32 +136,38 @@ def form_perturbed_experiment(
         settable: FMU names of parameters, start values and inputs that the FMU lets one set; None: all.
         any_step: The FMU can make communication steps of another size than the default.
         states: FMU names of the FMU's continuous states; None: unknown.
-        smallest: Index in ``PARTS`` of the largest part to try.
+        smallest: Index in ``PERTURBATION_PARTS`` of the largest part to try.
     """
-    intention = _intended(
-        definition, reference, settable, any_step, find_following_coordinates(definition, reference, states)
+    intention = _form_intended_perturbation(
+        definition, reference, settable, any_step, find_dependent_speeds(definition, reference, states)
     )
     blocked: frozenset[int] = frozenset()
-    found = _largest(intention, smallest)
+    found = _find_largest_perturbation(intention, smallest)
     if found is None:
-        alone = [k for k in np.flatnonzero(intention.parameters) if _started(intention.only(int(k)), PARTS[-1]) is None]
+        alone = [
+            k
+            for k in np.flatnonzero(intention.parameters)
+            if _start_experiment(intention.only(int(k)), PERTURBATION_PARTS[-1]) is None
+        ]
         blocked = frozenset(int(k) for k in alone)
         together, intention = intention.together(blocked), intention.without(blocked)
-        found = _largest(together, smallest) if len(blocked) > 1 else None
+        found = _find_largest_perturbation(together, smallest) if len(blocked) > 1 else None
         if found is not None:
             blocked, intention = frozenset(), together
         else:
-            found = _largest(intention, smallest)
+            found = _find_largest_perturbation(intention, smallest)
     if found is None:
         blocked = frozenset(range(len(intention.parameters)))
         intention = intention.without(blocked)
-        found = _largest(intention, smallest)
+        found = _find_largest_perturbation(intention, smallest)
     part, run = found or (0.0, None)
-    moves = _moves(intention, run, blocked, settable)
-    return PerturbedExperiment(run, moves, part, _text(run, part, moves, charted=bool(intention.followers)))
+    moves = _list_perturbations(intention, run, blocked, settable)
+    return PerturbedExperiment(
+        run, moves, part, _describe_experiment(run, part, moves, charted=bool(intention.dependent_speeds))
+    )
 
 
-def find_following_coordinates(
+def find_dependent_speeds(
     definition: Declarations, reference: ReferenceRun, states: Collection[str] | None
 ) -> tuple[int, ...]:
     """Return speeds that are no states of an FMU, if as many as the constraints: a chart of the mechanism.
@@ -174,7 +182,7 @@ def find_following_coordinates(
     return left if len(left) == reference.numeric.m else ()
 
 
-def _intended(
+def _form_intended_perturbation(
     definition: Declarations,
     reference: ReferenceRun,
     settable: Collection[str] | None,
@@ -184,9 +192,9 @@ def _intended(
     """Return all moves at their full size."""
     run, gauge = reference.conditions, PerturbationScale.of(definition, reference)
     steps = len(run.time) - 1
-    count = max(min(steps, 10), min(STEPS, steps // 2))
+    count = max(min(steps, 10), min(TARGET_STEP_COUNT, steps // 2))
     fixed = definition.experiment.solver == "fixed" or not any_step
-    stride = 1 if fixed else _stride(reference, count)
+    stride = 1 if fixed else _choose_step_stride(reference, count)
     time = np.arange(count + 1, dtype=np.float64) * (run.step * stride)
     free = [p for p in definition.parameters if not p.calculated]
     parameters, starts = (
@@ -199,21 +207,21 @@ def _intended(
     starts[list(find_mode_state_indices(reference.numeric))] = 0.0
     wished = make_excitation_signals(definition, gauge, float(time[-1]))
     rows, gaps = compute_constraint_row_scales(reference), ContactGaps(reference.numeric)
-    independent = _independent_rows(reference)
+    independent = _count_independent_rows(reference)
     return _IntendedPerturbation(
         definition, reference, time, parameters, starts, wished, rows, followers, gaps, independent
     )
 
 
-def _independent_rows(reference: ReferenceRun) -> int:
+def _count_independent_rows(reference: ReferenceRun) -> int:
     """Return how many rows of the velocity constraints follow from no others, at most, in the default experiment."""
     numeric, run = reference.numeric, reference.conditions
     prepared, last = numeric.prepare(run.parameters), len(reference.states) - 1
-    rows = sorted({round(k * last / (_LOOKED_AT - 1)) for k in range(_LOOKED_AT)})
+    rows = sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)})
     return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
 
 
-def _stride(reference: ReferenceRun, count: int) -> int:
+def _choose_step_stride(reference: ReferenceRun, count: int) -> int:
     """Return the number of default communication steps in one step of the perturbed experiment.
 
     All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
@@ -222,7 +230,7 @@ def _stride(reference: ReferenceRun, count: int) -> int:
     run = reference.conditions
     steps = len(run.time) - 1
     first = min((event.time for event in reference.events), default=float(run.time[0])) - float(run.time[0])
-    wanted = max(COVERED * steps / count, math.ceil(_BEYOND * first / (run.step * count)))
+    wanted = max(COVERED_TIME_FRACTION * steps / count, math.ceil(_FIRST_EVENT_FACTOR * first / (run.step * count)))
     return max(1, min(round(wanted), steps // count))
 
 
@@ -240,16 +248,18 @@ def list_state_records(definition: Declarations, reference: ReferenceRun) -> tup
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
 
 
-def _largest(intention: _IntendedPerturbation, smallest: int) -> tuple[float, ExperimentNumbers] | None:
+def _find_largest_perturbation(
+    intention: _IntendedPerturbation, smallest: int
+) -> tuple[float, ExperimentNumbers] | None:
     """Return the largest part of the intention that the mechanism allows."""
-    for part in PARTS[smallest:]:
-        run = _started(intention, part)
-        if run is not None and _runs(intention.reference, run, intention.followers):
+    for part in PERTURBATION_PARTS[smallest:]:
+        run = _start_experiment(intention, part)
+        if run is not None and _reaches_end(intention.reference, run, intention.dependent_speeds):
             return part, run
     return None
 
 
-def _started(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers | None:
+def _start_experiment(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers | None:
     """Return the experiment with part of the moves, started on its constraints; None where it cannot be."""
     definition, reference = intention.definition, intention.reference
     numeric, given = reference.numeric, reference.conditions
@@ -258,7 +268,7 @@ def _started(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers
         value if not move else round_to_digits(value + move)
         for value, move in zip(given.parameters, moved.tolist(), strict=True)
     ]
-    if not _calculated_within(definition, parameters):
+    if not _calculated_parameters_in_bounds(definition, parameters):
         return None
     held = np.array([signal.values(intention.time[:-1], part) for signal in intention.signals])
     inputs = held.T if intention.signals else np.empty((len(intention.time) - 1, 0))
@@ -267,12 +277,12 @@ def _started(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers
         x = reference.states[0] + part * intention.starts
         x = numeric.project(0.0, x, prepared)
         x = intention.gaps.opened(x, prepared, reference.states[0], numeric.prepare(given.parameters))
-        x = _with_what_is_held_at_rest(numeric, x, inputs[0].tolist(), prepared)
+        x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None
     finite = all(np.all(np.isfinite(a)) for a in (x, motion.x_dot, motion.outputs, motion.u))
-    if not finite or np.any(np.abs(motion.residual) > _CLOSED * intention.rows):
+    if not finite or np.any(np.abs(motion.residual) > _CLOSURE_TOLERANCE * intention.rows):
         return None
     if numeric.independent_rows(0.0, x, prepared) > intention.independent:
         return None  # what moves by default is a rigid frame with such lengths
@@ -285,7 +295,7 @@ def _started(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers
         q=tuple(x[:n_q].tolist()),
         u=tuple(motion.u.tolist()),
         z=tuple(x[len(x) - n_z :].tolist()),
-        overridden=MappingProxyType({}),
+        overridden_values=MappingProxyType({}),
         signals=MappingProxyType(
             {
                 record.name: signal.text(part)
@@ -295,19 +305,17 @@ def _started(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers
     )
 
 
-def _with_what_is_held_at_rest(
-    numeric: NumericEquations, x: Floats, r: Sequence[float], prepared: Sequence[float]
-) -> Floats:
+def _stop_held_speeds(numeric: NumericEquations, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
     """Return the state at t = 0 with speeds for which contacts that rest, and what sticks, stand still.
 
     A contact that rests while its gap grows contradicts itself: it is let go at the next look, and looks differ.
     """
     if not isinstance(numeric, HybridEquations):
         return x
-    return numeric.kept_at_rest(0.0, x, r, prepared, numeric.modes_at(0.0, x, r, prepared))
+    return numeric.stop_held_speeds(0.0, x, r, prepared, numeric.find_modes(0.0, x, r, prepared))
 
 
-def _calculated_within(definition: Declarations, parameters: Sequence[float]) -> bool:
+def _calculated_parameters_in_bounds(definition: Declarations, parameters: Sequence[float]) -> bool:
     """Return whether calculated parameters stay within their bounds."""
     found = evaluate_calculated_parameters(definition, parameters)
     for parameter in definition.parameters:
@@ -318,27 +326,33 @@ def _calculated_within(definition: Declarations, parameters: Sequence[float]) ->
     return True
 
 
-def _runs(reference: ReferenceRun, run: ExperimentNumbers, followers: tuple[int, ...]) -> bool:
+def _reaches_end(reference: ReferenceRun, run: ExperimentNumbers, followers: tuple[int, ...]) -> bool:
     """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
 
-    The FMU has no word in this: where its ``find_following_coordinates`` are determined is what the mechanism's
+    The FMU has no word in this: where its ``find_dependent_speeds`` are determined is what the mechanism's
         constraints say.
     """
     numeric = reference.numeric
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
     try:
         prepared = numeric.prepare(run.parameters)
-        journey = TrajectoryIntegration(numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_BUDGET)
-        scales = reference.error_scales(SCOUT)
-        y = journey.travel(np.append(x, 0.0), SCOUT, scales, projected=numeric.constrained)
+        journey = TrajectoryIntegration(
+            numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_ROUGH_RUN_BUDGET
+        )
+        scales = reference.error_scales(ROUGH_RUN_TOLERANCE)
+        y = journey.integrate_trajectory(
+            np.append(x, 0.0), ROUGH_RUN_TOLERANCE, scales, projected=numeric.has_state_constraints
+        )
     except (ValidationError, ArithmeticError, ValueError):
         return False
     states = y[:, :-1]
     magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
-    if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD * magnitudes):
+    if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD_MOTION_FACTOR * magnitudes):
         return False
     travelled = replace(reference, states=states, conditions=run)
-    return travelled.undetermined() is None and (not followers or _stays_in_chart(reference, travelled, followers))
+    return travelled.find_undetermined_time() is None and (
+        not followers or _stays_in_chart(reference, travelled, followers)
+    )
 
 
 def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple[int, ...]) -> bool:
@@ -347,11 +361,11 @@ def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple
     for each in (default, moved):
         numeric, run = each.numeric, each.conditions
         prepared = numeric.prepare(run.parameters)
-        sides.append(numeric.determinacy(float(run.time[0]), each.states[0], prepared, followers))
-    return sides[0] * sides[1] > 0 and moved.undetermined(followers) is None
+        sides.append(numeric.dependent_determinant_sign(float(run.time[0]), each.states[0], prepared, followers))
+    return sides[0] * sides[1] > 0 and moved.find_undetermined_time(followers) is None
 
 
-def _moves(
+def _list_perturbations(
     intention: _IntendedPerturbation,
     run: ExperimentNumbers | None,
     blocked: Collection[int],
@@ -366,10 +380,10 @@ def _moves(
         if settable is not None and parameter.name not in settable:
             reason = "the FMU does not let it be set"
         elif run is None or k in blocked:
-            reason = "the mechanism cannot be started with another value" if run else _NONE
+            reason = "the mechanism cannot be started with another value" if run else _NO_EXPERIMENT_TEXT
         elif moved.parameters[k] == given.parameters[k]:
             reason = "its bounds leave no room"
-        found.append(_move(parameter, "parameter", given.parameters[k], moved.parameters[k], reason))
+        found.append(_form_perturbation(parameter, "parameter", given.parameters[k], moved.parameters[k], reason))
     given_starts = (*given.q, *given.u, *given.z)
     moved_starts = (*moved.q, *moved.u, *moved.z)
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
@@ -378,25 +392,27 @@ def _moves(
     for record, default, value in zip(records, given_starts, moved_starts, strict=True):
         if getattr(record, "kind", "fixed") == "guess":
             continue  # it follows from others, and is judged as a variable
-        reason = "" if run is not None else _NONE
+        reason = "" if run is not None else _NO_EXPERIMENT_TEXT
         if settable is not None and record.name not in settable:
             reason = "the FMU does not let it be set"
         elif run is not None and record.name in modes:
             reason = "it follows from where bodies are"
-        found.append(_move(record, "start value", default, value, reason))
+        found.append(_form_perturbation(record, "start value", default, value, reason))
     for k, record in enumerate(definition.inputs):
         largest = float(np.max(np.abs(moved.inputs[:, k]))) if run is not None else record.start
-        reason = "" if run is not None else _NONE
-        found.append(_move(record, "input", record.start, largest, reason))
+        reason = "" if run is not None else _NO_EXPERIMENT_TEXT
+        found.append(_form_perturbation(record, "input", record.start, largest, reason))
     return tuple(found)
 
 
-def _move(record: Quantity, role: str, default: float, moved: float, reason: str) -> Perturbation:
+def _form_perturbation(record: Quantity, role: str, default: float, moved: float, reason: str) -> Perturbation:
     """Return a record of the report."""
     return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
 
 
-def _text(run: ExperimentNumbers | None, part: float, moves: Sequence[Perturbation], *, charted: bool) -> str:
+def _describe_experiment(
+    run: ExperimentNumbers | None, part: float, moves: Sequence[Perturbation], *, charted: bool
+) -> str:
     """Describe how the experiment was made; ``charted``: within the range that the FMU's states determine."""
     if run is None:
         return "No experiment with other parameters, start values and inputs could be started, run and judged."
@@ -416,14 +432,14 @@ def list_settable_names(description: FmuDescription) -> frozenset[str]:
     return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
 
 
-def list_values_to_set(
+def form_experiment_to_set(
     moved: ExperimentNumbers, default: ExperimentNumbers, definition: Declarations, settable: Collection[str]
 ) -> ExperimentNumbers:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""
     free = [p.name for p in definition.parameters if not p.calculated]
-    told = dict(default.overridden)
+    told = dict(default.overridden_values)
     pairs = zip(free, moved.parameters, default.parameters, strict=True)
     told |= {name: value for name, value, before in pairs if value != before}
     starts = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     told |= {r.name: v for r, v in zip(starts, (*moved.q, *moved.u, *moved.z), strict=True)}
-    return replace(moved, overridden=MappingProxyType({name: v for name, v in told.items() if name in settable}))
+    return replace(moved, overridden_values=MappingProxyType({name: v for name, v in told.items() if name in settable}))

@@ -17,11 +17,11 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.model.functions import NoEvent, Pre
 from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
-from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Place
+from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose
 
-STILL: Place = (np.eye(3), np.zeros(3))
-_STEP = 1e-7
-_FORCE: Sequence[str] = ("force",)  # what a table asks for that does not say it
+GROUND_POSE: Pose = (np.eye(3), np.zeros(3))
+_DIFFERENCE_STEP = 1e-7
+_DEFAULT_LOAD_WORDS: Sequence[str] = ("force",)  # what a table asks for that does not say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def read_load_tables(text: bytes) -> list[Mapping[str, Any]]:
     return [{"frame": item} if isinstance(item, str) else item for item in found]
 
 
-def read_written_loads(
+def read_link_loads(
     tables: Sequence[Mapping[str, Any]], names: Sequence[str], links: Iterable[str], inputs: Mapping[str, sm.Expr]
 ) -> list[LinkLoad]:
     """Return the loads of a side file.
@@ -79,7 +79,7 @@ def read_written_loads(
     """
     known, found = {*links}, []
     for table, name in zip(tables, names, strict=True):
-        words = table.get("of", _FORCE)
+        words = table.get("of", _DEFAULT_LOAD_WORDS)
         axes = str(table.get("axes", ""))
         for word in [words] if isinstance(words, str) else dict.fromkeys(words):
             offset = table.get("offset", (0.0, 0.0, 0.0))
@@ -112,14 +112,14 @@ class AddedGeneralizedForces:
         seen: Sequence[MotionVectors],
         symbols: Sequence[sm.Expr],
         known: Mapping[sm.Expr, Any],
-        place: Callable[[str], Place],
+        place: Callable[[str], Pose],
     ) -> None:
         self._loads, self._columns, self._place = loads, [column for column, _ in efforts], place
         self._seen = seen
         every = [*symbols, *(symbol for each in seen for symbol in each.symbols)]
         plain = {symbol: sm.Dummy(f"x{k}", real=True) for k, symbol in enumerate(every)}
         given = [*(e for _, e in efforts), *(c for load in loads for c in load.components)]
-        expressions = [_plain(sm.sympify(e), plain, known) for e in given]
+        expressions = [_replace_symbols(sm.sympify(e), plain, known) for e in given]
         odd = set().union(*(e.atoms(sm.Symbol, AppliedUndef, Pre) for e in expressions)) - {*plain.values()}
         if odd:
             raise ValueError(f"{', '.join(sorted(map(str, odd)))} has no value")
@@ -187,14 +187,14 @@ class AddedGeneralizedForces:
         numbers = np.array(self._values(*values, *seen), dtype=float)
         before = np.abs(numbers)
         for k, size in enumerate(sizes):
-            step = _STEP * (1.0 + size)
+            step = _DIFFERENCE_STEP * (1.0 + size)
             moved = seen.copy()
             moved[k] += step
             before += np.abs(np.array(self._values(*values, *moved), dtype=float) - numbers) / step * size
         return numbers, before
 
 
-def _plain(expression: sm.Expr, plain: Mapping[sm.Expr, sm.Expr], known: Mapping[sm.Expr, Any]) -> sm.Expr:
+def _replace_symbols(expression: sm.Expr, plain: Mapping[sm.Expr, sm.Expr], known: Mapping[sm.Expr, Any]) -> sm.Expr:
     """Return an expression in the plain symbols; what makes no event is the same number."""
     for _ in known:
         expression = expression.xreplace(known)

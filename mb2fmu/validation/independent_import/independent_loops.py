@@ -22,15 +22,15 @@ import numpy as np
 from mb2fmu.validation.independent_import.independent_urdf import (
     Array,
     LinkMotion,
-    Place,
+    Pose,
     axes_with_third_direction,
     cross_product_matrix,
 )
 
-_RANK = 1e-9
-_STEPS = 50
-_CLOSED = 1e-13  # m or rad
-_FAR = 0.5  # m or rad: longer steps of Newton's method, whose slopes are of here, are shortened
+_RANK_TOLERANCE = 1e-9
+_MAX_NEWTON_STEPS = 50
+_CLOSURE_TOLERANCE = 1e-13  # m or rad
+_LARGEST_NEWTON_STEP = 0.5  # m or rad: longer steps of Newton's method, whose slopes are of here, are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ConnectedFrames:
 
     kind: str
     links: tuple[str, str]
-    places: tuple[Place, Place]
+    places: tuple[Pose, Pose]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class LoopConstraints:
     gamma: Array
 
 
-def read_written_loops(text: bytes) -> list[Mapping[str, Any]]:
+def read_loop_tables(text: bytes) -> list[Mapping[str, Any]]:
     """Return the loops of a side file, unchanged."""
     found: list[Mapping[str, Any]] = tomllib.loads(text.decode()).get("loops", [])
     return found
 
 
-def read_connected_frames(written: Mapping[str, Any], link: Callable[[str], Place]) -> ConnectedFrames:
+def read_connected_frames(written: Mapping[str, Any], link: Callable[[str], Pose]) -> ConnectedFrames:
     """Return the closure of a loop of a side file.
 
     Args:
@@ -77,8 +77,8 @@ def read_connected_frames(written: Mapping[str, Any], link: Callable[[str], Plac
     places = []
     for name, (offset, along) in zip((first, second), sides, strict=True):
         R, p = link(name)
-        own = axes_with_third_direction(np.array(_three(along))) if hinge else np.eye(3)
-        places.append((R @ own, p + R @ np.array(_three(written.get(offset, (0.0, 0.0, 0.0))))))
+        own = axes_with_third_direction(np.array(_parse_three_numbers(along))) if hinge else np.eye(3)
+        places.append((R @ own, p + R @ np.array(_parse_three_numbers(written.get(offset, (0.0, 0.0, 0.0))))))
     return ConnectedFrames(written.get("by", "point"), (first, second), (places[0], places[1]))
 
 
@@ -91,7 +91,9 @@ def compute_loop_constraints(closures: Sequence[ConnectedFrames], motions: Mappi
     """
     residual, A, gamma = [], [], []
     for each in closures:
-        one, two = (_carried(motions[link], place) for link, place in zip(each.links, each.places, strict=True))
+        one, two = (
+            _motion_of_fixed_frame(motions[link], place) for link, place in zip(each.links, each.places, strict=True)
+        )
         residual.append(one.p - two.p)
         A.append(one.Jv - two.Jv)
         gamma.append(one.a - two.a)
@@ -99,7 +101,7 @@ def compute_loop_constraints(closures: Sequence[ConnectedFrames], motions: Mappi
             continue
         across_it = one.R[:, :2] if each.kind == "hinge" else one.R
         spin = one.w - two.w
-        residual.append(across_it.T @ _turn_between(one.R, two.R, hinge=each.kind == "hinge"))
+        residual.append(across_it.T @ _rotation_vector_between(one.R, two.R, hinge=each.kind == "hinge"))
         A.append(across_it.T @ (one.Jw - two.Jw))
         gamma.append(across_it.T @ (one.alpha - two.alpha) + np.cross(one.w, across_it.T) @ spin)
     return LoopConstraints(np.concatenate(residual), np.vstack(A), np.concatenate(gamma))
@@ -119,19 +121,19 @@ def close_loops_from_guess(
         moved: Values after a small motion along the speeds.
         slowed: Values with something taken off the speeds A u = 0, given A.
     """
-    for _ in range(_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         found = rows(values)
-        step = _inverse(found.A) @ found.residual
+        step = _pseudo_inverse(found.A) @ found.residual
         size = float(np.max(np.abs(step), initial=0.0))
-        values = moved(values, -step * min(1.0, _FAR / max(size, _CLOSED)))
-        if size < _CLOSED:
+        values = moved(values, -step * min(1.0, _LARGEST_NEWTON_STEP / max(size, _CLOSURE_TOLERANCE)))
+        if size < _CLOSURE_TOLERANCE:
             return slowed(values, rows(values).A)
     return None
 
 
 def project_speeds_on_loops(A: Array, u: Array) -> Array:
     """Return the speeds nearest to u with A u = 0."""
-    return np.asarray(u - _inverse(A) @ (A @ u))
+    return np.asarray(u - _pseudo_inverse(A) @ (A @ u))
 
 
 def solve_loop_accelerations(M: Array, f: Array, rows: LoopConstraints) -> tuple[Array, Array, Array]:
@@ -140,27 +142,27 @@ def solve_loop_accelerations(M: Array, f: Array, rows: LoopConstraints) -> tuple
     u' = −A⁺ γ + Z w, A Z = 0, Zᵀ M u' = Zᵀ f; N = Z (Zᵀ M Z)⁻¹ Zᵀ. The loops' forces are λ = A⁺ᵀ (f − M u').
     """
     _, sizes, Vt = np.linalg.svd(rows.A)
-    rank = int(np.count_nonzero(sizes > _RANK * max(float(sizes[0]), 1e-300)))
+    rank = int(np.count_nonzero(sizes > _RANK_TOLERANCE * max(float(sizes[0]), 1e-300)))
     Z = Vt[rank:].T
     N = Z @ np.linalg.solve(Z.T @ M @ Z, Z.T) if Z.size else np.zeros_like(M)
-    inverse = _inverse(rows.A)
+    inverse = _pseudo_inverse(rows.A)
     particular = -inverse @ rows.gamma
     return particular + N @ (f - M @ particular), np.abs(N), inverse
 
 
-def _inverse(A: Array) -> Array:
+def _pseudo_inverse(A: Array) -> Array:
     """Return the pseudo-inverse; singular values below the rank tolerance count as zero."""
-    return np.asarray(np.linalg.pinv(A, rcond=_RANK))
+    return np.asarray(np.linalg.pinv(A, rcond=_RANK_TOLERANCE))
 
 
-def _turn_between(first: Array, second: Array, *, hinge: bool) -> Array:
+def _rotation_vector_between(first: Array, second: Array, *, hinge: bool) -> Array:
     """Rotation vector (small) that turns the second axes, or its z axis alone, into the first."""
     if hinge:
         return np.cross(second[:, 2], first[:, 2])
     return np.asarray(sum(np.cross(second[:, k], first[:, k]) for k in range(3)) / 2)
 
 
-def _carried(motion: LinkMotion, place: Place) -> LinkMotion:
+def _motion_of_fixed_frame(motion: LinkMotion, place: Pose) -> LinkMotion:
     """Return the motion of a frame fixed in a link."""
     R, r = motion.R @ place[0], motion.R @ place[1]
     a = motion.a + np.cross(motion.alpha, r) + np.cross(motion.w, np.cross(motion.w, r))
@@ -168,6 +170,6 @@ def _carried(motion: LinkMotion, place: Place) -> LinkMotion:
     return LinkMotion(R, motion.p + r, motion.w, motion.v + np.cross(motion.w, r), motion.alpha, a, motion.Jw, Jv)
 
 
-def _three(value: Any) -> list[float]:
+def _parse_three_numbers(value: Any) -> list[float]:
     """Return numbers from a sequence, or from text separated by spaces or commas."""
     return [float(part) for part in (value.replace(",", " ").split() if isinstance(value, str) else value)]

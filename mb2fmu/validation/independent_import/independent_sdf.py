@@ -14,7 +14,7 @@ import numpy as np
 
 from mb2fmu.validation.independent_import.independent_urdf import (
     Array,
-    Place,
+    Pose,
     RobotTree,
     TreeJoint,
     axes_with_third_direction,
@@ -22,33 +22,33 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     rotation_about_axis,
 )
 
-_NO_PLACE = (np.eye(3), np.zeros(3))
-_WORLD = "world"
-_CLOSING = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
+_IDENTITY_POSE = (np.eye(3), np.zeros(3))
+_WORLD_NAME = "world"
+_CLOSING_JOINT_KINDS = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
 
 
 def read_sdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of an SDF file with one model that moves."""
     root = parse_element_tree(content)
     models = [*root.findall("model"), *root.findall("world/model")]
-    model = next((each for each in models if _text(each, "static").lower() not in {"true", "1"}), models[0])
+    model = next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
     old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
-    return _SdfPoses(model, old).tree(_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+    return _SdfTreeReader(model, old).tree(_read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
 
 
 @dataclass(slots=True)
-class _SdfPoses:
+class _SdfTreeReader:
     """A model, and the poses of its parts in the world."""
 
     model: ET.Element
     old: bool  # axes are along the model's unless the file says otherwise
-    _known: dict[str, Place] = field(default_factory=dict)
+    _known: dict[str, Pose] = field(default_factory=dict)
     _parts: dict[str, ET.Element] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._parts = {e.get("name", ""): e for e in self.model if e.tag in {"link", "joint", "frame"}}
-        whole, _ = _pose(self.model)
-        self._known = {_WORLD: _NO_PLACE, "": whole, "__model__": whole}
+        whole, _ = _read_pose(self.model)
+        self._known = {_WORLD_NAME: _IDENTITY_POSE, "": whole, "__model__": whole}
 
     def tree(self, gravity: Array) -> RobotTree:
         """Return all of it; gravity is in the world's axes."""
@@ -59,8 +59,8 @@ class _SdfPoses:
         for name, (_, child) in ends.items():
             moved_by.setdefault(child, name)
         free = next((link for link in links if link not in moved_by), "")
-        root = _WORLD if any(parent == _WORLD for parent, _ in ends.values()) else free
-        frame = {link: self.of(moved_by.get(link, link)) for link in (*links, _WORLD)}
+        root = _WORLD_NAME if any(parent == _WORLD_NAME for parent, _ in ends.values()) else free
+        frame = {link: self.of(moved_by.get(link, link)) for link in (*links, _WORLD_NAME)}
         bodies = {link: self._body(part, frame[link]) for link, part in links.items()}
         found: dict[str, TreeJoint] = {}
         closing = []
@@ -71,61 +71,65 @@ class _SdfPoses:
                 closing.append(self._closing(joint, (parent, child), (frame[parent], frame[child])))
                 continue
             found |= {each.name: each for each in self._joints(joint, parent, child, frame[parent])}
-        own = {link: _seen_from(frame[link], self.of(link)) for link in links}
+        own = {link: _relative_pose(frame[link], self.of(link)) for link in links}
         return RobotTree(bodies, found, root, frame[root][0].T @ gravity, closing, own)
 
     def _closing(
-        self, joint: ET.Element, links: tuple[str, str], frames: tuple[Place, Place]
-    ) -> tuple[str, tuple[str, str], tuple[Place, Place]]:
+        self, joint: ET.Element, links: tuple[str, str], frames: tuple[Pose, Pose]
+    ) -> tuple[str, tuple[str, str], tuple[Pose, Pose]]:
         """Return a joint whose child another one moves, in the frames of both links' bodies."""
         name = joint.get("name", "")
-        still = TreeJoint(name, "", *links, *_NO_PLACE, np.array([0.0, 0.0, 1.0]))
+        still = TreeJoint(name, "", *links, *_IDENTITY_POSE, np.array([0.0, 0.0, 1.0]))
         turned = self._along(joint, "axis", still).axis
-        place = _behind(self.of(name), (axes_with_third_direction(turned), np.zeros(3)))
-        return _CLOSING[joint.get("type", "")], links, (_seen_from(frames[0], place), _seen_from(frames[1], place))
+        place = _compose_poses(self.of(name), (axes_with_third_direction(turned), np.zeros(3)))
+        return (
+            _CLOSING_JOINT_KINDS[joint.get("type", "")],
+            links,
+            (_relative_pose(frames[0], place), _relative_pose(frames[1], place)),
+        )
 
-    def of(self, name: str) -> Place:
+    def of(self, name: str) -> Pose:
         """Return the place of a link, joint or frame in the world."""
         if name not in self._known:
             part = self._parts[name]
-            default = {"link": "", "joint": _text(part, "child"), "frame": part.get("attached_to", "")}[part.tag]
-            place, relative = _pose(part)
-            self._known[name] = _behind(self.of(relative or default), place)
+            default = {"link": "", "joint": _read_text(part, "child"), "frame": part.get("attached_to", "")}[part.tag]
+            place, relative = _read_pose(part)
+            self._known[name] = _compose_poses(self.of(relative or default), place)
         return self._known[name]
 
     def _link(self, joint: ET.Element, end: str) -> str:
         """Return the link, or the world, that an end of a joint is fixed to."""
-        name = _text(joint, end)
+        name = _read_text(joint, end)
         while name in self._parts and self._parts[name].tag != "link":
             part = self._parts[name]
-            name = _text(part, "child") if part.tag == "joint" else part.get("attached_to", "")
+            name = _read_text(part, "child") if part.tag == "joint" else part.get("attached_to", "")
         first = next(name for name, part in self._parts.items() if part.tag == "link")
-        return name if name in {*self._parts, _WORLD} else self.model.get("canonical_link", first)
+        return name if name in {*self._parts, _WORLD_NAME} else self.model.get("canonical_link", first)
 
-    def _body(self, link: ET.Element, frame: Place) -> tuple[float, Array, Array]:
+    def _body(self, link: ET.Element, frame: Pose) -> tuple[float, Array, Array]:
         """Return mass, mass centre and inertia in the frame of the joint that moves the link."""
         inertial = link.find("inertial")
         if inertial is None:  # the standard's default: 1 kg, 1 kg m2
-            return 1.0, _seen_from(frame, self.of(link.get("name", "")))[1], np.eye(3)
-        R, center = _behind(_seen_from(frame, self.of(link.get("name", ""))), _pose(inertial)[0])
-        xx, yy, zz = (float(_text(inertial, f"inertia/i{ii}") or 1.0) for ii in ("xx", "yy", "zz"))
-        xy, xz, yz = (float(_text(inertial, f"inertia/i{ij}") or 0.0) for ij in ("xy", "xz", "yz"))
+            return 1.0, _relative_pose(frame, self.of(link.get("name", "")))[1], np.eye(3)
+        R, center = _compose_poses(_relative_pose(frame, self.of(link.get("name", ""))), _read_pose(inertial)[0])
+        xx, yy, zz = (float(_read_text(inertial, f"inertia/i{ii}") or 1.0) for ii in ("xx", "yy", "zz"))
+        xy, xz, yz = (float(_read_text(inertial, f"inertia/i{ij}") or 0.0) for ij in ("xy", "xz", "yz"))
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        return float(_text(inertial, "mass") or 1.0), center, inertia
+        return float(_read_text(inertial, "mass") or 1.0), center, inertia
 
-    def _joints(self, element: ET.Element, parent: str, child: str, frame: Place) -> Iterator[TreeJoint]:
+    def _joints(self, element: ET.Element, parent: str, child: str, frame: Pose) -> Iterator[TreeJoint]:
         """Yield one joint, or the two of a universal one."""
         name, kind = element.get("name", ""), element.get("type", "")
-        R, p = _seen_from(frame, self.of(name))
+        R, p = _relative_pose(frame, self.of(name))
         if kind != "universal":
             joint = self._along(element, "axis", TreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0])))
             if kind != "ball":
-                inertia, ratio = (_told(element, word) for word in ("rotor_inertia", "gear_ratio"))
+                inertia, ratio = (_read_number(element, word) for word in ("rotor_inertia", "gear_ratio"))
                 joint.armature = (inertia or 0.0) * (1.0 if ratio is None else ratio) ** 2
             yield joint
             return
         between = f"{child} behind {name}"
-        for word, ends, place in (("axis", (parent, between), (R, p)), ("axis2", (between, child), _NO_PLACE)):
+        for word, ends, place in (("axis", (parent, between), (R, p)), ("axis2", (between, child), _IDENTITY_POSE)):
             joint = TreeJoint(f"{name}_{word}", "revolute", *ends, *place, np.array([0.0, 0.0, 1.0]))
             yield self._along(element, word, joint)
 
@@ -135,41 +139,41 @@ class _SdfPoses:
         if axis is None:
             return joint
         xyz = axis.find("xyz")
-        given = _numbers(axis, "xyz", (0.0, 0.0, 1.0))
+        given = _read_numbers(axis, "xyz", (0.0, 0.0, 1.0))
         turned = "" if xyz is None else xyz.get("expressed_in", "")
-        if turned or (_text(axis, "use_parent_model_frame") or str(self.old)).lower() in {"true", "1"}:
+        if turned or (_read_text(axis, "use_parent_model_frame") or str(self.old)).lower() in {"true", "1"}:
             given = self.of(element.get("name", ""))[0].T @ self.of(turned)[0] @ given
         joint.axis = given / np.linalg.norm(given)
         joint.friction, joint.stiffness, joint.rest = (
-            float(_text(axis, f"dynamics/{what}") or 0.0)
+            float(_read_text(axis, f"dynamics/{what}") or 0.0)
             for what in ("friction", "spring_stiffness", "spring_reference")
         )
         mimic = axis.find("mimic")
         if mimic is not None:
-            factor = float(_text(mimic, "multiplier") or 1.0)
-            offset, reference = (float(_text(mimic, what) or 0.0) for what in ("offset", "reference"))
+            factor = float(_read_text(mimic, "multiplier") or 1.0)
+            offset, reference = (float(_read_text(mimic, what) or 0.0) for what in ("offset", "reference"))
             joint.mimic = (mimic.get("joint", ""), factor, offset - factor * reference)
         return joint
 
 
-def _behind(first: Place, second: Place) -> Place:
+def _compose_poses(first: Pose, second: Pose) -> Pose:
     """Return the second pose, given in the first, seen from where the first is given."""
     return first[0] @ second[0], first[1] + first[0] @ second[1]
 
 
-def _seen_from(frame: Place, place: Place) -> Place:
+def _relative_pose(frame: Pose, place: Pose) -> Pose:
     """Return a place as seen from a frame, both given in the same frame."""
     return frame[0].T @ place[0], frame[0].T @ (place[1] - frame[1])
 
 
-def _pose(element: ET.Element) -> tuple[Place, str]:
+def _read_pose(element: ET.Element) -> tuple[Pose, str]:
     """Return a pose as written, and the frame that it is relative to."""
     pose = element.find("pose")
     if pose is None:
-        return _NO_PLACE, ""
+        return _IDENTITY_POSE, ""
     numbers, relative = [float(word) for word in (pose.text or "").split()], pose.get("relative_to", "")
     if not numbers:
-        return _NO_PLACE, relative
+        return _IDENTITY_POSE, relative
     x, y, z = np.eye(3)
     if pose.get("rotation_format") == "quat_xyzw":
         vector, length = np.array(numbers[3:6]), float(np.linalg.norm(numbers[3:]))
@@ -184,18 +188,18 @@ def _pose(element: ET.Element) -> tuple[Place, str]:
     ), relative
 
 
-def _told(element: ET.Element, word: str) -> float | None:
+def _read_number(element: ET.Element, word: str) -> float | None:
     """Return the number in a child of any namespace; None without one."""
     found = [child for child in element if child.tag.rpartition("}")[2] == word]
     return float(found[0].text or "") if found else None
 
 
-def _text(element: ET.Element, path: str) -> str:
+def _read_text(element: ET.Element, path: str) -> str:
     """Return an element's text at a path, stripped; empty where there is none."""
     return (element.findtext(path) or "").strip()
 
 
-def _numbers(element: ET.Element | None, path: str, default: tuple[float, float, float]) -> Array:
+def _read_numbers(element: ET.Element | None, path: str, default: tuple[float, float, float]) -> Array:
     """Return three numbers at a path, or the default."""
-    words = "" if element is None else _text(element, path)
+    words = "" if element is None else _read_text(element, path)
     return np.array([float(word) for word in words.split()] or default)

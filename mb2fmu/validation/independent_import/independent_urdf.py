@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Place = tuple[Array, Array]
+Pose = tuple[Array, Array]
 """Rotation, position."""
-_SIZES = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3, "floating": 6, "fixed": 0}
+_SPEED_COUNTS = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3, "floating": 6, "fixed": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ class RobotTree:
     joints: Mapping[str, TreeJoint]
     root: str
     gravity: Array | None = None
-    closing: Sequence[tuple[str, tuple[str, str], tuple[Place, Place]]] = ()
-    frames: Mapping[str, Place] = field(default_factory=dict)
+    closing: Sequence[tuple[str, tuple[str, str], tuple[Pose, Pose]]] = ()
+    frames: Mapping[str, Pose] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -156,9 +156,9 @@ class IndependentImport:
             if self.free:
                 joint.mimic = None
             owns = joint.mimic is None and joint.name not in self.locked and joint.name not in self.prescribed
-            if owns and _SIZES[joint.kind]:
+            if owns and _SPEED_COUNTS[joint.kind]:
                 self.column[joint.name] = self.size
-                self.size += _SIZES[joint.kind]
+                self.size += _SPEED_COUNTS[joint.kind]
 
     def equations(self, at: RobotState) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
@@ -169,7 +169,7 @@ class IndependentImport:
         for name, motion in self.motions(at).items():
             mass, center, inertia = self._bodies.get(name, (0.0, np.zeros(3), np.zeros((3, 3))))
             r, I = motion.R @ center, motion.R @ inertia @ motion.R.T
-            Jv = motion.Jv + _across(motion.Jw, r)
+            Jv = motion.Jv + _cross_columns(motion.Jw, r)
             a = motion.a + _cross(motion.alpha, r) + _cross(motion.w, _cross(motion.w, r))
             M += mass * Jv.T @ Jv + motion.Jw.T @ I @ motion.Jw
             f -= Jv.T @ (mass * (a - at.gravity))
@@ -209,7 +209,7 @@ class IndependentImport:
         p = m.p + r
         v = m.v + _cross(m.w, r)
         a = m.a + _cross(m.alpha, r) + _cross(m.w, _cross(m.w, r))
-        Jw, Jv = m.Jw.copy(), m.Jv + _across(m.Jw, r)
+        Jw, Jv = m.Jw.copy(), m.Jv + _cross_columns(m.Jw, r)
         w, alpha = m.w, m.alpha
         if joint.kind == "fixed":
             return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
@@ -224,7 +224,7 @@ class IndependentImport:
             slid = q * axis
             a = a + _cross(alpha, slid) + _cross(w, _cross(w, slid)) + 2 * _cross(w, u * axis) + given * axis
             v, p = v + _cross(w, slid) + u * axis, p + slid
-            Jv = Jv + _across(Jw, slid)
+            Jv = Jv + _cross_columns(Jw, slid)
             if column is not None:
                 Jv[:, column] += factor * axis
         else:
@@ -247,7 +247,7 @@ class IndependentImport:
         # v is written along the moving axes: its rate in the frame before is turn × rate, seen from there
         a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, rate)
         a = a + _cross(turn, rate)
-        Jv, Jw = m.Jv + _across(m.Jw, slid), m.Jw.copy()
+        Jv, Jw = m.Jv + _cross_columns(m.Jw, slid), m.Jw.copy()
         if not ball:
             Jv[:, column : column + 3] += R
         turning = column if ball else column + 3
@@ -261,7 +261,7 @@ class IndependentImport:
         first, second, normal = (m.R @ each for each in planar_joint_directions(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
         a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, sliding)
-        Jv, Jw = m.Jv + _across(m.Jw, slid), m.Jw.copy()
+        Jv, Jw = m.Jv + _cross_columns(m.Jw, slid), m.Jw.copy()
         Jv[:, column] += first
         Jv[:, column + 1] += second
         Jw[:, column + 2] += normal
@@ -270,10 +270,10 @@ class IndependentImport:
 
     def _add_efforts(self, joint: TreeJoint, at: RobotState, M: Array, f: Array) -> None:
         """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
-        if _SIZES[joint.kind] != 1:
+        if _SPEED_COUNTS[joint.kind] != 1:
             column, damping = self.column.get(joint.name), at.damping.get(joint.name, 0.0)
             if column is not None and damping:
-                f[column : column + _SIZES[joint.kind]] -= damping * np.array(at.u[joint.name])
+                f[column : column + _SPEED_COUNTS[joint.kind]] -= damping * np.array(at.u[joint.name])
             return
         q, u, _, owner, factor = self._own(joint, at)
         column = self.column.get(owner)
@@ -287,9 +287,9 @@ class IndependentImport:
 def read_urdf_tree(content: bytes) -> RobotTree:
     """Return the links and joints of a URDF file."""
     robot = parse_element_tree(content)
-    bodies = {link.get("name", ""): _body(link.find("inertial")) for link in robot.findall("link")}
-    joints = {joint.get("name", ""): _joint(joint) for joint in robot.findall("joint")}
-    _add_rotors(robot, joints)
+    bodies = {link.get("name", ""): _read_body(link.find("inertial")) for link in robot.findall("link")}
+    joints = {joint.get("name", ""): _read_joint(joint) for joint in robot.findall("joint")}
+    _add_rotor_inertias(robot, joints)
     children = {joint.child for joint in joints.values()}
     return RobotTree(bodies, joints, next(name for name in bodies if name not in children))
 
@@ -316,12 +316,12 @@ def parse_element_tree(content: bytes) -> ET.Element:
     return builder.close()
 
 
-def _add_rotors(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
+def _add_rotor_inertias(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
     """Add rotor inertia × reduction² to the armature of each joint that one transmission drives, in kg·m²."""
     for transmission in robot.findall("transmission"):
         ends = [joint.get("name", "") for joint in transmission.findall("joint")]
         for actuator in transmission.findall("actuator"):
-            words = reversed(_numbers_in(actuator))  # of several the first one counts
+            words = reversed(_list_rotor_elements(actuator))  # of several the first one counts
             told = {e.tag.rpartition("}")[2]: float(e.get("value") or e.text or "nan") for e in words}
             inertia = next((told[w] for w in ("motorInertia", "rotorInertia", "rotor_inertia") if w in told), 0.0)
             reduction = told.get("gear_ratio", told.get("mechanicalReduction", 1.0))
@@ -329,7 +329,7 @@ def _add_rotors(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
                 joints[ends[0]].armature += inertia * reduction**2
 
 
-def _numbers_in(actuator: ET.Element) -> list[ET.Element]:
+def _list_rotor_elements(actuator: ET.Element) -> list[ET.Element]:
     """Return the elements of an actuator that tell its rotor or its gear, those of Drake's own namespace too."""
     words = ("motorInertia", "rotorInertia", "rotor_inertia", "gear_ratio", "mechanicalReduction")
     return [element for element in actuator if element.tag.rpartition("}")[2] in words]
@@ -343,43 +343,45 @@ def planar_joint_directions(axis: Array) -> tuple[Array, Array, Array]:
     return first, _cross(axis, first), axis
 
 
-def _numbers(element: ET.Element | None, name: str, default: str) -> Array:
+def _read_numbers(element: ET.Element | None, name: str, default: str) -> Array:
     """Return the numbers of an attribute; the default where element or attribute is absent."""
     return np.array([float(x) for x in (default if element is None else element.get(name, default)).split()])
 
 
-def _origin(parent: ET.Element) -> tuple[Array, Array]:
+def _read_origin(parent: ET.Element) -> tuple[Array, Array]:
     """Return rotation (fixed-axis roll, pitch, yaw) and position of an element's origin."""
     origin = parent.find("origin")
-    roll, pitch, yaw = _numbers(origin, "rpy", "0 0 0")
+    roll, pitch, yaw = _read_numbers(origin, "rpy", "0 0 0")
     x, y, z = np.eye(3)
-    return rotation_about_axis(z, yaw) @ rotation_about_axis(y, pitch) @ rotation_about_axis(x, roll), _numbers(
+    return rotation_about_axis(z, yaw) @ rotation_about_axis(y, pitch) @ rotation_about_axis(x, roll), _read_numbers(
         origin, "xyz", "0 0 0"
     )
 
 
-def _body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
+def _read_body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
     """Return mass, mass centre and inertia along the link's axes."""
     if inertial is None:
         return 0.0, np.zeros(3), np.zeros((3, 3))
-    R, center = _origin(inertial)
+    R, center = _read_origin(inertial)
     inertia = inertial.find("inertia")
-    xx, xy, xz, yy, yz, zz = (float(_numbers(inertia, f"i{ij}", "0")[0]) for ij in ("xx", "xy", "xz", "yy", "yz", "zz"))
-    mass = float(_numbers(inertial.find("mass"), "value", "0")[0])
+    xx, xy, xz, yy, yz, zz = (
+        float(_read_numbers(inertia, f"i{ij}", "0")[0]) for ij in ("xx", "xy", "xz", "yy", "yz", "zz")
+    )
+    mass = float(_read_numbers(inertial.find("mass"), "value", "0")[0])
     return mass, center, R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
 
 
-def _joint(element: ET.Element) -> TreeJoint:
+def _read_joint(element: ET.Element) -> TreeJoint:
     """Read a joint: its place, unit axis, friction, and what it mimics."""
-    R, p = _origin(element)
-    axis = _numbers(element.find("axis"), "xyz", "1 0 0")
+    R, p = _read_origin(element)
+    axis = _read_numbers(element.find("axis"), "xyz", "1 0 0")
     length = float(np.linalg.norm(axis))
     ends = [(element.find(end), end) for end in ("parent", "child")]
     parent, child = (end.get("link", "") if end is not None else "" for end, _ in ends)
     joint = TreeJoint(element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0))
-    joint.friction = float(_numbers(element.find("dynamics"), "friction", "0")[0])
+    joint.friction = float(_read_numbers(element.find("dynamics"), "friction", "0")[0])
     mimic = element.find("mimic")
-    if mimic is not None and _SIZES[joint.kind] == 1:
+    if mimic is not None and _SPEED_COUNTS[joint.kind] == 1:
         joint.mimic = (mimic.get("joint", ""), float(mimic.get("multiplier", "1")), float(mimic.get("offset", "0")))
     return joint
 
@@ -405,7 +407,7 @@ def _cross(a: Array, b: Array) -> Array:
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
-def _across(columns: Array, r: Array) -> Array:
+def _cross_columns(columns: Array, r: Array) -> Array:
     """Return column × r for every column; shape (3, n)."""
     x, y, z = r.tolist()
     product: Array = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]) @ columns

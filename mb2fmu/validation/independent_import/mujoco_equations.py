@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Place, RobotState
+from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose, RobotState
 
-_FREE, _BALL = 0, 1
-_OF_JOINTS = 2  # kind of an equality
-_NAME, _BODY, _SITE = 3, 1, 6  # of joints, bodies, sites, among MuJoCo's kinds of objects
-_CONNECT, _WELD = 0, 1  # kinds of equalities
-_OFF = ("mjDSBL_CONTACT", "mjDSBL_LIMIT", "mjDSBL_FRICTIONLOSS", "mjDSBL_EQUALITY")
+_FREE_JOINT, _BALL_JOINT = 0, 1
+_JOINT_EQUALITY = 2  # kind of an equality
+_JOINT_OBJECT, _BODY_OBJECT, _SITE_OBJECT = 3, 1, 6  # of joints, bodies, sites, among MuJoCo's kinds of objects
+_CONNECT_EQUALITY, _WELD_EQUALITY = 0, 1  # kinds of equalities
+_DISABLED_FEATURES = ("mjDSBL_CONTACT", "mjDSBL_LIMIT", "mjDSBL_FRICTIONLOSS", "mjDSBL_EQUALITY")
 
 
 def is_mujoco_installed() -> bool:
@@ -67,17 +67,17 @@ class MujocoEquations:
     def __post_init__(self) -> None:
         self._mj = importlib.import_module("mujoco")
         self._model = model = self._loaded()
-        for flag in (*_OFF, *(() if self.actuators else ("mjDSBL_ACTUATION",))):
+        for flag in (*_DISABLED_FEATURES, *(() if self.actuators else ("mjDSBL_ACTUATION",))):
             model.opt.disableflags |= int(getattr(self._mj.mjtDisableBit, flag))
         self._data = self._mj.MjData(model)
-        own = [self._mj.mj_id2name(model, _NAME, j) or "" for j in range(model.njnt)]
+        own = [self._mj.mj_id2name(model, _JOINT_OBJECT, j) or "" for j in range(model.njnt)]
         nameless = iter([name for name in self.names if name not in own])
         self._joint = {name or next(nameless): j for j, name in enumerate(own)}
         self._read_equalities()
         for name, j in self._joint.items():
             if j not in self._follows and name not in self.locked and name not in self.prescribed:
                 self.column[name] = self.size
-                self.size += {_FREE: 6, _BALL: 3}.get(int(model.jnt_type[j]), 1)
+                self.size += {_FREE_JOINT: 6, _BALL_JOINT: 3}.get(int(model.jnt_type[j]), 1)
 
     def _loaded(self) -> Any:
         """Return MuJoCo's model; the axes of free bodies are the file's, which ``align`` would turn."""
@@ -93,7 +93,7 @@ class MujocoEquations:
         """Read couplings of joints: follower → (leader, factor, offset); -1: it is held at the offset."""
         m = self._model
         for k in range(m.neq):
-            if int(m.eq_type[k]) != _OF_JOINTS or not m.eq_active0[k]:
+            if int(m.eq_type[k]) != _JOINT_EQUALITY or not m.eq_active0[k]:
                 continue
             follower, leader = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
             if self.free and leader >= 0:
@@ -116,7 +116,7 @@ class MujocoEquations:
         for name, effort in at.effort.items():
             d.qfrc_applied[m.jnt_dofadr[self._joint[name]]] = effort
         for name, j in self._joint.items():
-            count = {_FREE: 6, _BALL: 3}.get(int(m.jnt_type[j]), 1)
+            count = {_FREE_JOINT: 6, _BALL_JOINT: 3}.get(int(m.jnt_type[j]), 1)
             m.dof_damping[m.jnt_dofadr[j] : m.jnt_dofadr[j] + count] = at.damping.get(name, 0.0)
         mj.mj_forward(m, d)
         M = np.zeros((m.nv, m.nv))
@@ -126,15 +126,15 @@ class MujocoEquations:
             f[dof] -= at.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
         return S.T @ M @ S, S.T @ (f - M @ s0)
 
-    def motions_of(self, links: Iterable[str], at: RobotState) -> dict[str, LinkMotion]:
+    def compute_motions(self, links: Iterable[str], at: RobotState) -> dict[str, LinkMotion]:
         """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``at``."""
         m, d, mj = self._model, self._data, self._mj
         S, s0 = self._place(at)
         mj.mj_forward(m, d)
         found = {}
         for name in links:
-            body = mj.mj_name2id(m, _BODY, name)
-            site = mj.mj_name2id(m, _SITE, name) if body < 0 else -1
+            body = mj.mj_name2id(m, _BODY_OBJECT, name)
+            site = mj.mj_name2id(m, _SITE_OBJECT, name) if body < 0 else -1
             if name == "world" or body >= 0:
                 body, p, R = max(body, 0), d.xpos[max(body, 0)], d.xmat[max(body, 0)]
             else:
@@ -148,28 +148,28 @@ class MujocoEquations:
         return found
 
     @property
-    def closing(self) -> list[tuple[str, tuple[str, str], tuple[Place, Place]]]:
+    def closing(self) -> list[tuple[str, tuple[str, str], tuple[Pose, Pose]]]:
         """Loops of the file: kind, both bodies or sites, and their meeting points in each."""
         m, mj, found = self._model, self._mj, []
         for k in range(m.neq):
             kind, data = int(m.eq_type[k]), m.eq_data[k]
-            if kind not in {_CONNECT, _WELD} or not m.eq_active0[k]:
+            if kind not in {_CONNECT_EQUALITY, _WELD_EQUALITY} or not m.eq_active0[k]:
                 continue
             of = int(m.eq_objtype[k])
             first, second = (str(mj.mj_id2name(m, of, int(i))) for i in (m.eq_obj1id[k], m.eq_obj2id[k]))
             turn, one, two = np.eye(3), data[:3].copy(), data[3:6].copy()
-            if kind == _WELD:
+            if kind == _WELD_EQUALITY:
                 one, two = two, one
-                turn = _rotation(data[6:10])
-            if of == _SITE:
+                turn = _rotation_matrix(data[6:10])
+            if of == _SITE_OBJECT:
                 turn, one, two = np.eye(3), np.zeros(3), np.zeros(3)
-            word = "point" if kind == _CONNECT else "weld"
+            word = "point" if kind == _CONNECT_EQUALITY else "weld"
             found.append((word, (first, second), ((turn, one), (np.eye(3), two))))
         return found
 
     def has(self, name: str) -> bool:
         """Return whether there is a body or site of that name."""
-        return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY, _SITE))
+        return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY_OBJECT, _SITE_OBJECT))
 
     def _place(self, at: RobotState) -> tuple[Array, Array]:
         """Set positions and speeds; return S and s0 of these."""
@@ -178,14 +178,14 @@ class MujocoEquations:
         for name, j in self._joint.items():
             at_q, at_v, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
             column = self.column.get(name)
-            if kind == _FREE and column is not None:
+            if kind == _FREE_JOINT and column is not None:
                 q, u = np.array(at.q[name]), np.array(at.u[name])
-                R = _rotation(q[3:])
+                R = _rotation_matrix(q[3:])
                 d.qpos[at_q : at_q + 7], d.qvel[at_v : at_v + 6] = q, np.concatenate([R @ u[:3], u[3:]])
                 S[at_v : at_v + 3, column : column + 3] = R
                 S[at_v + 3 : at_v + 6, column + 3 : column + 6] = np.eye(3)
                 s0[at_v : at_v + 3] = np.cross(R @ u[3:], R @ u[:3])
-            elif kind == _BALL and column is not None:
+            elif kind == _BALL_JOINT and column is not None:
                 d.qpos[at_q : at_q + 4], d.qvel[at_v : at_v + 3] = at.q[name], at.u[name]
                 S[at_v : at_v + 3, column : column + 3] = np.eye(3)
             else:
@@ -211,7 +211,7 @@ class MujocoEquations:
         d.qpos[at_q], d.qvel[at_v] = factor * position + offset, factor * speed
 
 
-def _rotation(quaternion: Array) -> Array:
+def _rotation_matrix(quaternion: Array) -> Array:
     """Return the 3 × 3 rotation matrix of a quaternion (w, x, y, z) of any length."""
     w, x, y, z = quaternion / np.linalg.norm(quaternion)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

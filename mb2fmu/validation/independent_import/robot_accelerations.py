@@ -20,12 +20,12 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input
 from mb2fmu.model.sources.record_mechanics import RecordedFrame, RecordedPoint
 from mb2fmu.robots import MJCF, URDF, RobotMechanics
 from mb2fmu.validation.independent_import.independent_loads import (
-    STILL,
+    GROUND_POSE,
     AddedGeneralizedForces,
     LinkLoad,
     MotionVectors,
+    read_link_loads,
     read_load_tables,
-    read_written_loads,
 )
 from mb2fmu.validation.independent_import.independent_loops import (
     ConnectedFrames,
@@ -34,7 +34,7 @@ from mb2fmu.validation.independent_import.independent_loops import (
     compute_loop_constraints,
     project_speeds_on_loops,
     read_connected_frames,
-    read_written_loops,
+    read_loop_tables,
     solve_loop_accelerations,
 )
 from mb2fmu.validation.independent_import.independent_sdf import read_sdf_tree
@@ -42,27 +42,27 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     Array,
     IndependentImport,
     LinkMotion,
-    Place,
+    Pose,
     RobotState,
     read_urdf_tree,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, is_mujoco_installed
-from mb2fmu.validation.source_checks.random_points import SEED, RandomPoint
+from mb2fmu.validation.source_checks.random_points import RANDOM_SEED, RandomPoint
 from mb2fmu.validation.source_checks.source_accelerations import (
     EPSILON,
-    POINTS,
-    ROUNDING,
+    RANDOM_POINT_COUNT,
+    ROUND_OFF_FACTOR,
     AccelerationSample,
     SourceAccelerations,
 )
 
-WAY = "independent import"
-_TURN, _SLIDE = 0.6, 0.1
-_TRIES = 20
+INDEPENDENT_IMPORT_WAY = "independent import"
+_LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
+_TRIES_PER_POINT = 20
 """Times as many points are drawn where loops are closed: not all of them close."""
-_NEARER = 5
+_TRIES_BEFORE_HALF_REACH = 5
 """After so many points that did not close others are drawn within half the reach."""
-Reading = IndependentImport | MujocoEquations
+RobotImport = IndependentImport | MujocoEquations
 
 
 def sample_robot_accelerations(definition: ModelDefinition) -> SourceAccelerations:
@@ -77,9 +77,15 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     robot = definition.mechanics
     assert isinstance(robot, RobotMechanics)
     source = robot.description.source
-    missing = _missing(definition, robot)
+    missing = _explain_missing_import(definition, robot)
     if missing or source is None:
-        return SourceAccelerations((), {}, {}, {WAY: missing or "the robot was not read from a file"}, ways=(WAY,))
+        return SourceAccelerations(
+            (),
+            {},
+            {},
+            {INDEPENDENT_IMPORT_WAY: missing or "the robot was not read from a file"},
+            ways=(INDEPENDENT_IMPORT_WAY,),
+        )
     try:
         content = source.read_bytes()
     except OSError as error:
@@ -88,8 +94,8 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     s = robot.settings
     inverse = s.role == "inverse-dynamics"
     prescribed = () if inverse else s.prescribed  # efforts are M u' − f of joints that move by themselves
-    written = _written_loops(robot)
-    reading: Reading
+    written = _list_loops_of_settings(robot)
+    reading: RobotImport
     if robot.kind == MJCF:
         moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
         drives = [] if inverse else [actuator.name for actuator in robot.description.actuators]
@@ -97,28 +103,28 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
             reading = MujocoEquations(source, moving, drives, s.locked, s.mimic == "free", prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-            return SourceAccelerations((), {}, {}, {WAY: reason}, ways=(WAY,))
+            return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, ways=(INDEPENDENT_IMPORT_WAY,))
     else:
         read = read_urdf_tree if robot.kind == URDF else read_sdf_tree
         reading = IndependentImport(content, read, s.base, s.locked, s.mimic == "free", prescribed)
     try:
-        added = _added(definition, robot, reading)
+        added = _form_added_forces(definition, robot, reading)
     except ValueError as error:
         reason = f"what was added to the file is not known to the independent import: {error}"
-        return SourceAccelerations((), {}, {}, {WAY: reason}, ways=(WAY,))
-    return _RobotPointSampler(definition, robot, reading, _closures(reading, written), added).motions()
+        return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, ways=(INDEPENDENT_IMPORT_WAY,))
+    return _RobotPointSampler(definition, robot, reading, _list_loop_closures(reading, written), added).motions()
 
 
-def _written_loops(robot: RobotMechanics) -> list[Mapping[str, Any]]:
+def _list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
     """Return the loops of the settings, from the side file itself where they stand in one."""
     if not robot.settings.loops:
         return []
     if robot.settings_file is None or "loops" in robot.arguments:
         return [asdict(loop) for loop in robot.settings.loops]
-    return read_written_loops(_content(robot.settings_file))
+    return read_loop_tables(_read_side_file(robot.settings_file))
 
 
-def _content(side_file: Path) -> bytes:
+def _read_side_file(side_file: Path) -> bytes:
     """Return the content of a side file, read again."""
     try:
         return side_file.read_bytes()
@@ -127,7 +133,9 @@ def _content(side_file: Path) -> bytes:
         raise ValidationError("the robot's settings cannot be read again:", [fault]) from None
 
 
-def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading) -> AddedGeneralizedForces:
+def _form_added_forces(
+    definition: ModelDefinition, robot: RobotMechanics, reading: RobotImport
+) -> AddedGeneralizedForces:
     """Return what acts beside what the file says: loads of the settings, loads and efforts of the model.
 
     Raises:
@@ -136,13 +144,15 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
     links = [link.name for link in robot.description.links]
     inputs = {item.name: item.symbol for item in definition.inputs}
     side_file = None if "loads" in robot.arguments else robot.settings_file
-    tables = read_load_tables(_content(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
-    loads = read_written_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
+    tables = (
+        read_load_tables(_read_side_file(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
+    )
+    loads = read_link_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
     for load in robot.loads[len(loads) :]:
         offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
         loads.append(LinkLoad(load.word == "torque", load.frame, offset, axes, load.components))
-    seen = [_seen(what, at, symbols, links) for (what, at), symbols in robot.sensed.items()]
+    seen = [_form_motion_vectors(what, at, symbols, links) for (what, at), symbols in robot.sensed.items()]
     named = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in seen)]
     strange = [name for name in named if name and not reading.has(name)]
     if strange:
@@ -157,11 +167,11 @@ def _added(definition: ModelDefinition, robot: RobotMechanics, reading: Reading)
     known = {p.symbol: p.value for p in definition.parameters if p.calculated}
     frames = reading.tree.frames if isinstance(reading, IndependentImport) and reading.tree else {}
     return AddedGeneralizedForces(
-        loads, efforts, seen, _symbols(definition), known | rates, lambda name: frames.get(name, STILL)
+        loads, efforts, seen, _list_point_symbols(definition), known | rates, lambda name: frames.get(name, GROUND_POSE)
     )
 
 
-def _seen(
+def _form_motion_vectors(
     what: str, at: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
 ) -> MotionVectors:
     """Return what expressions name of the motion of a link or the ground, for the independent import."""
@@ -170,28 +180,28 @@ def _seen(
     return MotionVectors(what, name if name in links else "", offset, symbols)
 
 
-def _items(definition: ModelDefinition) -> list[Any]:
+def _list_point_items(definition: ModelDefinition) -> list[Any]:
     """Return free parameters, states and inputs: one value each makes a point, behind that of time."""
     free = [p for p in definition.parameters if not p.calculated]
     return [*free, *definition.coordinates, *definition.speeds, *definition.inputs]
 
 
-def _symbols(definition: ModelDefinition) -> list[sm.Expr]:
+def _list_point_symbols(definition: ModelDefinition) -> list[sm.Expr]:
     """Return the symbol of each value of a point."""
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-    return [t, *(item.symbol for item in _items(definition))]
+    return [t, *(item.symbol for item in _list_point_items(definition))]
 
 
-def _closures(reading: Reading, written: Sequence[Mapping[str, Any]]) -> list[ConnectedFrames]:
+def _list_loop_closures(reading: RobotImport, written: Sequence[Mapping[str, Any]]) -> list[ConnectedFrames]:
     """Return loops of the file, then of the settings."""
     tree = reading.tree if isinstance(reading, IndependentImport) else None
-    frames: Mapping[str, Place] = tree.frames if tree else {}
+    frames: Mapping[str, Pose] = tree.frames if tree else {}
     found = [ConnectedFrames(*each) for each in (reading.closing if isinstance(reading, MujocoEquations) else ())]
     found += [ConnectedFrames(*each) for each in (tree.closing if tree else ())]
-    return [*found, *(read_connected_frames(each, lambda name: frames.get(name, STILL)) for each in written)]
+    return [*found, *(read_connected_frames(each, lambda name: frames.get(name, GROUND_POSE)) for each in written)]
 
 
-def _missing(definition: ModelDefinition, robot: RobotMechanics) -> str:
+def _explain_missing_import(definition: ModelDefinition, robot: RobotMechanics) -> str:
     """Return why a model has no independent import; empty if it has one."""
     repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
     why = {
@@ -212,15 +222,17 @@ class _RobotPointSampler:
         self,
         definition: ModelDefinition,
         robot: RobotMechanics,
-        reading: Reading,
+        reading: RobotImport,
         closures: Sequence[ConnectedFrames],
         added: AddedGeneralizedForces | None = None,
     ) -> None:
         self._d, self._robot, self._reading, self._closures = definition, robot, reading, closures
-        self._added = added or AddedGeneralizedForces((), (), (), _symbols(definition), {}, lambda _: STILL)
+        self._added = added or AddedGeneralizedForces(
+            (), (), (), _list_point_symbols(definition), {}, lambda _: GROUND_POSE
+        )
         states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
-        self._items = _items(definition)
+        self._items = _list_point_items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._of = {item.symbol: self._slot[item.name] for item in self._items}
         self._states = states
@@ -232,18 +244,18 @@ class _RobotPointSampler:
     def motions(self) -> SourceAccelerations:
         """Return all samples."""
         sample = self._efforts if self._inverse else self._sample
-        samples = [sample(values) for values in itertools.islice(self._points(), POINTS)]
+        samples = [sample(values) for values in itertools.islice(self._points(), RANDOM_POINT_COUNT)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
         inputs = {item.name: self._slot[item.name] for item in self._d.inputs}
-        return SourceAccelerations(tuple(samples), starts, inputs, {}, ways=(WAY,))
+        return SourceAccelerations(tuple(samples), starts, inputs, {}, ways=(INDEPENDENT_IMPORT_WAY,))
 
     def _points(self) -> Iterator[list[float]]:
         """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
-        random = np.random.default_rng(SEED)
+        random = np.random.default_rng(RANDOM_SEED)
         start = [0.0, *(float(item.value if isinstance(item, Parameter) else item.start) for item in self._items)]
         around, failed = (self._closed(start) or start), 0
-        for _ in range(POINTS * _TRIES):
-            found = self._closed(self._drawn(random, around, 0.5 ** (failed // _NEARER)))
+        for _ in range(RANDOM_POINT_COUNT * _TRIES_PER_POINT):
+            found = self._closed(self._drawn(random, around, 0.5 ** (failed // _TRIES_BEFORE_HALF_REACH)))
             if found is not None:
                 yield found
             failed += found is None
@@ -267,9 +279,9 @@ class _RobotPointSampler:
                     signal = sm.sympify(self._d.experiment.signals.get(item.symbol, 0.0))
                     value = part * (1.0 + 2.0 * abs(float(signal.subs(t, values[0]))))  # of either sign
                 case _:
-                    reach = _SLIDE if item.unit.startswith("m") else _TURN
+                    reach = _LARGEST_SLIDE_M if item.unit.startswith("m") else _LARGEST_TURN_RAD
                     value = middle + part * reach * (5.0 if isinstance(item, Speed) else within)
-            values.append(_inside(item, value))
+            values.append(_keep_within_bounds(item, value))
         self._normalize(values)
         return values
 
@@ -280,7 +292,7 @@ class _RobotPointSampler:
         its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
         A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """
-        at = self._situation(values)
+        at = self._form_robot_state(values)
         M, f = self._reading.equations(at)
         added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
         f = f + added
@@ -292,7 +304,7 @@ class _RobotPointSampler:
             rows = self._rows(values)
             u_dot, inverse, given = solve_loop_accelerations(M, f, rows)
             held = np.abs(given) @ (np.abs(rows.gamma) + np.abs(rows.A) @ turning)
-            pulled = self._at_arms(rows.A, np.abs(given.T @ (f - M @ u_dot)))
+            pulled = self._compute_size_at_lever_arms(rows.A, np.abs(given.T @ (f - M @ u_dot)))
         else:
             u_dot, inverse = np.asarray(np.linalg.solve(M, f)), np.abs(np.linalg.inv(M))
         scale = held + inverse @ (
@@ -304,15 +316,20 @@ class _RobotPointSampler:
             for k, u in enumerate(each.u):
                 assert column is not None
                 name = self._name(u)
-                rates[name], bounds[name] = float(u_dot[column + k]), ROUNDING * EPSILON * float(scale[column + k])
-        return AccelerationSample(RandomPoint(values[0], tuple(values)), {WAY: rates}, bounds, {}, {})
+                rates[name], bounds[name] = (
+                    float(u_dot[column + k]),
+                    ROUND_OFF_FACTOR * EPSILON * float(scale[column + k]),
+                )
+        return AccelerationSample(
+            RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT_WAY: rates}, bounds, {}, {}
+        )
 
     def _efforts(self, values: list[float]) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
         """
-        at = self._situation(values)
+        at = self._form_robot_state(values)
         M, f = self._reading.equations(at)
         added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
         u_dot, outputs = np.zeros(len(f)), {}
@@ -324,29 +341,31 @@ class _RobotPointSampler:
         size = whole * (whole @ (np.abs(u_dot) + self._turning(values)))
         size = size + self._size_of_forces(values) + size_of_added
         for _, column, name in moved:
-            outputs[f"{name}.effort"] = (float(efforts[column]), ROUNDING * EPSILON * float(size[column]))
-        return AccelerationSample(RandomPoint(values[0], tuple(values)), {WAY: {}}, {}, {}, outputs)
+            outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FACTOR * EPSILON * float(size[column]))
+        return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT_WAY: {}}, {}, {}, outputs)
 
     # --- loops -------------------------------------------------------------------------------------------------------
 
     def _closed(self, values: list[float]) -> list[float] | None:
         """Return values moved onto the closed loops, if any; None where they do not close."""
-        return close_loops_from_guess(values, self._rows, self._moved, self._slowed) if self._closures else values
+        return (
+            close_loops_from_guess(values, self._rows, self._moved, self._project_speeds) if self._closures else values
+        )
 
     def _rows(self, values: list[float]) -> LoopConstraints:
         """Return the constraint rows of closed loops: A, γ and residuals, from the motions of the links they tie."""
         links = dict.fromkeys(link for each in self._closures for link in each.links)
-        return compute_loop_constraints(self._closures, self._motions(links, self._situation(values)))
+        return compute_loop_constraints(self._closures, self._motions(links, self._form_robot_state(values)))
 
     def _motions(self, links: Mapping[str, None], at: RobotState) -> Mapping[str, LinkMotion]:
         """Return the motion of links, if there are any."""
         if not links:
             return {}
         if isinstance(self._reading, MujocoEquations):
-            return self._reading.motions_of(links, at)
+            return self._reading.compute_motions(links, at)
         return self._reading.motions(at)
 
-    def _at_arms(self, A: Array, forces: Array) -> Array:
+    def _compute_size_at_lever_arms(self, A: Array, forces: Array) -> Array:
         """Return the size by column of Aᵀ λ before arms cancel.
 
         A row's arm about a joint is a difference of positions: it has the round-off of the longest arm in the row, even
@@ -397,7 +416,7 @@ class _RobotPointSampler:
         self._normalize(found)
         return found
 
-    def _slowed(self, values: list[float], A: Array) -> list[float]:
+    def _project_speeds(self, values: list[float], A: Array) -> list[float]:
         """Return the nearest speeds that keep the loops closed."""
         slots = dict(self._speeds())
         u = np.zeros(self._reading.size)
@@ -419,7 +438,7 @@ class _RobotPointSampler:
 
     def _size_of_forces(self, values: list[float]) -> Array:
         """Return the size of f's terms before they cancel: gravity, velocities, efforts one by one."""
-        at = self._situation(values)
+        at = self._form_robot_state(values)
         nothing = dict.fromkeys(at.effort, 0.0)
         idle = dict.fromkeys(at.control, 0.0)
         zero = {name: [0.0] * len(u) for name, u in at.u.items()}
@@ -430,7 +449,7 @@ class _RobotPointSampler:
         ]
         return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
 
-    def _situation(self, values: list[float]) -> RobotState:
+    def _form_robot_state(self, values: list[float]) -> RobotState:
         """Return a point in the independent import's form: q, u, efforts, damping, gravity by joint name.
 
         Where efforts are asked for, accelerations are among u'.
@@ -473,17 +492,17 @@ class _RobotPointSampler:
             rates |= {self._name(q): rate / 2 for q, rate in zip(each.q[-4:], product, strict=True)}
             axis = np.array([x, y, z])
             for q, velocity in zip(
-                each.q[:-4], _turned(w, axis, [values[self._of[u]] for u in each.u[:-3]]), strict=True
+                each.q[:-4], _rotate_by_quaternion(w, axis, [values[self._of[u]] for u in each.u[:-3]]), strict=True
             ):
                 rates[self._name(q)] = velocity
-        return rates, {name: ROUNDING * EPSILON * (1.0 + abs(rate)) for name, rate in rates.items()}
+        return rates, {name: ROUND_OFF_FACTOR * EPSILON * (1.0 + abs(rate)) for name, rate in rates.items()}
 
     def _name(self, symbol: sm.Expr) -> str:
         """Return the name of a symbol's variable."""
         return str(self._items[self._of[symbol] - 1].name)
 
 
-def _turned(w: float, axis: Array, v: list[float]) -> list[float]:
+def _rotate_by_quaternion(w: float, axis: Array, v: list[float]) -> list[float]:
     """Return a vector turned by a unit quaternion; none of a ball, which has no velocity."""
     if not v:
         return []
@@ -492,7 +511,7 @@ def _turned(w: float, axis: Array, v: list[float]) -> list[float]:
     return turned
 
 
-def _inside(item: Any, value: float) -> float:
+def _keep_within_bounds(item: Any, value: float) -> float:
     """Return a value moved into a variable's bounds."""
     low = -np.inf if item.minimum is None else item.minimum
     high = np.inf if item.maximum is None else item.maximum

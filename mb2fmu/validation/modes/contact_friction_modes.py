@@ -19,11 +19,11 @@ from mb2fmu.mechanics.equations.contact_records import OPENING_STATE, REIMPACT_S
 from mb2fmu.validation.modes.impact_impulses import ContactRows
 
 Floats = npt.NDArray[np.float64]
-Truths = npt.NDArray[np.bool_]
+BooleanArray = npt.NDArray[np.bool_]
 
-_RANK = 1e-11
-_EXACT = 1e-9  # of the largest rate or acceleration
-_APART = 1e-6
+_RANK_TOLERANCE = 1e-11
+_LAW_TOLERANCE = 1e-9  # of the largest rate or acceleration
+_DISTINCT_SOLUTION_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class FrictionContacts:
 
     Attributes:
         accelerations: Rates of slip.
-        slips: Speeds of sliding.
+        slip_speeds: Speeds of sliding.
         least: Magnitudes with which sliding begins.
         coefficients: mu.
         sliding: Senses.
     """
 
     accelerations: Floats
-    slips: Floats
+    slip_speeds: Floats
     least: Floats
     coefficients: Floats
     sliding: Floats
@@ -57,7 +57,7 @@ class _ContactProblem:
     Attributes:
         W: Shape (k + f, k + f).
         q: Shape (k + f,).
-        rough: Numbers of the contacts with friction.
+        friction_contacts: Numbers of the contacts with friction.
         mu: Shape (f,).
         least: N at least, shape (k,).
         known: Senses of slip that are known, shape (f,); 0 of others.
@@ -65,7 +65,7 @@ class _ContactProblem:
 
     W: Floats
     q: Floats
-    rough: tuple[int, ...]
+    friction_contacts: tuple[int, ...]
     mu: Floats
     least: Floats
     known: Floats
@@ -76,7 +76,7 @@ class _ContactProblem:
         # parts = base + S z, z the unknown ones
         columns, rows = [], []
         base = np.where(pressed, 0.0, self.least)
-        base = np.append(base, np.zeros(len(self.rough)))
+        base = np.append(base, np.zeros(len(self.friction_contacts)))
         for contact in range(k):
             if not pressed[contact]:
                 continue
@@ -84,7 +84,7 @@ class _ContactProblem:
             column[contact] = 1.0
             columns.append(column)
             rows.append(contact)
-        for place, (contact, way) in enumerate(zip(self.rough, ways, strict=True)):
+        for place, (contact, way) in enumerate(zip(self.friction_contacts, ways, strict=True)):
             if way is None:
                 column = np.zeros(len(base))
                 column[k + place] = 1.0
@@ -100,18 +100,18 @@ class _ContactProblem:
         A, right = (self.W @ S)[rows], -(self.q + self.W @ base)[rows]
         scale = 1.0 / np.sqrt(np.diag(self.W))
         parts = scale[rows]
-        z = parts * np.linalg.lstsq(parts[:, None] * A * parts, parts * right, rcond=_RANK)[0]
+        z = parts * np.linalg.lstsq(parts[:, None] * A * parts, parts * right, rcond=_RANK_TOLERANCE)[0]
         found = base + S @ z
         return found, self.q + self.W @ found
 
-    def misfit(self, pressed: Sequence[bool], ways: Sequence[int | None], found: Floats, y: Floats) -> float:
+    def law_violation(self, pressed: Sequence[bool], ways: Sequence[int | None], found: Floats, y: Floats) -> float:
         """Return the violation of the law, in the unit of y; infinite where a known sense is contradicted."""
         k, D = len(pressed), np.diag(self.W)
         worst = -np.inf
         for contact in range(k):
             good = D[contact] * (found[contact] - self.least[contact]) if pressed[contact] else y[contact]
             worst = max(worst, -good)
-        for place, (contact, way) in enumerate(zip(self.rough, ways, strict=True)):
+        for place, (contact, way) in enumerate(zip(self.friction_contacts, ways, strict=True)):
             normal, along = found[contact], found[k + place]
             if normal == 0.0 and not pressed[contact]:
                 continue
@@ -139,24 +139,26 @@ class ContactSolution:
     senses: Floats
 
 
-def _modes(law: _ContactProblem, present: Truths) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
+def _iterate_contact_modes(
+    law: _ContactProblem, present: BooleanArray
+) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
     """Yield pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0 (open)."""
     choices: list[list[tuple[bool, int | None]]] = []
     for contact in range(len(present)):
         if not present[contact]:
             choices.append([(False, 0)])
-        elif contact not in law.rough:
+        elif contact not in law.friction_contacts:
             choices.append([(True, 0), (False, 0)])
         else:
             pressed: list[tuple[bool, int | None]] = [(True, None), (True, 1), (True, -1)]
             pushed: list[tuple[bool, int | None]] = [(False, None), (False, 1), (False, -1)]
             choices.append([*pressed, *(pushed if law.least[contact] > 0.0 else [(False, 0)])])
     for each in product(*choices):
-        yield tuple(p for p, _ in each), tuple(each[contact][1] for contact in law.rough)
+        yield tuple(p for p, _ in each), tuple(each[contact][1] for contact in law.friction_contacts)
 
 
-def _solve(
-    law: _ContactProblem, present: Truths, names: str, t: float, wrong: tuple[Truths, Floats] | None = None
+def _solve_contact_modes(
+    law: _ContactProblem, present: BooleanArray, names: str, t: float, wrong: tuple[BooleanArray, Floats] | None = None
 ) -> ContactSolution:
     """Return the modes that fit Coulomb's law best, except those known to be ``wrong`` (pressed, senses).
 
@@ -164,58 +166,66 @@ def _solve(
         ValidationError: If none does, or another motion does, too.
     """
     k = len(present)
-    open_q = np.append(present, present[[*law.rough]])
+    open_q = np.append(present, present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
     tried: list[tuple[float, ContactSolution, Floats]] = []
-    for pressed, ways in _modes(law, present):
+    for pressed, ways in _iterate_contact_modes(law, present):
         senses = np.array([way or 0 for way in ways], dtype=float)
         if wrong is not None and np.array_equal(pressed, wrong[0]) and np.array_equal(senses, wrong[1]):
             continue
         parts, y = law.solution(pressed, ways)
-        some = _part(law, present)
-        misfit = some.misfit(*_of(present, law.rough, pressed, ways), *_rows(present, law.rough, parts, y))
+        some = _restrict_problem(law, present)
+        misfit = some.law_violation(
+            *_restrict_modes(present, law.friction_contacts, pressed, ways),
+            *_select_contact_rows(present, law.friction_contacts, parts, y),
+        )
         rates = np.where(open_q, y, 0.0)
         tried.append((misfit, ContactSolution(parts, np.array(pressed, dtype=float), senses), rates))
     best = min(tried, key=lambda each: each[0])
-    if best[0] > _EXACT * size:
-        raise _paradox(t, names, "no motion agrees")
+    if best[0] > _LAW_TOLERANCE * size:
+        raise _make_paradox_error(t, names, "no motion agrees")
     for misfit, _, y in tried:
-        if -misfit > _APART * size and np.abs(y - best[2]).max() > _APART * size:
-            raise _paradox(t, names, "more than one motion agrees")
-    assert len(best[1].parts) == k + len(law.rough)
+        if (
+            -misfit > _DISTINCT_SOLUTION_TOLERANCE * size
+            and np.abs(y - best[2]).max() > _DISTINCT_SOLUTION_TOLERANCE * size
+        ):
+            raise _make_paradox_error(t, names, "more than one motion agrees")
+    assert len(best[1].parts) == k + len(law.friction_contacts)
     return best[1]
 
 
-def _part(law: _ContactProblem, present: Truths) -> _ContactProblem:
+def _restrict_problem(law: _ContactProblem, present: BooleanArray) -> _ContactProblem:
     """Return the law restricted to some contacts."""
     contacts = [contact for contact in range(len(present)) if present[contact]]
-    places = [place for place, contact in enumerate(law.rough) if present[contact]]
+    places = [place for place, contact in enumerate(law.friction_contacts) if present[contact]]
     rows = [*contacts, *(len(present) + place for place in places)]
     return _ContactProblem(
         law.W[np.ix_(rows, rows)],
         law.q[rows],
-        tuple(contacts.index(law.rough[place]) for place in places),
+        tuple(contacts.index(law.friction_contacts[place]) for place in places),
         law.mu[places],
         law.least[contacts],
         law.known[places],
     )
 
 
-def _of(
-    present: Truths, rough: Sequence[int], pressed: Sequence[bool], ways: Sequence[int | None]
+def _restrict_modes(
+    present: BooleanArray, rough: Sequence[int], pressed: Sequence[bool], ways: Sequence[int | None]
 ) -> tuple[list[bool], list[int | None]]:
     """Return modes restricted to some contacts."""
     kept = [way for way, contact in zip(ways, rough, strict=True) if present[contact]]
     return [p for p, here in zip(pressed, present, strict=True) if here], kept
 
 
-def _rows(present: Truths, rough: Sequence[int], parts: Floats, y: Floats) -> tuple[Floats, Floats]:
+def _select_contact_rows(
+    present: BooleanArray, rough: Sequence[int], parts: Floats, y: Floats
+) -> tuple[Floats, Floats]:
     """Return the rows of some contacts."""
     rows = np.append(present, present[[*rough]])
     return parts[rows], y[rows]
 
 
-def _paradox(t: float, names: str, how: str) -> ValidationError:
+def _make_paradox_error(t: float, names: str, how: str) -> ValidationError:
     """Return the error of an instant at which no mode of friction fits, or several do, with its remedy."""
     what = f"at t = {t:.6g} s {how} with Coulomb's friction of {names} (Painleve's paradox)"
     remedy = "take less friction, a compliant Contact, or another start"
@@ -227,7 +237,7 @@ def list_friction_contacts(contacts: Contacts) -> tuple[int, ...]:
     return tuple(k for k, contact in enumerate(contacts.each) if contact.friction)
 
 
-def _names(contacts: Contacts) -> str:
+def _format_contact_names(contacts: Contacts) -> str:
     """Return the names of contacts, for a message."""
     return ", ".join(contact.name for contact in contacts.each)
 
@@ -260,13 +270,13 @@ def solve_frictional_contact_events(
         W[:, contact] += share * W[:, k + place]
         reach[:, contact] += share * reach[:, k + place]
     none, rests, senses = np.zeros(len(W)), touch.resting, rub.sliding
-    impulses, after, slides = _rubbed(contacts, W, touch, rub, t) if hit else (none, rests, senses)
-    stays, turns, shifts = _changed(contacts, W, touch, rub, t) if change else (rests, senses, none)
+    impulses, after, slides = _solve_friction_impacts(contacts, W, touch, rub, t) if hit else (none, rests, senses)
+    stays, turns, shifts = _change_friction_modes(contacts, W, touch, rub, t) if change else (rests, senses, none)
     found = np.concatenate([impulses[:k], after, impulses[k:], slides, stays, turns])
     return found, reach @ impulses, reach @ shifts
 
 
-def _rubbed(
+def _solve_friction_impacts(
     contacts: Contacts, W: Floats, touch: ContactRows, rub: FrictionContacts, t: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
@@ -280,7 +290,7 @@ def _rubbed(
     """
     k, rough = len(contacts.each), list_friction_contacts(contacts)
     settled = float(REIMPACT_SPEED_RATIO) * touch.rest_below
-    v = np.append(touch.approaching, rub.slips)
+    v = np.append(touch.approach_rates, rub.slip_speeds)
     impulses, rests, senses = np.zeros(len(v)), touch.resting.copy(), rub.senses
     groups = [[each] for each in range(k)] if contacts.order == "in turn" else [[*range(k)]]
     for group in groups:
@@ -289,7 +299,7 @@ def _rubbed(
             continue
         slow = -touch.restitution * v[:k] < touch.rest_below
         e = np.where(slow, 0.0, touch.restitution)
-        found = _impact(
+        found = _solve_impact_law(
             contacts, _ContactProblem(W, v, rough, rub.coefficients, np.zeros(k), np.zeros(len(rough))), among, e, t
         )
         impulses += found.parts
@@ -304,38 +314,44 @@ def _rubbed(
     return impulses, rests, np.where(rests[list(rough)] > 0.5, senses, 0.0)
 
 
-def _impact(contacts: Contacts, law: _ContactProblem, present: Truths, e: Floats, t: float) -> ContactSolution:
+def _solve_impact_law(
+    contacts: Contacts, law: _ContactProblem, present: BooleanArray, e: Floats, t: float
+) -> ContactSolution:
     """Return the impulses by Newton's or Poisson's law."""
-    k, names = len(present), _names(contacts)
+    k, names = len(present), _format_contact_names(contacts)
     v = law.q
     if contacts.each[int(np.argmax(present))].law == "newton":
         raised = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
-        return _solve(_ContactProblem(law.W, raised, law.rough, law.mu, law.least, law.known), present, names, t)
-    first = _solve(law, present, names, t)
+        return _solve_contact_modes(
+            _ContactProblem(law.W, raised, law.friction_contacts, law.mu, law.least, law.known), present, names, t
+        )
+    first = _solve_contact_modes(law, present, names, t)
     if not np.any(e * first.parts[:k] > 0.0):
         return first
-    second = _ContactProblem(law.W, v + law.W @ first.parts, law.rough, law.mu, e * first.parts[:k], law.known)
-    back = _solve(second, present, names, t)
+    second = _ContactProblem(
+        law.W, v + law.W @ first.parts, law.friction_contacts, law.mu, e * first.parts[:k], law.known
+    )
+    back = _solve_contact_modes(second, present, names, t)
     return ContactSolution(first.parts + back.parts, back.pressed, back.senses)
 
 
-def _changed(
+def _change_friction_modes(
     contacts: Contacts, W: Floats, touch: ContactRows, rub: FrictionContacts, t: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
     k, rough = len(contacts.each), list_friction_contacts(contacts)
     present = touch.resting > 0.5
     slow = touch.rest_below[list(rough)]
-    still = np.abs(rub.slips) < float(ZERO_SLIP_RATIO) * slow
-    turned = (rub.senses * rub.slips <= 0.0) & (np.abs(rub.slips) < slow)
-    known = np.where(still | turned, 0.0, np.where(rub.slips > 0.0, 1.0, -1.0))
+    still = np.abs(rub.slip_speeds) < float(ZERO_SLIP_RATIO) * slow
+    turned = (rub.senses * rub.slip_speeds <= 0.0) & (np.abs(rub.slip_speeds) < slow)
+    known = np.where(still | turned, 0.0, np.where(rub.slip_speeds > 0.0, 1.0, -1.0))
     law = _ContactProblem(
         W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known
     )
-    found = _solve(law, present, _names(contacts), t, (present, rub.senses))
-    begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slips < float(ZERO_SLIP_RATIO) * slow))
-    begins = found.senses * np.maximum(found.senses * rub.slips, rub.least)
-    off = rub.slips - np.where(begun, begins, 0.0)
+    found = _solve_contact_modes(law, present, _format_contact_names(contacts), t, (present, rub.senses))
+    begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slip_speeds < float(ZERO_SLIP_RATIO) * slow))
+    begins = found.senses * np.maximum(found.senses * rub.slip_speeds, rub.least)
+    off = rub.slip_speeds - np.where(begun, begins, 0.0)
     drift = np.where(np.abs(touch.rates) <= touch.rest_below, touch.rates, 0.0)  # a faster one has been set
     speeds = _ContactProblem(W, np.append(drift, off), rough, rub.coefficients, np.zeros(k), known)
     ways: list[int | None] = [

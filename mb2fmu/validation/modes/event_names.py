@@ -26,16 +26,16 @@ def format_event_name(frozen: EquationsBetweenEvents, sides: tuple[Floats, Float
         switch: Of what came first.
     """
     before, after = (dict(zip(frozen.equations.states, side.tolist(), strict=True)) for side in sides)
-    changed = [*_contacts(frozen, before, after), *_latches(frozen, before, after)]
+    changed = [*_name_contact_changes(frozen, before, after), *_name_latch_changes(frozen, before, after)]
     return ", ".join(changed) or fired or switch
 
 
 def list_switch_names(frozen: EquationsBetweenEvents) -> list[str]:
     """Return names of switching functions: a quantity of a contact, or else the expression of the model."""
-    return [_of_a_contact(frozen, each.surface) or each.name for each in frozen.switches]
+    return [_name_contact_quantity(frozen, each.surface) or each.name for each in frozen.switches]
 
 
-def _of_a_contact(frozen: EquationsBetweenEvents, surface: sm.Expr) -> str:
+def _name_contact_quantity(frozen: EquationsBetweenEvents, surface: sm.Expr) -> str:
     """Return the quantity of a contact in a switching function; empty if there is none."""
     found = surface.free_symbols
     for c in frozen.contacts.each if frozen.contacts else ():
@@ -49,7 +49,7 @@ def _of_a_contact(frozen: EquationsBetweenEvents, surface: sm.Expr) -> str:
     return ""
 
 
-def _contacts(
+def _name_contact_changes(
     frozen: EquationsBetweenEvents, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
 ) -> Iterator[str]:
     """Yield the changes of contacts."""
@@ -65,7 +65,7 @@ def _contacts(
             yield f"{c.name} {'slides' if abs(after[c.friction.sliding]) > 0.5 else 'sticks'}"
 
 
-def _latches(
+def _name_latch_changes(
     frozen: EquationsBetweenEvents, before: Mapping[sm.Symbol, float], after: Mapping[sm.Symbol, float]
 ) -> Iterator[str]:
     """Yield the changes of latches."""

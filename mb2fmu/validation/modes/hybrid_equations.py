@@ -16,25 +16,28 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.evaluation_plans.event_faults import find_alternating_switches, make_conflicting_settings_error
+from mb2fmu.validation.evaluation_plans.event_errors import (
+    make_alternating_switches_error,
+    make_conflicting_settings_error,
+)
 from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
 from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.modes.motion_in_modes import MotionInModes
-from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, compute_step_margin
+from mb2fmu.validation.modes.reference_switches import EquationsBetweenEvents, compute_counter_margin
 from mb2fmu.validation.modes.shared_holding_forces import compute_friction_effects, solve_shared_holding_forces
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
 
 Floats = npt.NDArray[np.float64]
 
-AT_REST = 1e-9
+REST_SLIP_TOLERANCE = 1e-9
 """Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
-_MOST_CHANGES = 50
-_DEAD = 1e4  # times what a sign can hold: nothing could have brought it to rest
-_ROUNDED = 1e-12  # of a limit: what is nearer to it holds with all that it has
+_MAX_MODE_CHANGES = 50
+_DEAD_SIGN_FACTOR = 1e4  # times what a sign can hold: nothing could have brought it to rest
+_LIMIT_ROUND_OFF = 1e-12  # of a limit: what is nearer to it holds with all that it has
 
 
 class HybridEquations(ModeEquations):
@@ -72,14 +75,14 @@ class HybridEquations(ModeEquations):
 
     def x_dot(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, float]:
         """Return x' with the modes that the state implies."""
-        modes = self.modes_at(t, x, r, prepared)
+        modes = self.find_modes(t, x, r, prepared)
         return self.slope(t, x, r, prepared, modes)
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> InstantMotion:
         """Return all quantities at one instant, with the modes of the state."""
-        return self.motion_in(t, x, r, prepared, self.modes_at(t, x, r, prepared))
+        return self.motion_in_modes(t, x, r, prepared, self.find_modes(t, x, r, prepared))
 
-    def motion_in(
+    def motion_in_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> InstantMotion:
         """Return all quantities at one instant, with given modes.
@@ -89,28 +92,28 @@ class HybridEquations(ModeEquations):
         """
         look, values = self.held_at(t, x, r, prepared, modes)
         for i in self.signs:
-            if modes.values[i] == 0.0 and abs(abs(values[i]) - look.limits[i]) <= _ROUNDED * look.limits[i]:
-                values[i] = np.copysign((1.0 - _ROUNDED) * look.limits[i], values[i])
+            if modes.values[i] == 0.0 and abs(abs(values[i]) - look.limits[i]) <= _LIMIT_ROUND_OFF * look.limits[i]:
+                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * look.limits[i], values[i])
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
 
-    def kinetic_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
+    def kinetic_energy_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """Return the kinetic energy in J, which no mode changes."""
         return super().motion(t, x, [*r, *self._whole(np.ones(self._count)).tolist()], prepared).kinetic
 
     @contextmanager
-    def keeping_modes(
+    def keep_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
     ) -> Iterator[None]:
         """Keep the modes of this instant, or those after the event in which parameters become ``after``."""
-        modes = self.modes_at(t, x, r, prepared)
+        modes = self.find_modes(t, x, r, prepared)
         if after is not None:
             self.settle(t, x, r, after, modes, ())
-        with self.beginning_in(modes):
+        with self.start_in_modes(modes):
             yield
 
     @contextmanager
-    def beginning_in(self, modes: SwitchModes) -> Iterator[None]:
+    def start_in_modes(self, modes: SwitchModes) -> Iterator[None]:
         """Begin in these modes, whatever the state says."""
         self._kept = modes
         try:
@@ -122,14 +125,14 @@ class HybridEquations(ModeEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
         """Return the state after the event in which parameters become ``after``."""
-        return self.settle(t, x, r, after, self.modes_at(t, x, r, prepared), ())[0]
+        return self.settle(t, x, r, after, self.find_modes(t, x, r, prepared), ())[0]
 
-    def modes_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> SwitchModes:
+    def find_modes(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> SwitchModes:
         """Return modes by the sides on which a state is."""
         if self._kept is not None:
             return self._kept.copy()
         modes = SwitchModes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
-        look = self.look_at(t, x, r, prepared, modes.values)
+        look = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         for _ in range(self._count + 1):
             before, bars = modes.values.copy(), self.bars(t, x, r, prepared, modes)
             for i, switch in enumerate(self.frozen.switches):
@@ -139,29 +142,31 @@ class HybridEquations(ModeEquations):
                 elif switch.kind == "truth":
                     modes.values[i] = float(at > 0.0)
                 else:
-                    modes.values[i] = 0.0 if abs(at) <= max(AT_REST, bars[i]) else np.sign(at)
-            look = self.look_at(t, x, r, prepared, modes.values)
+                    modes.values[i] = 0.0 if abs(at) <= max(REST_SLIP_TOLERANCE, bars[i]) else np.sign(at)
+            look = self.evaluate_in_modes(t, x, r, prepared, modes.values)
             if np.array_equal(before, modes.values):
                 break
-        self._release(t, x, r, prepared, modes)
+        self._release_signs(t, x, r, prepared, modes)
         modes.fired = look.conditions.copy()
         return modes
 
-    def _release(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> None:
+    def _release_signs(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> None:
         """Release signs that cannot be held, one after the other, in their driven direction."""
         for _ in self.signs:
             held = [i for i in self.signs if modes.values[i] == 0.0]
             if not held:
                 return
             look, values = self.held_at(t, x, r, prepared, modes)
-            values = self._drives(look, values, self.bars(t, x, r, prepared, modes))
+            values = self._compute_driven_holding_values(look, values, self.bars(t, x, r, prepared, modes))
             excess = [abs(values[i]) - look.limits[i] for i in held]
             worst = int(np.argmax(excess))
             if excess[worst] <= 0.0:
                 return
             modes.values[held[worst]] = np.sign(values[held[worst]])
 
-    def _drives(self, look: MotionInModes, values: Floats, bars: Floats) -> Floats:
+    def _compute_driven_holding_values(self, look: MotionInModes, values: Floats, bars: Floats) -> Floats:
         """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction.
 
         Where contacts or latches hold its motion it is driven by slip alone, which they give it.
@@ -170,7 +175,7 @@ class HybridEquations(ModeEquations):
         for i in self.signs:
             if found[i] == 0.0 and bars[i] > 0.0:
                 found[i] = look.limits[i] * look.surfaces[i] / bars[i]
-            elif found[i] == 0.0 and abs(look.rates[i]) > AT_REST:
+            elif found[i] == 0.0 and abs(look.rates[i]) > REST_SLIP_TOLERANCE:
                 found[i] = np.copysign(look.limits[i] + abs(look.rates[i]), look.rates[i])
         return found
 
@@ -178,15 +183,17 @@ class HybridEquations(ModeEquations):
         """Return margins, positive where modes are right, one per switch."""
         look, values = self.held_at(t, x, r, prepared, modes)
         bars = self.bars(t, x, r, prepared, modes)
-        values = self._drives(look, values, bars)
+        values = self._compute_driven_holding_values(look, values, bars)
         surfaces, limits = look.surfaces.tolist(), look.limits.tolist()
         found = []
         for i, switch in enumerate(self.frozen.switches):
             at, mode = surfaces[i], float(modes.values[i])
             if switch.kind == "integer":
-                found.append(compute_step_margin(at, mode, clock=i in self.frozen.clocks))
+                found.append(compute_counter_margin(at, mode, clock=i in self.frozen.clock_switches))
             elif switch.kind == "truth":
-                set_to = at == 0.0 and mode > 0.5 and switch.set_only  # no motion comes to it: it is what it says
+                set_to = (
+                    at == 0.0 and mode > 0.5 and switch.changes_only_at_events
+                )  # no motion comes to it: it is what it says
                 found.append(-1.0 if set_to else at if mode > 0.5 else -at)
             else:
                 found.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * at - bars[i])
@@ -199,7 +206,7 @@ class HybridEquations(ModeEquations):
 
         What holds contradicts a state that slips, however much it could hold.
         """
-        surfaces = self.look_at(t, x, r, prepared, modes.values).surfaces
+        surfaces = self.evaluate_in_modes(t, x, r, prepared, modes.values).surfaces
         bars = self.bars(t, x, r, prepared, modes)
         slips = [abs(surfaces[i]) - bars[i] for i in self.signs if modes.values[i] == 0.0]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
@@ -225,9 +232,9 @@ class HybridEquations(ModeEquations):
             if modes.values[i] == before[i]:  # or another's rest was its own
                 x = self._change(i, t, x, r, prepared, modes)
             reached.add(i)
-        for _ in range(_MOST_CHANGES):
+        for _ in range(_MAX_MODE_CHANGES):
             margins = self.margins(t, x, r, prepared, modes)
-            slack = np.array([AT_REST if i in reached else 0.0 for i in range(self._count)])
+            slack = np.array([REST_SLIP_TOLERANCE if i in reached else 0.0 for i in range(self._count)])
             wrong = np.flatnonzero(margins < -slack)
             if len(wrong):
                 i = int(wrong[np.argmin(margins[wrong])])
@@ -236,14 +243,16 @@ class HybridEquations(ModeEquations):
                 changed.append(self._names[i])
                 name = name or self._names[i]
                 continue
-            fired, after = self._fired(t, x, r, prepared, modes)
+            fired, after = self._find_fired_event(t, x, r, prepared, modes)
             if not fired:
                 return x, format_event_name(self.frozen, (begin, x), happened, name)
             x = after
             changed.append(fired)
             happened = happened or fired
             self._moved(t, x, r, prepared, modes)
-        raise find_alternating_switches(t, f"modes switch to and fro {_MOST_CHANGES} times at one instant", changed)
+        raise make_alternating_switches_error(
+            t, f"modes switch to and fro {_MAX_MODE_CHANGES} times at one instant", changed
+        )
 
     def _change(
         self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -257,19 +266,21 @@ class HybridEquations(ModeEquations):
         elif kind == "integer":
             modes.values[i] = mode + 1.0 if look.surfaces[i] > mode + 0.5 else mode - 1.0
         elif mode == 0.0:
-            modes.values[i] = np.sign(self._drives(look, values, bars)[i])
+            modes.values[i] = np.sign(self._compute_driven_holding_values(look, values, bars)[i])
         else:
             for j in self.signs:  # what rests with it is held by all that could
-                if abs(look.surfaces[j]) <= max(AT_REST, bars[j]):
+                if abs(look.surfaces[j]) <= max(REST_SLIP_TOLERANCE, bars[j]):
                     modes.values[j] = 0.0
             modes.values[i] = 0.0
             slips, x = x, self._at_rest(t, x, r, prepared, modes)
             look, values = self.held_at(t, x, r, prepared, modes)
-            values = self._drives(look, values, bars)
+            values = self._compute_driven_holding_values(look, values, bars)
             if abs(values[i]) > look.limits[i]:
-                still = abs(look.surfaces[i]) <= max(AT_REST, bars[i])  # what has no effect brings nothing to rest
+                still = abs(look.surfaces[i]) <= max(
+                    REST_SLIP_TOLERANCE, bars[i]
+                )  # what has no effect brings nothing to rest
                 modes.values[i] = np.sign(values[i] if still else look.surfaces[i])
-                if abs(values[i]) > _DEAD * look.limits[i]:
+                if abs(values[i]) > _DEAD_SIGN_FACTOR * look.limits[i]:
                     x = slips  # at a dead centre round-off of slip would be a blow on all that moves
         return x
 
@@ -278,14 +289,16 @@ class HybridEquations(ModeEquations):
     ) -> Floats:
         """Return speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
         held = self._holding(x, modes)
-        base = self.look_at(t, x, r, prepared, modes.values)
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
-        off = np.concatenate([base.surfaces, base.touch.rates, base.rub.slips, base.held.rates])[held]
-        return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t, AT_REST))
+        off = np.concatenate([base.surfaces, base.touch.rates, base.friction_contacts.slip_speeds, base.held.rates])[
+            held
+        ]
+        return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t, REST_SLIP_TOLERANCE))
 
-    def _stilled(
+    def _remove_drift_slip(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return the state without what drift makes of slip that contacts or latches hold: they may let go now."""
@@ -294,24 +307,24 @@ class HybridEquations(ModeEquations):
         if not bars[signs].any():
             return x
         held = self._holding(x, modes)
-        base = self.look_at(t, x, r, prepared, modes.values)
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
-        B, reach = compute_friction_effects(self._unpinned(B, held), reach, bars[signs] > 0.0)
+        B, reach = compute_friction_effects(self._remove_pinned_effects(B, held), reach, bars[signs] > 0.0)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
         return np.asarray(x - reach @ solve_shared_holding_forces(B, base.surfaces[signs], base.limits[signs], np.inf))
 
-    def _fired(
+    def _find_fired_event(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[str, Floats]:
         """Return the first of the model's own events that happens, and what they set, with the values before."""
-        x = self._stilled(t, x, r, prepared, modes)
+        x = self._remove_drift_slip(t, x, r, prepared, modes)
         look, values = self.held_at(t, x, r, prepared, modes)
         if self._contacts or self._latched:
             forces = values[: self._count + self._lines + self._latched]
             struck = [*self._blows(look, t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
             pinned = values[self._switched - self._lines :] if self._latched else np.empty(0)
-            look = self.look_at(t, x, r, prepared, np.concatenate([forces, struck, pinned]))
+            look = self.evaluate_in_modes(t, x, r, prepared, np.concatenate([forces, struck, pinned]))
         after, place, fired = x.copy(), 0, ""
         setters: dict[int, str] = {}
         events, conditions = self.frozen.events, look.conditions.copy()
@@ -347,26 +360,26 @@ class HybridEquations(ModeEquations):
         contacts = self.frozen.contacts
         if contacts is None:
             return np.empty(0)
-        base = self.look_at(t, x, r, prepared, modes.values)
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         every = [self._count + k for k in range(self._lines)]
         every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
         looks = self._reach(t, x, r, prepared, base, modes, every)
         W, reach, pulled = eliminate_held_rows(*looks, base.rates[every], self._lines)
         touch = replace(base.touch, accelerations=pulled[: self._contacts])
-        rub = replace(base.rub, accelerations=pulled[self._contacts :])
+        rub = replace(base.friction_contacts, accelerations=pulled[self._contacts :])
         if not self._rough:
             impulses, rests = solve_impact_impulses(contacts, W, touch)
             return np.concatenate([impulses, rests, self._jumps(reach @ impulses)])
         counts = [sum(x[place] for place in self._counts), x[self._changes]]
         hit, change = (
-            self._is_due(held, modes, *what) for what in zip(("impact of ", "friction of "), counts, strict=True)
+            self._is_event_due(held, modes, *what) for what in zip(("impact of ", "friction of "), counts, strict=True)
         )
         found, impulses, pushes = solve_frictional_contact_events(
             contacts, (W, reach), (touch, rub), t, hit=hit, change=change
         )
         return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
 
-    def _is_due(self, look: MotionInModes, modes: SwitchModes, what: str, count: float) -> bool:
+    def _is_event_due(self, look: MotionInModes, modes: SwitchModes, what: str, count: float) -> bool:
         """Return whether an event with this name prefix happens now, with a number above its last one."""
         return any(
             event.name.startswith(what) and look.conditions[k] > max(modes.fired[k], count + 0.5)
@@ -377,7 +390,7 @@ class HybridEquations(ModeEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return impulses of latches that close at this instant, and the changes of speeds."""
-        base = self.look_at(t, x, r, prepared, modes.values)
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         blows, reached = np.zeros(self._latched), np.zeros(len(x))
         if self._latched and base.held.closing.any():
             rows = np.flatnonzero(base.held.holding > 0.5)
@@ -395,12 +408,12 @@ class HybridEquations(ModeEquations):
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> None:
         """Make signs slip to the side on which an event has set their surface."""
-        look, bars = self.look_at(t, x, r, prepared, modes.values), self.bars(t, x, r, prepared, modes)
+        look, bars = self.evaluate_in_modes(t, x, r, prepared, modes.values), self.bars(t, x, r, prepared, modes)
         for i in self.signs:
-            if abs(look.surfaces[i]) > max(AT_REST, bars[i]):
+            if abs(look.surfaces[i]) > max(REST_SLIP_TOLERANCE, bars[i]):
                 modes.values[i] = np.sign(look.surfaces[i])
 
-    def kept_at_rest(
+    def stop_held_speeds(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return the state with speeds for which everything held by these modes stands still."""
@@ -408,7 +421,7 @@ class HybridEquations(ModeEquations):
 
     def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[SwitchModes, Floats]:
         """Return modes and states at the start of a simulation, perhaps with the first instants of ``every``."""
-        modes = self.modes_at(t, x, r, prepared)
+        modes = self.find_modes(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):
             if event.kind == "ticks" and (event.late or not self.begun):
                 modes.fired[k] = 0.0

@@ -17,9 +17,9 @@ from mb2fmu.mechanics.equations.contact_records import REIMPACT_SPEED_RATIO, Con
 
 Floats = npt.NDArray[np.float64]
 
-_LESS = 1e-15
-_TINY = 1e-300
-_BEGINS = 1e-9  # of the speed below which a contact rests: an approach that only begins
+_SPEED_MARGIN = 1e-15
+_SMALLEST_IMPULSE = 1e-300
+_APPROACH_START_FRACTION = 1e-9  # of the speed below which a contact rests: an approach that only begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class ContactRows:
         rest_below: Speeds.
         closed: 1 where the bodies touch, by the modes.
         resting: 1 where the contact rests, less where it leaves.
-        meeting: 1 where closed bodies approach, by the modes: where an approach begins, its rate is round-off.
+        approaching_by_mode: 1 where closed bodies approach, by the modes: where an approach begins, its rate is
+        round-off.
     """
 
     accelerations: Floats
@@ -42,13 +43,17 @@ class ContactRows:
     rest_below: Floats
     closed: Floats
     resting: Floats
-    meeting: Floats
+    approaching_by_mode: Floats
 
     @property
-    def approaching(self) -> Floats:
+    def approach_rates(self) -> Floats:
         """Rates of the gaps, those of bodies that approach by the modes on that side of where they begin to."""
         least = -float(REIMPACT_SPEED_RATIO) * self.rest_below * self.resting
-        return np.where(self.meeting > 0.5, np.minimum(self.rates, least * (1.0 + _LESS) - _TINY), self.rates)
+        return np.where(
+            self.approaching_by_mode > 0.5,
+            np.minimum(self.rates, least * (1.0 + _SPEED_MARGIN) - _SMALLEST_IMPULSE),
+            self.rates,
+        )
 
 
 def solve_impact_impulses(contacts: Contacts, W: Floats, touch: ContactRows) -> tuple[Floats, Floats]:
@@ -61,17 +66,17 @@ def solve_impact_impulses(contacts: Contacts, W: Floats, touch: ContactRows) -> 
     """
     settled = float(REIMPACT_SPEED_RATIO) * touch.rest_below
     if contacts.order == "in turn":
-        impulses, rests = _in_turn(W, touch, settled)
+        impulses, rests = _solve_sequential_impacts(W, touch, settled)
     else:
-        impulses, rests = _at_once(W, touch, poisson=contacts.each[0].law == "poisson")
+        impulses, rests = _solve_simultaneous_impacts(W, touch, poisson=contacts.each[0].law == "poisson")
     drifted = np.where(touch.resting > 0.0, np.maximum(touch.rates, 0.0), 0.0)
     thrown = touch.rates + W @ impulses > drifted + settled
     return impulses, np.where(thrown, 0.0, rests)
 
 
-def _in_turn(W: Floats, touch: ContactRows, settled: Floats) -> tuple[Floats, Floats]:
+def _solve_sequential_impacts(W: Floats, touch: ContactRows, settled: Floats) -> tuple[Floats, Floats]:
     """Return impulses of contacts struck one after the other, if approaching."""
-    v, rests = touch.approaching, touch.resting.copy()
+    v, rests = touch.approach_rates, touch.resting.copy()
     impulses = np.zeros(len(v))
     for k in np.flatnonzero(touch.closed > 0.5):
         if v[k] >= -settled[k] * rests[k]:
@@ -83,28 +88,30 @@ def _in_turn(W: Floats, touch: ContactRows, settled: Floats) -> tuple[Floats, Fl
     return impulses, rests
 
 
-def _at_once(W: Floats, touch: ContactRows, *, poisson: bool) -> tuple[Floats, Floats]:
+def _solve_simultaneous_impacts(W: Floats, touch: ContactRows, *, poisson: bool) -> tuple[Floats, Floats]:
     """Return impulses of all closed contacts together."""
     at = np.flatnonzero(touch.closed > 0.5)
     impulses, rests = np.zeros(len(touch.rates)), touch.resting.copy()
     if not len(at):
         return impulses, rests
-    W, v = W[np.ix_(at, at)], touch.approaching[at]
+    W, v = W[np.ix_(at, at)], touch.approach_rates[at]
     slow = -touch.restitution[at] * v < touch.rest_below[at]
     e = np.where(slow, 0.0, touch.restitution[at])
     if poisson:
-        pressed = _complementary(W, v)
+        pressed = _solve_complementarity(W, v)
         found = (1.0 + e) * pressed
-        found += _complementary(W, v + W @ found)
+        found += _solve_complementarity(W, v + W @ found)
     else:
-        found = _complementary(W, v - e * np.maximum(-v, 0.0))
-    begun = (touch.meeting[at] > 0.5) & (np.abs(v + W @ found) <= _BEGINS * touch.rest_below[at])
-    impulses[at] = found = np.where(begun, np.maximum(found, _TINY), found)
+        found = _solve_complementarity(W, v - e * np.maximum(-v, 0.0))
+    begun = (touch.approaching_by_mode[at] > 0.5) & (
+        np.abs(v + W @ found) <= _APPROACH_START_FRACTION * touch.rest_below[at]
+    )
+    impulses[at] = found = np.where(begun, np.maximum(found, _SMALLEST_IMPULSE), found)
     rests[at] = np.where((found > 0.0) & slow, 1.0, rests[at])
     return impulses, rests
 
 
-def _complementary(W: Floats, q: Floats) -> Floats:
+def _solve_complementarity(W: Floats, q: Floats) -> Floats:
     """Return z >= 0 with W z + q >= 0, complementary: the minimum of zᵀ W z / 2 + qᵀ z, by least squares."""
     values, vectors = np.linalg.eigh(W)
     kept = values > 1e-12 * values[-1]

@@ -12,8 +12,8 @@ from mb2fmu.validation.modes.shared_holding_forces import compute_row_scale_fact
 
 Floats = npt.NDArray[np.float64]
 
-_RANK = 1e-10
-_PINNED = 1e-9  # of what it is without latches
+_RANK_TOLERANCE = 1e-10
+_PINNED_FRACTION = 1e-9  # of what it is without latches
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def solve_closing_impulses(W: Floats, rates: Floats) -> Floats:
     Of redundant rows, those of least norm, each times the square root of what it moves by itself.
     """
     scales = compute_row_scale_factors(W)
-    return np.asarray(scales * np.linalg.lstsq(W * scales * scales[:, None], -scales * rates, rcond=_RANK)[0])
+    return np.asarray(scales * np.linalg.lstsq(W * scales * scales[:, None], -scales * rates, rcond=_RANK_TOLERANCE)[0])
 
 
 def find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
@@ -51,8 +51,8 @@ def find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
         W: Of the contacts, then of the rows that are held.
         contacts: k.
     """
-    left = W[:contacts, :contacts] - W[:contacts, contacts:] @ _answers(W, contacts)
-    return np.asarray(np.abs(np.diag(left)) < _PINNED * np.abs(np.diag(W)[:contacts]))
+    left = W[:contacts, :contacts] - W[:contacts, contacts:] @ _compute_row_reactions(W, contacts)
+    return np.asarray(np.abs(np.diag(left)) < _PINNED_FRACTION * np.abs(np.diag(W)[:contacts]))
 
 
 def find_pinned_contacts(B: Floats, held: Sequence[int], first: int, lines: int) -> list[int]:
@@ -88,8 +88,8 @@ def eliminate_held_rows(
     """
     if contacts == len(W):
         return W, reach, accelerations
-    pinned, answers = find_pinned_contact_rows(W, contacts), _answers(W, contacts)
-    held = np.linalg.lstsq(W[contacts:, contacts:], accelerations[contacts:], rcond=_RANK)[0]
+    pinned, answers = find_pinned_contact_rows(W, contacts), _compute_row_reactions(W, contacts)
+    held = np.linalg.lstsq(W[contacts:, contacts:], accelerations[contacts:], rcond=_RANK_TOLERANCE)[0]
     left = W[:contacts, :contacts] - W[:contacts, contacts:] @ answers
     return (
         np.where(pinned | pinned[:, None], np.diag(np.diag(W)[:contacts]), left),
@@ -98,6 +98,6 @@ def eliminate_held_rows(
     )
 
 
-def _answers(W: Floats, contacts: int) -> Floats:
+def _compute_row_reactions(W: Floats, contacts: int) -> Floats:
     """Return what a contact's force takes from each of the other rows, shape (r, k)."""
-    return np.asarray(np.linalg.lstsq(W[contacts:, contacts:], W[contacts:, :contacts], rcond=_RANK)[0])
+    return np.asarray(np.linalg.lstsq(W[contacts:, contacts:], W[contacts:, :contacts], rcond=_RANK_TOLERANCE)[0])

@@ -23,8 +23,8 @@ from mb2fmu.validation.reference_equations.numeric_equations import NumericEquat
 
 Floats = npt.NDArray[np.float64]
 
-_TRIES = 3  # to find how large a force at a contact is
-_PUSHED = 1e-6
+_CONTACT_FORCE_ITERATIONS = 3  # to find how large a force at a contact is
+_PUSHED_SLIP_LIMIT = 1e-6
 """Slip over its size, above which friction slides though contacts or latches hold its motion: they push it on."""
 
 
@@ -78,7 +78,7 @@ class ModeEquations(NumericEquations):
         if not held:
             return super().x_dot(t, x, [*r, *self._whole(modes.values).tolist()], prepared)
         values = self._whole(modes.values)
-        values[held] = self._sticking(t, x, r, prepared, modes, held)
+        values[held] = self._solve_holding_values(t, x, r, prepared, modes, held)
         return super().x_dot(t, x, [*r, *values.tolist()], prepared)
 
     def _whole(self, modes: Floats) -> Floats:
@@ -95,12 +95,12 @@ class ModeEquations(NumericEquations):
         held += [x[place] > 0.5 for place in self._locks]
         return signs + [self._count + k for k, here in enumerate(held) if here]
 
-    def look_at(
+    def evaluate_in_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
     ) -> MotionInModes:
         """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
         values = self._whole(values) if len(values) == self._count else values
-        motion = InstantObservation(*self.observed(t, x, [*r, *values.tolist()], prepared))
+        motion = InstantObservation(*self.observe_outputs(t, x, [*r, *values.tolist()], prepared))
         return MotionInModes(motion, self._divided or self._counts_of_outputs(len(motion.outputs)), self.sizes)
 
     def _counts_of_outputs(self, found: int) -> OutputCounts:
@@ -118,11 +118,11 @@ class ModeEquations(NumericEquations):
         held = self._holding(x, modes)
         values = self._whole(modes.values)
         if held:
-            values[held] = self._sticking(t, x, r, prepared, modes, held)
-            values[self._pinned_places(t, x, r, prepared, modes)] = 1.0
-        return self.look_at(t, x, r, prepared, values), values
+            values[held] = self._solve_holding_values(t, x, r, prepared, modes, held)
+            values[self._list_pinned_row_inputs(t, x, r, prepared, modes)] = 1.0
+        return self.evaluate_in_modes(t, x, r, prepared, values), values
 
-    def _sticking(
+    def _solve_holding_values(
         self,
         t: float,
         x: Floats,
@@ -132,11 +132,11 @@ class ModeEquations(NumericEquations):
         held: Sequence[int],
     ) -> Floats:
         """Return the holding values."""
-        base = self.look_at(t, x, r, prepared, modes.values)
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, held)
         return self._solved(B, -base.rates[list(held)], held, base.limits, t)
 
-    def refuse_without_effect(
+    def check_contact_effects(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> None:
         """Refuse a contact that rests where no speed changes its gap: no force could hold it.
@@ -151,7 +151,7 @@ class ModeEquations(NumericEquations):
             return
         held = self._holding(x, modes)
         try:
-            base = self.look_at(t, x, r, prepared, modes.values)
+            base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
             B, _ = self._reach(t, x, r, prepared, base, modes, held)
         except (ArithmeticError, ValueError):  # where the motion is undefined, who integrates says so
             return
@@ -181,10 +181,10 @@ class ModeEquations(NumericEquations):
         pulls = rates[self._count :]
         wanted = max(1.0, float(np.abs(pulls).max())) if len(pulls) else 1.0
         for column, i in enumerate(held):
-            for _ in range(_TRIES):
+            for _ in range(_CONTACT_FORCE_ITERATIONS):
                 size = float(self._pushes[i - self._count]) if i >= self._count else 1.0
                 values[i] = size
-                other = self.look_at(t, x, r, prepared, values)
+                other = self.evaluate_in_modes(t, x, r, prepared, values)
                 changes = other.rates - rates
                 found = abs(float(changes[i]))
                 # A push is as large as what it is compared with, so that little is lost to round-off.
@@ -205,14 +205,14 @@ class ModeEquations(NumericEquations):
         free.values[self.signs] = 0.0
         held = self._holding(x, free)
         if self.signs and len(held) > len(self.signs):
-            base = self.look_at(t, x, r, prepared, free.values)
+            base = self.evaluate_in_modes(t, x, r, prepared, free.values)
             B, _ = self._reach(t, x, r, prepared, base, free, held)
             found[self.signs] = np.where(
-                find_held_friction_rows(self._unpinned(B, held), len(self.signs)), _PUSHED, 0.0
+                find_held_friction_rows(self._remove_pinned_effects(B, held), len(self.signs)), _PUSHED_SLIP_LIMIT, 0.0
             )
         return found
 
-    def _unpinned(self, B: Floats, held: Sequence[int]) -> Floats:
+    def _remove_pinned_effects(self, B: Floats, held: Sequence[int]) -> Floats:
         """Return B without effects of contacts in a direction that closed latches hold."""
         pinned = find_pinned_contacts(B, held, self._count, self._lines) if self._latched else []
         if pinned:
@@ -224,14 +224,14 @@ class ModeEquations(NumericEquations):
         self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float, nothing: float | None = None
     ) -> Floats:
         """Solve for the holding values; contacts in a direction that closed latches hold have none."""
-        B = self._unpinned(B, held)
+        B = self._remove_pinned_effects(B, held)
         try:
             return solve_shared_holding_forces(B, right, limits[[i for i in held if i < self._count]], nothing)
         except np.linalg.LinAlgError as error:
             what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
             raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
 
-    def _pinned_places(
+    def _list_pinned_row_inputs(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> list[int]:
         """Return the places among all own inputs, from their end, that say which rows of contacts latches hold."""
@@ -239,6 +239,6 @@ class ModeEquations(NumericEquations):
         if not (latched and self._lines):
             return []
         every = [*range(self._count, self._count + self._lines), *latched]
-        base = self.look_at(t, x, r, prepared, modes.values)
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         B, _ = self._reach(t, x, r, prepared, base, modes, every)
         return [i - self._lines for i in find_pinned_contacts(B, every, self._count, self._lines)]

@@ -30,9 +30,9 @@ class OutputCounts:
         settings: Values that events set.
         contacts: Seven outputs each, see :class:`ContactRows`.
         frictions: Of contacts; five outputs each, see :class:`FrictionContacts`.
-        latched: Rows of latches; five outputs each, see :class:`ClosedLatchRows`.
-        rated: Places, among all outputs, of the rates of everything that may hold: of the signs' surfaces, second rates
-            of gaps, rates of slip, second rates of latch rows.
+        latch_rows: Rows of latches; five outputs each, see :class:`ClosedLatchRows`.
+        rate_indices: Places, among all outputs, of the rates of everything that may hold: of the signs' surfaces,
+            second rates of gaps, rates of slip, second rates of latch rows.
     """
 
     outputs: int
@@ -41,28 +41,33 @@ class OutputCounts:
     settings: int
     contacts: int
     frictions: int
-    latched: int
-    rated: npt.NDArray[np.int64] = field(init=False, compare=False)
+    latch_rows: int
+    rate_indices: npt.NDArray[np.int64] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        first = (self.outputs + 2 * self.switches, self.touched, self.rubbed, self.latches)
-        parts = zip(first, (self.switches, self.contacts, self.frictions, self.latched), strict=True)
+        first = (
+            self.outputs + 2 * self.switches,
+            self.first_contact_output,
+            self.first_contact_friction_output,
+            self.latches,
+        )
+        parts = zip(first, (self.switches, self.contacts, self.frictions, self.latch_rows), strict=True)
         object.__setattr__(self, "rated", np.concatenate([begin + np.arange(count) for begin, count in parts]))
 
     @property
-    def touched(self) -> int:
+    def first_contact_output(self) -> int:
         """Index of the first output of contacts; accelerations come first there, as in the two that follow."""
         return self.outputs + 3 * self.switches + self.conditions + self.settings
 
     @property
-    def rubbed(self) -> int:
+    def first_contact_friction_output(self) -> int:
         """Index of the first output of the friction of contacts."""
-        return self.touched + 7 * self.contacts
+        return self.first_contact_output + 7 * self.contacts
 
     @property
     def latches(self) -> int:
         """Index of the first output of latches."""
-        return self.rubbed + 5 * self.frictions
+        return self.first_contact_friction_output + 5 * self.frictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class MotionInModes:
     @cached_property
     def rates(self) -> Floats:
         """Rates of the signs' surfaces, then second rates of gaps, rates of slip, second rates of latch rows."""
-        found = self.motion.outputs[self._counts.rated]
+        found = self.motion.outputs[self._counts.rate_indices]
         found[: self._counts.switches] /= self._sizes
         return found
 
@@ -125,17 +130,17 @@ class MotionInModes:
     @cached_property
     def touch(self) -> ContactRows:
         """Quantities of contacts."""
-        return ContactRows(*self._rows(self._counts.touched, 7, self._counts.contacts))
+        return ContactRows(*self._rows(self._counts.first_contact_output, 7, self._counts.contacts))
 
     @cached_property
-    def rub(self) -> FrictionContacts:
+    def friction_contacts(self) -> FrictionContacts:
         """Quantities of the friction of contacts."""
-        return FrictionContacts(*self._rows(self._counts.rubbed, 5, self._counts.frictions))
+        return FrictionContacts(*self._rows(self._counts.first_contact_friction_output, 5, self._counts.frictions))
 
     @cached_property
     def held(self) -> ClosedLatchRows:
         """Quantities of the rows of latches."""
-        return ClosedLatchRows(*self._rows(self._counts.latches, 5, self._counts.latched))
+        return ClosedLatchRows(*self._rows(self._counts.latches, 5, self._counts.latch_rows))
 
     def _rows(self, first: int, rows: int, count: int) -> Floats:
         """Return the outputs from one on, one row per quantity."""

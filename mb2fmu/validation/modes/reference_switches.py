@@ -34,11 +34,11 @@ from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latches
 from mb2fmu.model.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
 
-OwnKind = Literal["truth", "integer", "sign"]
-_HALF = sm.Rational(1, 2)
-_ROUND_OFF = 2.0**-49  # of what a clock counts
-_SIDES = ("negative", "positive")
-_FOUND = (
+ReferenceSwitchKind = Literal["truth", "integer", "sign"]
+_ONE_HALF = sm.Rational(1, 2)
+_CLOCK_ROUND_OFF = 2.0**-49  # of what a clock counts
+_SIDE_WORDS = ("negative", "positive")
+_SWITCHING_FUNCTIONS = (
     sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.floor, sm.ceiling, sm.Mod, sm.frac, StickingSign, Relational,
     TableValue,
 )  # fmt: skip
@@ -55,17 +55,17 @@ class ReferenceSwitch:
         surface: What it looks at.
         limit: Of a sign's magnitude while it holds.
         name: For people.
-        set_only: What it looks at is set by events and from outside, and does not move: a counter that is set to 3
-            stays there, and 3 <= n is true, whereas motion that comes to a surface goes through it.
+        changes_only_at_events: What it looks at is set by events and from outside, and does not move: a counter that
+            is set to 3 stays there, and 3 <= n is true, whereas motion that comes to a surface goes through it.
         words: Of a truth, for people: what its modes 0 and 1 mean of what is named.
     """
 
     symbol: sm.Symbol
-    kind: OwnKind
+    kind: ReferenceSwitchKind
     surface: sm.Expr
     limit: sm.Expr
     name: str
-    set_only: bool = False
+    changes_only_at_events: bool = False
     words: tuple[str, str] = ("false", "true")
 
 
@@ -96,30 +96,30 @@ class EquationsBetweenEvents:
     latches: Latches | None = None
 
     @functools.cached_property
-    def clocks(self) -> frozenset[int]:
+    def clock_switches(self) -> frozenset[int]:
         """Numbers of the switches that look at time alone."""
         e = self.equations
         constant = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
         return frozenset(i for i, s in enumerate(self.switches) if s.surface.free_symbols <= constant)
 
     @functools.cached_property
-    def testing(self) -> frozenset[int]:
+    def condition_switches(self) -> frozenset[int]:
         """Numbers of the switches that nothing but conditions of events looks at."""
         e = self.equations
         first = self.outputs + 3 * len(self.switches)
         tests = {o.name for o in e.outputs[first : first + len(self.events)]}
         outputs = [o.expression for o in e.outputs if o.name not in tests]
-        seen = set(iterate_distinct_parts([*_motion(e), *outputs]))
+        seen = set(iterate_distinct_parts([*_iterate_motion_expressions(e), *outputs]))
         return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in seen)
 
 
-def compute_step_margin(at: float, mode: float, *, clock: bool) -> float:
+def compute_counter_margin(at: float, mode: float, *, clock: bool) -> float:
     """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
     ahead = mode + 1.0 - at
-    return 0.0 if clock and abs(ahead) <= _ROUND_OFF * abs(at) else min(at - mode, ahead)
+    return 0.0 if clock and abs(ahead) <= _CLOCK_ROUND_OFF * abs(at) else min(at - mode, ahead)
 
 
-def freeze_reference_equations(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
+def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
     """Return the equations between events; None where nothing switches.
 
     Args:
@@ -130,15 +130,17 @@ def freeze_reference_equations(equations: EquationsOfMotion) -> EquationsBetween
     conditions = [finder(event.condition) for event in events]
     values = [finder(value) for event in events for _, value in event.settings]
     contacts = equations.contacts
-    asked = [*_touches(equations, contacts), *_rubs(equations, contacts)] if contacts else []
+    asked = (
+        [*_request_contacts(equations, contacts), *_request_contact_frictions(equations, contacts)] if contacts else []
+    )
     touches = [finder(each) for each in asked]
     latches = equations.latches
-    held = [finder(each) for each in _held(equations, latches)] if latches else []
+    held = [finder(each) for each in _request_latch_rows(equations, latches)] if latches else []
     frozen = finder.equations()
     if not finder.switches and not events:
         return None
     switches = tuple(finder.switches.values())
-    rates = [_rate(frozen, s.surface) if s.kind == "sign" else sm.S.Zero for s in switches]
+    rates = [_differentiate_surface(frozen, s.surface) if s.kind == "sign" else sm.S.Zero for s in switches]
     numbers = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
     ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values, *touches, *held]
     outputs = tuple(OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(ours))
@@ -167,9 +169,11 @@ class _SwitchFinder:
 
     def __call__(self, expression: Any) -> Any:
         """Return the expression with symbols for its switches."""
-        if not isinstance(expression, sm.Basic) or not expression.has(*_FOUND, sm.Piecewise, Pre, NoEvent):
+        if not isinstance(expression, sm.Basic) or not expression.has(
+            *_SWITCHING_FUNCTIONS, sm.Piecewise, Pre, NoEvent
+        ):
             return expression
-        for node in _from_inside(expression):
+        for node in _iterate_switching_nodes(expression):
             if node not in self._done:
                 self._done[node] = self._replaced(node)
         return self._done[expression]
@@ -182,7 +186,11 @@ class _SwitchFinder:
         if isinstance(node, Pre):
             return arguments[0]
         again = node.func(*arguments) if node.args and arguments != list(node.args) else node
-        if not isinstance(node, _FOUND) or isinstance(node, (sm.Eq, sm.Ne)) or node.free_symbols <= self._constant:
+        if (
+            not isinstance(node, _SWITCHING_FUNCTIONS)
+            or isinstance(node, (sm.Eq, sm.Ne))
+            or node.free_symbols <= self._constant
+        ):
             return again
         name = str(node)
         if isinstance(node, sm.sign):
@@ -190,7 +198,7 @@ class _SwitchFinder:
         if isinstance(node, StickingSign):
             return self._switch("sign", arguments[0], name, arguments[1])
         if isinstance(node, sm.Abs):
-            return arguments[0] * (2 * self._switch("truth", arguments[0], name, words=_SIDES) - 1)
+            return arguments[0] * (2 * self._switch("truth", arguments[0], name, words=_SIDE_WORDS) - 1)
         if isinstance(node, sm.Heaviside):
             above = self._switch("truth", arguments[0], name, words=("0", "1"))
             return sm.Piecewise((arguments[1], sm.Eq(arguments[0], 0)), (above, True))
@@ -242,7 +250,7 @@ class _SwitchFinder:
             words = (str(node.args[k]), so_far) if largest else (so_far, str(node.args[k]))
             first = self._switch("truth", result - other, name, words=words)
             pair = (other, result) if largest else (result, other)
-            result = sm.Piecewise((pair[1], first > _HALF), (pair[0], True))
+            result = sm.Piecewise((pair[1], first > _ONE_HALF), (pair[0], True))
             so_far = f"{node.func.__name__}({', '.join(map(str, node.args[: k + 1]))})"
         return result
 
@@ -254,11 +262,11 @@ class _SwitchFinder:
         strict = isinstance(node, (sm.StrictLessThan, sm.StrictGreaterThan))
         words = ("false", "true") if strict else ("true", "false")
         mode = self._switch("truth", right - left, name, words=words)
-        return mode > _HALF if strict else mode < _HALF
+        return mode > _ONE_HALF if strict else mode < _ONE_HALF
 
     def _switch(
         self,
-        kind: OwnKind,
+        kind: ReferenceSwitchKind,
         surface: sm.Expr,
         name: str,
         limit: sm.Expr = sm.S.One,
@@ -282,7 +290,7 @@ class _SwitchFinder:
             potential=self(e.energy.potential),
             powers=tuple((name, self(power)) for name, power in e.energy.powers),
         )
-        along = _along(e.contacts) if e.contacts else ()
+        along = _assign_contact_frictions(e.contacts) if e.contacts else ()
         parts: dict[str, Any] = {
             "intermediates": (*along, *map(self._intermediate, e.intermediates)),
             "kinematics": replace(
@@ -291,15 +299,17 @@ class _SwitchFinder:
             "z_dot": tuple(map(self, e.z_dot)),
             "dynamics": MassMatrixDynamics(self._matrix(e.dynamics.mass_matrix), self._matrix(e.dynamics.forcing)),
             "late_intermediates": tuple(
-                replace(a, expression=self(a.expression)) for a in (*_due(e), *e.late_intermediates)
+                replace(a, expression=self(a.expression)) for a in (*_assign_mode_changes(e), *e.late_intermediates)
             ),
             "constraint_forces": e.constraint_forces and self._solve(e.constraint_forces),
             "energy": energy,
             "outputs": tuple(replace(o, expression=self(o.expression)) if o.events else o for o in e.outputs),
         }
         symbols = tuple(switch.symbol for switch in self.switches.values())
-        whole = replace(e, **parts, r=(*e.r, *symbols, *_further(e)), events=(), contacts=None, latches=None)
-        return _with_forces(whole, e) if e.contacts or e.latches else whole
+        whole = replace(
+            e, **parts, r=(*e.r, *symbols, *_list_contact_and_latch_symbols(e)), events=(), contacts=None, latches=None
+        )
+        return _add_contact_and_latch_forces(whole, e) if e.contacts or e.latches else whole
 
     def _matrix(self, matrix: sm.ImmutableMatrix) -> sm.ImmutableMatrix:
         """Return a matrix with the switches of all entries replaced."""
@@ -314,7 +324,7 @@ class _SwitchFinder:
         return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
 
 
-def _motion(e: EquationsOfMotion) -> Iterator[sm.Basic]:
+def _iterate_motion_expressions(e: EquationsOfMotion) -> Iterator[sm.Basic]:
     """Yield all that the motion and its energy are computed from."""
     dynamics = e.mass_and_forcing
     yield from (e.kinematics.matrix, e.kinematics.offset, dynamics.mass_matrix, dynamics.forcing, *e.z_dot)
@@ -326,13 +336,13 @@ def _motion(e: EquationsOfMotion) -> Iterator[sm.Basic]:
     yield from filter(None, (e.energy.kinetic, e.energy.potential, *(power for _, power in e.energy.powers)))
 
 
-def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
+def _list_contact_and_latch_symbols(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
     """Return symbols of contacts and latches: all forces, then results of impacts, then which rows are pinned."""
     forces: list[sm.Symbol] = []
     struck: list[sm.Symbol] = []
     pinned = e.contacts.held_by_latches if e.contacts else ()
     if e.contacts:
-        forces += [*(contact.force for contact in e.contacts.each), *_held_along(e.contacts)]
+        forces += [*(contact.force for contact in e.contacts.each), *_iterate_sticking_forces(e.contacts)]
         struck += e.contacts.impact_unknowns
     if e.latches:
         forces += e.latches.forces
@@ -340,12 +350,12 @@ def _further(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
     return (*forces, *struck, *pinned)
 
 
-def _held_along(contacts: Contacts) -> Iterator[sm.Symbol]:
+def _iterate_sticking_forces(contacts: Contacts) -> Iterator[sm.Symbol]:
     """Yield the symbols of the forces that hold sticking contacts, without those of sliding friction."""
     yield from (sm.Symbol(f"held {f.force}") for f in contacts.frictions)
 
 
-def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+def _request_contact_frictions(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     """Yield requests for contacts with friction at an instant: one quantity of all, then the next."""
     pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
     yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
@@ -355,20 +365,20 @@ def _rubs(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     yield from (f.sliding for _, f in pairs)
 
 
-def _due(e: EquationsOfMotion) -> Iterator[Assignment]:
+def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[Assignment]:
     """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.due:
         yield Assignment(e.contacts.due, mode_change_indicator(e.contacts, e.latches, e.u))
 
 
-def _along(contacts: Contacts) -> Iterator[Assignment]:
+def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:
     """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
-    for held, c, f in zip(_held_along(contacts), contacts.rubbing, contacts.frictions, strict=True):
-        sense = sm.Piecewise((1, f.sliding > _HALF), (-1, f.sliding < -_HALF), (0, True))
+    for held, c, f in zip(_iterate_sticking_forces(contacts), contacts.rubbing, contacts.frictions, strict=True):
+        sense = sm.Piecewise((1, f.sliding > _ONE_HALF), (-1, f.sliding < -_ONE_HALF), (0, True))
         yield Assignment(f.force, held - f.coefficient * sense * c.force)
 
 
-def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
+def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
     """Yield requests for rows of latches at an instant: one quantity of all, then the next."""
     yield from (row.acceleration(e.u, e.u_dot) for row in latches.rows)
     yield from (row.rate(e.u) for row in latches.rows)
@@ -377,7 +387,7 @@ def _held(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
     yield from latches.closing
 
 
-def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     """Yield requests for contacts at an instant: one quantity of all, then the next."""
     yield from (c.acceleration(e.u, e.u_dot) for c in contacts.each)
     yield from (c.rate(e.u) for c in contacts.each)
@@ -388,7 +398,7 @@ def _touches(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
     yield from (sm.Piecewise((1, c.impact_condition(tuple(e.u))), (0, True)) for c in contacts.each)
 
 
-def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
+def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
     """Return the equations with the forces of contacts and latches."""
     acting: list[UnilateralContact | ContactFriction | LatchedRow] = [
         *(before.contacts.each if before.contacts else ()),
@@ -411,11 +421,11 @@ def _with_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOf
         e,
         intermediates=intermediates,
         dynamics=MassMatrixDynamics(d.mass_matrix, sm.ImmutableMatrix(d.forcing + sm.Matrix(pushes))),
-        energy=replace(e.energy, powers=(*e.energy.powers, *_powers(e, acting))),
+        energy=replace(e.energy, powers=(*e.energy.powers, *_iterate_contact_powers(e, acting))),
     )
 
 
-def _powers(
+def _iterate_contact_powers(
     e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | LatchedRow]
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield powers of contacts and latches: at moving surfaces, in sliding, and in stabilization."""
@@ -424,7 +434,7 @@ def _powers(
         yield str(c.force), c.force * rate
 
 
-def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
+def _iterate_switching_nodes(expression: sm.Basic) -> Iterator[sm.Basic]:
     """Yield all nodes, arguments first; parts without events are skipped."""
     stack: list[tuple[sm.Basic, bool]] = [(expression, False)]
     seen: set[sm.Basic] = set()
@@ -439,7 +449,7 @@ def _from_inside(expression: sm.Basic) -> Iterator[sm.Basic]:
             stack.extend((argument, False) for argument in inside if isinstance(argument, sm.Basic))
 
 
-def _rate(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:
+def _differentiate_surface(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:
     """Return the time derivative of a sign's argument, inputs held, in u'."""
     for item in reversed(e.intermediates):
         if isinstance(item, Assignment) and item.symbol in surface.free_symbols:

@@ -19,16 +19,16 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_RANK = 1e-9
-_FITS = 1e-6  # of what there is: so much may be left over
-_WEAKEST = 1e3
-_NOTHING = 1e-9
+_RANK_TOLERANCE = 1e-9
+_FIT_TOLERANCE = 1e-6  # of what there is: so much may be left over
+_MAX_SCALE_RATIO = 1e3
+_NEGLIGIBLE_EFFECT = 1e-9
 """Of the largest change that any friction makes to a slip: a friction that changes its own by less holds nothing."""
 
-_ALREADY = 1e-9
+_ALREADY_HELD_FRACTION = 1e-9
 """Of the change that a friction makes to its own slip without contacts and latches: below it they hold the slip."""
 
-_REGULAR = 1e-3
+_REGULAR_DETERMINANT = 1e-3
 """Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
 
@@ -45,23 +45,23 @@ def solve_shared_holding_forces(B: Floats, right: Floats, limits: Floats, nothin
     Raises:
         LinAlgError: If nothing holds.
     """
-    found, acting = np.zeros(len(right)), np.flatnonzero(_acts(B, limits))
+    found, acting = np.zeros(len(right)), np.flatnonzero(_has_effect(B, limits))
     signs = len(limits)
     if len(acting) < len(right):
         signs = int(np.sum(acting < len(limits)))
         B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
     if signs == len(acting):
-        found[acting] = _shared(B, right, limits, nothing)
+        found[acting] = _share_holding_forces(B, right, limits, nothing)
         return found
-    rows = _least(B[signs:, signs:])
+    rows = _weighted_pseudo_inverse(B[signs:, signs:])
     if not signs:
         found[acting] = rows @ right
         return found
     through = B[:signs, signs:] @ rows
     left, wanted = B[:signs, :signs] - through @ B[signs:, :signs], right[:signs] - through @ right[signs:]
-    able = np.flatnonzero(~_barred(left, B))
+    able = np.flatnonzero(~_find_ineffective_frictions(left, B))
     shared = np.zeros(signs)
-    shared[able] = _shared(left[np.ix_(able, able)], wanted[able], limits[able], nothing)
+    shared[able] = _share_holding_forces(left[np.ix_(able, able)], wanted[able], limits[able], nothing)
     found[acting] = np.append(shared, rows @ (right[signs:] - B[signs:, :signs] @ shared))
     return found
 
@@ -75,7 +75,9 @@ def find_held_friction_rows(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     """
     if signs == len(B):
         return np.zeros(signs, dtype=bool)
-    return _barred(B[:signs, :signs] - B[:signs, signs:] @ _least(B[signs:, signs:]) @ B[signs:, :signs], B)
+    return _find_ineffective_frictions(
+        B[:signs, :signs] - B[:signs, signs:] @ _weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs], B
+    )
 
 
 def compute_friction_effects(B: Floats, reach: Floats, barred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -87,37 +89,37 @@ def compute_friction_effects(B: Floats, reach: Floats, barred: npt.NDArray[np.bo
         barred: Of the frictions: their effects are those without contacts and latches.
     """
     signs = len(barred)
-    answers = _least(B[signs:, signs:]) @ B[signs:, :signs]
+    answers = _weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs]
     left, along = B[:signs, :signs] - B[:signs, signs:] @ answers, reach[:, :signs] - reach[:, signs:] @ answers
     return np.where(barred, B[:signs, :signs], left), np.where(barred, reach[:, :signs], along)
 
 
-def _barred(left: Floats, B: Floats) -> npt.NDArray[np.bool_]:
+def _find_ineffective_frictions(left: Floats, B: Floats) -> npt.NDArray[np.bool_]:
     """Return where next to nothing is left of what a friction changes its own slip by, beside contacts and latches."""
-    return np.asarray(np.abs(np.diag(left)) < _ALREADY * np.abs(np.diag(B)[: len(left)]))
+    return np.asarray(np.abs(np.diag(left)) < _ALREADY_HELD_FRACTION * np.abs(np.diag(B)[: len(left)]))
 
 
-def _acts(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
+def _has_effect(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
     """Return whether each value has an effect, shape (k,).
 
     A friction that nothing presses has none. Where next to nothing presses it (an open clutch beside a freewheel that
-    holds), its effect is round-off: ``_NOTHING`` tells the two apart.
+    holds), its effect is round-off: ``_NEGLIGIBLE_EFFECT`` tells the two apart.
     """
     acts = np.asarray(B.any(axis=0))
     if len(limits) > 1:
         effects = np.abs(B[: len(limits), : len(limits)]) * limits
-        acts[: len(limits)] &= np.diag(effects) > _NOTHING * effects.max(axis=1)
+        acts[: len(limits)] &= np.diag(effects) > _NEGLIGIBLE_EFFECT * effects.max(axis=1)
     return acts
 
 
-def _least(B: Floats) -> Floats:
+def _weighted_pseudo_inverse(B: Floats) -> Floats:
     """Return the pseudoinverse, forces times the square root of what they move; of regular small ones the inverse."""
     if B.size == 1:
         return np.asarray(1.0 / B)
     if B.size == 4:
         (a, b), (c, d) = B.tolist()
         product = a * d - b * c
-        if abs(product) > _REGULAR * (a * a + b * b + c * c + d * d):
+        if abs(product) > _REGULAR_DETERMINANT * (a * a + b * b + c * c + d * d):
             return np.asarray(np.array([[d, -b], [-c, a]]) / product)
     scales = compute_row_scale_factors(B)
     return np.asarray(scales[:, None] * np.linalg.pinv(B * scales * scales[:, None], rcond=1e-10) * scales)
@@ -129,11 +131,11 @@ def compute_row_scale_factors(B: Floats) -> Floats:
     return np.divide(1.0, own, out=np.zeros(len(B)), where=own > 0.0)
 
 
-def _shared(B: Floats, right: Floats, limits: Floats, nothing: float | None) -> Floats:
+def _share_holding_forces(B: Floats, right: Floats, limits: Floats, nothing: float | None) -> Floats:
     """Return the values of held signs alone: of least norm, weighted by their limits, where B is singular."""
     if not len(right):
         return right
-    scales = np.minimum(np.linalg.norm(B, axis=1) / limits, _WEAKEST * np.abs(np.diag(B)))
+    scales = np.minimum(np.linalg.norm(B, axis=1) / limits, _MAX_SCALE_RATIO * np.abs(np.diag(B)))
     if not np.all(scales > 0.0):
         raise np.linalg.LinAlgError("a friction has no effect on its own slip")
     if len(right) == 1:
@@ -141,13 +143,13 @@ def _shared(B: Floats, right: Floats, limits: Floats, nothing: float | None) -> 
     A, b = B / scales[:, None], right / scales
     lengths = np.linalg.norm(A, axis=0)
     U, sizes, V = np.linalg.svd(A / lengths)
-    rank = int(np.sum(sizes > _RANK * sizes[0]))
+    rank = int(np.sum(sizes > _RANK_TOLERANCE * sizes[0]))
     if rank == len(b):
         return np.asarray(np.linalg.solve(A, b))
     F, G = U[:, :rank] * sizes[:rank], V[:rank] * lengths
     found = F @ np.linalg.solve(G @ F, np.linalg.solve(G @ F, G @ b))
-    found += np.linalg.lstsq(A / lengths, b - A @ found, rcond=_RANK)[0] / lengths  # squares have cost digits
-    least = _NOTHING * (np.abs(B) @ limits) if nothing is None else nothing
-    if np.linalg.norm(A @ found - b) > _FITS * np.linalg.norm(b) and np.any(np.abs(B @ found - right) > least):
+    found += np.linalg.lstsq(A / lengths, b - A @ found, rcond=_RANK_TOLERANCE)[0] / lengths  # squares have cost digits
+    least = _NEGLIGIBLE_EFFECT * (np.abs(B) @ limits) if nothing is None else nothing
+    if np.linalg.norm(A @ found - b) > _FIT_TOLERANCE * np.linalg.norm(b) and np.any(np.abs(B @ found - right) > least):
         raise np.linalg.LinAlgError("nothing holds what is driven")
     return np.asarray(found)

@@ -18,12 +18,12 @@ from mb2fmu.errors import ValidationError
 if TYPE_CHECKING:
     from mb2fmu.validation.reference.reference_run import ReferenceRun
 
-FEW = 10.0
+FEW_DIGITS = 10.0
 """Digits below which a reader is told."""
-_POINTS = 12
-_DRAWS = 3
-_SLIGHT = 2.0**-22
-_ALL = -math.log10(2.0**-53)
+_SAMPLED_POINTS = 12
+_RANDOM_DRAWS = 3
+_RELATIVE_CHANGE = 2.0**-22
+_DOUBLE_DIGITS = -math.log10(2.0**-53)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class KnownDigits:
     @property
     def text(self) -> str:
         """A sentence for people if few digits are known, else an empty text."""
-        if self.known >= FEW:
+        if self.known >= FEW_DIGITS:
             return ""
         return (
             f"x' is ill conditioned: near t = {self.at:.4g} s the data determine der({self.name}) to about "
@@ -55,7 +55,7 @@ class KnownDigits:
 def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.conditions
-    rows = np.unique(np.linspace(0, len(reference.states) - 2, _POINTS).astype(np.int64)).tolist()
+    rows = np.unique(np.linspace(0, len(reference.states) - 2, _SAMPLED_POINTS).astype(np.int64)).tolist()
     random, found, spread = np.random.default_rng(16), [], []
     free = np.array(run.parameters)
     for k in rows:
@@ -63,11 +63,11 @@ def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
         try:
             base = numeric.x_dot(t, x, r.tolist(), numeric.prepare(run.parameters))[0]
             changed = np.zeros_like(base)
-            for _ in range(_DRAWS):
-                moved = [part * (1 + _SLIGHT * random.choice([-1.0, 1.0], len(part))) for part in (x, r, free)]
+            for _ in range(_RANDOM_DRAWS):
+                moved = [part * (1 + _RELATIVE_CHANGE * random.choice([-1.0, 1.0], len(part))) for part in (x, r, free)]
                 prepared = numeric.prepare(moved[2].tolist())
                 there = numeric.x_dot(t, numeric.project(t, moved[0], prepared), moved[1].tolist(), prepared)[0]
-                changed = np.maximum(changed, np.abs(there - base) / _SLIGHT)
+                changed = np.maximum(changed, np.abs(there - base) / _RELATIVE_CHANGE)
         except (ValidationError, ArithmeticError, ValueError):
             continue  # other lengths do not close the loop
         found.append((float(run.time[k]), np.abs(base)))
@@ -79,6 +79,6 @@ def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
     sizes = np.maximum(sizes, reference.state_scales / float(run.time[-1] - run.time[0]))
     kappa = np.array(spread) / sizes
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
-    known = min(_ALL, max(0.0, _ALL - math.log10(max(float(kappa[row, column]), 1.0))))
+    known = min(_DOUBLE_DIGITS, max(0.0, _DOUBLE_DIGITS - math.log10(max(float(kappa[row, column]), 1.0))))
     name = reference.variables[reference.state_columns[column]].name
     return KnownDigits(name, found[row][0], round(known, 1))

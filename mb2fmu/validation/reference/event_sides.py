@@ -19,9 +19,9 @@ from mb2fmu.validation.reference.event_step_loop import LocatedEvent
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-NEAR = 1e-2
+SAME_EVENT_FRACTION = 1e-2
 """Part of a communication step within which events of two motions are taken for the same."""
-AT_ONCE = 1e-9
+SIMULTANEOUS_FRACTION = 1e-9
 """Part of a communication step within which events of one motion are one: a condition that a jump makes false again."""
 
 
@@ -78,7 +78,7 @@ def find_round_off_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
     return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
 
 
-def _without(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
+def _drop_idle_modes(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
     """Return the modes of the other switches."""
     return tuple(mode for i, mode in enumerate(modes) if i not in idle)
 
@@ -88,7 +88,8 @@ def find_points_between_events(
 ) -> tuple[Flags, float]:
     """Return points between the same event in two motions, and the largest time difference, s.
 
-    Events are the same as long as their sequences are, and their instants closer than ``NEAR`` steps. Those that
+    Events are the same as long as their sequences are, and their instants closer than ``SAME_EVENT_FRACTION`` steps.
+    Those that
     round-off makes are no part of the sequence.
 
     Args:
@@ -99,13 +100,15 @@ def find_points_between_events(
     between, late = np.zeros(len(time), dtype=np.bool_), 0.0
     step = float(np.min(np.diff(time)))
     motions = (drop_round_off_events(events) for events in (first, second))
-    ours, others = (group_simultaneous_events(events, [AT_ONCE * step] * len(events)) for events in motions)
+    ours, others = (
+        group_simultaneous_events(events, [SIMULTANEOUS_FRACTION * step] * len(events)) for events in motions
+    )
     idle = find_round_off_switches((*first, *second))
     for one, other in zip(ours, others, strict=False):
         gap = abs(one.time - other.time)
         sides = ((each.first.before, each.last.after) for each in (one, other))
-        same = len({tuple(_without(side, idle) for side in pair) for pair in sides}) == 1
-        if gap > NEAR * step or not same:
+        same = len({tuple(_drop_idle_modes(side, idle) for side in pair) for pair in sides}) == 1
+        if gap > SAME_EVENT_FRACTION * step or not same:
             break
         late = max(late, gap)
         begin, end = min(one.time, other.time), max(one.last.time, other.last.time)
@@ -120,7 +123,9 @@ def find_short_mode_differences(
 
     ``idle``: switches that are not looked at.
     """
-    pairs = [[_without(modes.values.tolist(), idle) for modes in pair] for pair in zip(ours, others, strict=True)]
+    pairs = [
+        [_drop_idle_modes(modes.values.tolist(), idle) for modes in pair] for pair in zip(ours, others, strict=True)
+    ]
     differ = np.array([one != other for one, other in pairs], dtype=np.bool_)
     return np.asarray(differ & ~np.append(differ[1:], True))
 

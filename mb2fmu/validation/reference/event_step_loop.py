@@ -17,20 +17,20 @@ import numpy.typing as npt
 from scipy.integrate import DOP853
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.evaluation_plans.event_faults import find_alternating_switches
+from mb2fmu.validation.evaluation_plans.event_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST, make_standstill_error
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, make_standstill_error
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
 
-_LOOKS = 4  # on the way of a step
-_EARLY = 2.0**-20  # part of a step: the first look behind an event
-_MOST_EVENTS = 20_000
-_MOST_AT_ONCE = 200  # events without time going on
-_AT_ONCE = 1e-6  # of a communication step
-_ZERO = 1e-12  # of a surface's size: what is held at zero stays so near to it
+_CHECKS_PER_STEP = 4  # on the way of a step
+_FIRST_CHECK_FRACTION = 2.0**-20  # part of a step: the first look behind an event
+_MAX_EVENTS = 20_000
+_MAX_SIMULTANEOUS_EVENTS = 200  # events without time going on
+_SIMULTANEOUS_FRACTION = 1e-6  # of a communication step
+_HELD_AT_ZERO_FRACTION = 1e-12  # of a surface's size: what is held at zero stays so near to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class LocatedEvent:
         name: What it did to contacts and latches, or of the first of the model's events, or of the first switch.
         before: Modes before.
         after: Modes after.
-        jumped: Whether a state was set.
+        sets_state: Whether a state was set.
         outside: Inputs that jumped made it, and not the motion.
         switch: Number of the switch that came first; -1 where inputs did.
         step: Number of the communication step.
@@ -56,7 +56,7 @@ class LocatedEvent:
     name: str
     before: tuple[float, ...]
     after: tuple[float, ...]
-    jumped: bool
+    sets_state: bool
     outside: bool
     switch: int
     step: int
@@ -79,7 +79,7 @@ class IntegrationEventLog:
 
 
 @contextmanager
-def apply_start_events(numeric: NumericEquations) -> Iterator[None]:
+def assume_start_events_done(numeric: NumericEquations) -> Iterator[None]:
     """Treat states at 0 s as those after the events of the start: ``every`` does not sample there again."""
     if not isinstance(numeric, HybridEquations):
         yield
@@ -109,16 +109,18 @@ def integrate_with_events(
 
     W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
     """
-    loop = _EventStepLoop(numeric, prepared, max(tolerance, TIGHTEST), tolerance * scales, projected, budget, seen)
+    loop = _EventStepLoop(
+        numeric, prepared, max(tolerance, TIGHTEST_SOLVER_TOLERANCE), tolerance * scales, projected, budget, seen
+    )
     y = np.empty((len(time), len(start)))
     y[0] = start
     first = inputs[0].tolist()
     if time[0] == 0.0:
         loop.modes, x = numeric.begin(float(time[0]), start[:-1], first, prepared)
-        numeric.refuse_without_effect(float(time[0]), x, first, prepared, loop.modes)
+        numeric.check_contact_effects(float(time[0]), x, first, prepared, loop.modes)
         y[0] = np.append(x, start[-1])
     else:
-        loop.modes = numeric.modes_at(float(time[0]), start[:-1], first, prepared)
+        loop.modes = numeric.find_modes(float(time[0]), start[:-1], first, prepared)
     here = y[0].copy()
     log = seen or IntegrationEventLog()
     log.modes.append(loop.modes.copy())
@@ -153,7 +155,7 @@ class _EventStepLoop:
         self._burst: tuple[float, list[str]] = (-np.inf, [])
         self._step = np.inf
         self._behind = np.nan  # instant of the last event
-        self._testing = numeric.frozen.testing
+        self._testing = numeric.frozen.condition_switches
         self.number = 0  # of the communication step
         self.span = 1.0  # its length in s
         self.modes: SwitchModes
@@ -176,7 +178,7 @@ class _EventStepLoop:
         self.span = end - begin
         t, most = begin, (end - begin) / parts
         while t < end:
-            t, y = self._smooth(t, end, y, r, most)
+            t, y = self._integrate_to_event(t, end, y, r, most)
         return y
 
     def _slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
@@ -203,14 +205,16 @@ class _EventStepLoop:
 
         )  # fmt: skip
 
-    def _smooth(self, t: float, end: float, y: Floats, r: Sequence[float], most: float) -> tuple[float, Floats]:
+    def _integrate_to_event(
+        self, t: float, end: float, y: Floats, r: Sequence[float], most: float
+    ) -> tuple[float, Floats]:
         """Integrate up to the next event, or to the end."""
         solver = self._solver(t, y, end, r, most)
         while solver.status == "running":
             before = (solver.t, solver.y.copy())
             why = solver.step()
             if why:
-                self.numeric.refuse_without_effect(solver.t, solver.y[:-1], r, self.prepared, self.modes)
+                self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
                 raise make_standstill_error(solver.t, why.rstrip("."))
             if self._spent + solver.nfev > self._budget:
                 raise make_standstill_error(solver.t, f"{self._budget} evaluations are spent")
@@ -218,7 +222,7 @@ class _EventStepLoop:
             if found is not None:
                 self._spent += solver.nfev
                 self._step = max(solver.t - before[0], 1e-12)
-                return self._up_to(*before, found, r, most)
+                return self._repeat_step_to_event(*before, found, r, most)
             if self._projected:
                 x = self.numeric.project(solver.t, solver.y[:-1], self.prepared)
                 solver.y = np.append(x, solver.y[-1])
@@ -243,9 +247,9 @@ class _EventStepLoop:
             return float(np.fmin.reduce(self._margins(t, dense(t), r) - limits, initial=np.inf))
 
         before = float(np.fmin.reduce(start - limits, initial=np.inf))
-        looks = np.linspace(low, solver.t, _LOOKS + 1)[1:].tolist()
+        looks = np.linspace(low, solver.t, _CHECKS_PER_STEP + 1)[1:].tolist()
         if self._behind == low:  # what leaves its surface there may be back before the first look
-            looks.insert(0, low + _EARLY * (solver.t - low))
+            looks.insert(0, low + _FIRST_CHECK_FRACTION * (solver.t - low))
         for high in looks:
             beyond = least(high)
             if beyond < 0.0:
@@ -253,14 +257,16 @@ class _EventStepLoop:
             low, before = high, beyond
         return None
 
-    def _up_to(self, t: float, y: Floats, instant: float, r: Sequence[float], most: float) -> tuple[float, Floats]:
+    def _repeat_step_to_event(
+        self, t: float, y: Floats, instant: float, r: Sequence[float], most: float
+    ) -> tuple[float, Floats]:
         """Repeat the step up to an event; return it, and the event."""
         before = self._margins(t, y, r)
         solver = self._solver(t, y, instant, r, most)
         while solver.status == "running":
             why = solver.step()
             if why:
-                self.numeric.refuse_without_effect(solver.t, solver.y[:-1], r, self.prepared, self.modes)
+                self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
                 raise make_standstill_error(solver.t, why.rstrip("."))
         self._spent += solver.nfev
         margins = self._margins(instant, solver.y, r)
@@ -268,9 +274,9 @@ class _EventStepLoop:
         near = np.abs(margins) <= 1e-9 * np.maximum(1.0, np.abs(before))
         due = np.flatnonzero((falling & near) | (margins < 0.0))
         due = due[np.argsort(margins[due])] if len(due) else np.array([int(np.argmin(margins))])
-        return instant, self._event(instant, solver.y, r, *self._blamed(solver, due, (before, margins), r))
+        return instant, self._event(instant, solver.y, r, *self._find_event_switch(solver, due, (before, margins), r))
 
-    def _blamed(
+    def _find_event_switch(
         self, solver: DOP853, due: npt.NDArray[np.intp], margins: tuple[Floats, Floats], r: Sequence[float]
     ) -> tuple[list[int], bool]:
         """Return the switch that an event is of, and whether its margin has been zero all the time, by round-off.
@@ -284,14 +290,14 @@ class _EventStepLoop:
             r: Inputs.
         """
         before, here = (each[due] for each in margins)
-        if len(due) == 1 and abs(here[0]) > _ZERO:
+        if len(due) == 1 and abs(here[0]) > _HELD_AT_ZERO_FRACTION:
             return due.tolist(), False
         dense, (begin, end) = solver.dense_output(), (solver.t_old, solver.t)
         looks = [end - part * (end - begin) for part in (1e-3, 0.5)]
         seen = np.array([*(self._margins(t, dense(t), r)[due] for t in looks), before, here])
-        hovers = np.all(np.abs(seen) <= _ZERO, axis=0)
+        hovers = np.all(np.abs(seen) <= _HELD_AT_ZERO_FRACTION, axis=0)
         with np.errstate(over="ignore"):  # what has not fallen is infinitely far away
-            away = (np.abs(here) + _ZERO) / np.maximum(seen[0] - here, np.finfo(float).tiny)
+            away = (np.abs(here) + _HELD_AT_ZERO_FRACTION) / np.maximum(seen[0] - here, np.finfo(float).tiny)
         k = int(np.flatnonzero(away <= 100.0 * np.min(away))[0])
         return [int(due[k])], bool(hovers[k])
 
@@ -301,31 +307,33 @@ class _EventStepLoop:
         ``hovers``: what is due has been zero all the time, by round-off.
         """
         self._events, self._behind = self._events + 1, t
-        if self._events > _MOST_EVENTS:
+        if self._events > _MAX_EVENTS:
             name = self.numeric.frozen.switches[due[0]].name if due else "an input"
-            raise make_standstill_error(t, f"more than {_MOST_EVENTS} events came before, the last of {name}")
-        self._going_on(t, due)
+            raise make_standstill_error(t, f"more than {_MAX_EVENTS} events came before, the last of {name}")
+        self._check_event_accumulation(t, due)
         before_modes, x = self.modes.copy(), y[:-1]
-        before = self.numeric.kinetic_at(t, x, r, self.prepared)
+        before = self.numeric.kinetic_energy_at(t, x, r, self.prepared)
         after, name = self.numeric.settle(t, x, r, self.prepared, self.modes, due)
         jumped = not np.array_equal(after, x)
-        work = self.numeric.kinetic_at(t, after, r, self.prepared) - before if jumped else 0.0
+        work = self.numeric.kinetic_energy_at(t, after, r, self.prepared) - before if jumped else 0.0
         behind = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
         if self._seen is not None:
-            self._note(t, name, due, (before_modes, self.modes.copy()), np.array([y, behind]), hovers)
+            self._record_event(t, name, due, (before_modes, self.modes.copy()), np.array([y, behind]), hovers)
         return behind
 
-    def _going_on(self, t: float, due: Sequence[int]) -> None:
+    def _check_event_accumulation(self, t: float, due: Sequence[int]) -> None:
         """Raise if events follow each other without end at one instant."""
         since, names = self._burst
-        if t - since > _AT_ONCE * self.span:
+        if t - since > _SIMULTANEOUS_FRACTION * self.span:
             since, names = t, []
         names.extend(self.numeric.frozen.switches[i].name for i in due)
         self._burst = (since, names)
-        if len(names) > _MOST_AT_ONCE:
-            raise find_alternating_switches(t, f"more than {_MOST_AT_ONCE} events follow each other at once", names)
+        if len(names) > _MAX_SIMULTANEOUS_EVENTS:
+            raise make_alternating_switches_error(
+                t, f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at once", names
+            )
 
-    def _note(
+    def _record_event(
         self,
         t: float,
         name: str,

@@ -34,7 +34,7 @@ class ExperimentNumbers:
         z: Start values of the auxiliary states.
         tolerance: Relative tolerance that the FMU promises.
         stiff: True: an implicit method integrates the reference.
-        overridden: FMU name → value, of parameters and start values that differ from the FMU's own.
+        overridden_values: FMU name → value, of parameters and start values that differ from the FMU's own.
         signals: FMU name of an input → what its signal is, in words or as a formula.
     """
 
@@ -47,7 +47,7 @@ class ExperimentNumbers:
     z: tuple[float, ...]
     tolerance: float
     stiff: bool = False
-    overridden: Mapping[str, float] = field(default_factory=dict)
+    overridden_values: Mapping[str, float] = field(default_factory=dict)
     signals: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class ExperimentNumbers:
         return float(self.time[1])
 
     @property
-    def steady(self) -> bool:
+    def has_constant_inputs(self) -> bool:
         """True if no input changes."""
         return bool(np.all(self.inputs == self.inputs[0]))
 
@@ -72,10 +72,10 @@ class ExperimentNumbers:
         """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
 
-    def thinned(self, most: int, also: npt.ArrayLike = ()) -> tuple[ExperimentNumbers, npt.NDArray[np.int64]]:
+    def select_points(self, most: int, also: npt.ArrayLike = ()) -> tuple[ExperimentNumbers, npt.NDArray[np.int64]]:
         """Return the experiment at about ``most`` points and ``also``, with indices; all where an input changes."""
         last = len(self.time) - 1
-        stride = max(1, last // max(most, 1)) if self.steady else 1
+        stride = max(1, last // max(most, 1)) if self.has_constant_inputs else 1
         rows = np.union1d(np.append(np.arange(0, last, stride), last), np.asarray(also, dtype=np.int64))
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
@@ -103,7 +103,7 @@ def form_experiment_numbers(
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(experiment.step)
     inputs = np.empty((steps, len(definition.inputs)))
     for column, record in enumerate(definition.inputs):
-        samples, fault = _sampled(experiment.signals.get(record.symbol, record.start), time[:-1], record.name)
+        samples, fault = _sample_signal(experiment.signals.get(record.symbol, record.start), time[:-1], record.name)
         inputs[:, column] = samples
         faults += [fault] if fault else []
     if faults:
@@ -118,7 +118,7 @@ def form_experiment_numbers(
         z=tuple(s.start for s in definition.auxiliary_states),
         tolerance=experiment.tolerance,
         stiff=experiment.stiff,
-        overridden=MappingProxyType({name: float(value) for name, value in overridden.items()}),
+        overridden_values=MappingProxyType({name: float(value) for name, value in overridden.items()}),
         signals=MappingProxyType(
             {record.name: str(experiment.signals.get(record.symbol, record.start)) for record in definition.inputs}
         ),
@@ -138,7 +138,7 @@ def evaluate_calculated_parameters(definition: Declarations, parameters: Sequenc
     return found
 
 
-def _sampled(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:
+def _sample_signal(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:
     """Return the signal at each time (shape of ``time``), and its fault if it has one."""
     expression = sm.sympify(signal).subs(dynamicsymbols._t, sm.Symbol("t", real=True))  # noqa: SLF001  SymPy's time
     unknown = {str(s) for s in expression.free_symbols} - {"t"}

@@ -18,9 +18,9 @@ from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 Floats = npt.NDArray[np.float64]
 
-_STEP = 1e-4
-_MOST = 12
-_SEED = 11
+_STEP_FRACTION = 1e-4
+_MAX_DIRECTIONS = 12
+_RANDOM_SEED = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ class DirectionalDifferences:
         inputs: Changes of the inputs, shape (n_d, n_r).
         parameters: Changes of the free parameters, shape (n_d, n_p).
         rates: Changes of x', shape (n_d, n_x).
-        variables_off: How well ``variables`` are known, same shape.
-        rates_off: How well ``rates`` are known, same shape.
+        variable_errors: How well ``variables`` are known, same shape.
+        rate_errors: How well ``rates`` are known, same shape.
     """
 
     variables: Floats
     inputs: Floats
     parameters: Floats
     rates: Floats
-    variables_off: Floats
-    rates_off: Floats
+    variable_errors: Floats
+    rate_errors: Floats
 
 
 def compute_state_spans(reference: ReferenceRun) -> Floats:
@@ -67,18 +67,26 @@ def compute_state_spans(reference: ReferenceRun) -> Floats:
     return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
 
 
-def difference_states_and_inputs(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
+def compute_state_and_input_differences(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
     """Return directions along each state and input if these are few, else random ones; then along all at once.
 
     What is wrong only where several are asked for in one call shows in the last.
     """
     n_x, n_r = reference.numeric.n_x, len(point.held)
-    moves = np.vstack([_few(n_x) @ np.eye(n_x, n_x + n_r), _few(n_r) @ np.eye(n_r, n_x + n_r, n_x), _signs(n_x + n_r)])
-    moves = moves * np.append(compute_state_spans(reference), _excited(reference))
-    return _measured(reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters))))
+    moves = np.vstack(
+        [
+            _choose_directions(n_x) @ np.eye(n_x, n_x + n_r),
+            _choose_directions(n_r) @ np.eye(n_r, n_x + n_r, n_x),
+            _draw_random_signs(n_x + n_r),
+        ]
+    )
+    moves = moves * np.append(compute_state_spans(reference), _compute_input_ranges(reference))
+    return _measure_differences(
+        reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters)))
+    )
 
 
-def difference_parameters(
+def compute_parameter_differences(
     reference: ReferenceRun, point: DifferencePoint, indices: Sequence[int]
 ) -> DirectionalDifferences:
     """Return directions along single parameters at the same state, then along all of them with states and inputs.
@@ -90,29 +98,31 @@ def difference_parameters(
     moves = np.zeros((len(chosen) + 1, n_x + n_r + len(values)))
     sizes = np.where(values == 0, 1.0, np.abs(values))
     moves[np.arange(len(chosen)), n_x + n_r + np.array(chosen, dtype=int)] = sizes[chosen]
-    signs = _signs(n_x + n_r + len(chosen))[0]
-    moves[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(compute_state_spans(reference), _excited(reference))
+    signs = _draw_random_signs(n_x + n_r + len(chosen))[0]
+    moves[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(
+        compute_state_spans(reference), _compute_input_ranges(reference)
+    )
     moves[-1, [n_x + n_r + index for index in chosen]] = signs[n_x + n_r :] * sizes[chosen]
-    return _measured(reference, point, moves[:, :n_x], moves[:, n_x : n_x + n_r], moves[:, n_x + n_r :])
+    return _measure_differences(reference, point, moves[:, :n_x], moves[:, n_x : n_x + n_r], moves[:, n_x + n_r :])
 
 
-def difference_in_time(reference: ReferenceRun, point: DifferencePoint) -> tuple[Floats, Floats]:
+def compute_time_derivatives(reference: ReferenceRun, point: DifferencePoint) -> tuple[Floats, Floats]:
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
-    x = _state(reference, point)
-    x_dot = _at(reference, point, 0.0, x, point.held, point.parameters)[1]
-    step = _STEP * reference.conditions.step
+    x = _state_at_point(reference, point)
+    x_dot = _evaluate_at_point(reference, point, 0.0, x, point.held, point.parameters)[1]
+    step = _STEP_FRACTION * reference.conditions.step
 
     def along(size: float) -> Floats:
         """Return all variables a little later."""
-        return _at(reference, point, size, x + size * x_dot, point.held, point.parameters)[0]
+        return _evaluate_at_point(reference, point, size, x + size * x_dot, point.held, point.parameters)[0]
 
-    with _modes_kept(reference, point):
+    with _keep_modes_of_point(reference, point):
         near = (along(step) - along(-step)) / (2 * step)
         far = (along(2 * step) - along(-2 * step)) / (4 * step)
     return (4 * near - far) / 3, np.abs(near - far)
 
 
-def _state(reference: ReferenceRun, point: DifferencePoint) -> Floats:
+def _state_at_point(reference: ReferenceRun, point: DifferencePoint) -> Floats:
     """Return the state there; a change of parameters may have parted a contact, for example."""
     x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
     if not point.settled:
@@ -121,15 +131,15 @@ def _state(reference: ReferenceRun, point: DifferencePoint) -> Floats:
     return numeric.changed(float(run.time[point.row]), x, point.held.tolist(), before, after)
 
 
-def _modes_kept(reference: ReferenceRun, point: DifferencePoint) -> AbstractContextManager[None]:
+def _keep_modes_of_point(reference: ReferenceRun, point: DifferencePoint) -> AbstractContextManager[None]:
     """Keep the modes of the point: other parameters would change them by events only."""
     numeric, run = reference.numeric, reference.conditions
     t, x = float(run.time[point.row]), reference.states[point.row]
     after = numeric.prepare(list(point.parameters)) if point.settled else None
-    return numeric.keeping_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
+    return numeric.keep_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
 
 
-def _excited(reference: ReferenceRun) -> Floats:
+def _compute_input_ranges(reference: ReferenceRun) -> Floats:
     """Return the range of each input in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
     inputs = reference.conditions.inputs
     if inputs.shape[1] == 0:
@@ -138,32 +148,33 @@ def _excited(reference: ReferenceRun) -> Floats:
     return np.where(spread > 0, spread, 1.0)
 
 
-def _signs(n: int) -> Floats:
+def _draw_random_signs(n: int) -> Floats:
     """Return one row of random signs, shape (1, n): all at once."""
-    return np.random.default_rng(_SEED + 1).choice(np.array([-1.0, 1.0]), size=(1, n))
+    return np.random.default_rng(_RANDOM_SEED + 1).choice(np.array([-1.0, 1.0]), size=(1, n))
 
 
-def _few(n: int) -> Floats:
+def _choose_directions(n: int) -> Floats:
     """Return the axes if these are few, else random directions of all."""
-    if n <= _MOST:
+    if n <= _MAX_DIRECTIONS:
         return np.eye(n)
-    return np.random.default_rng(_SEED).choice(np.array([-1.0, 1.0]), size=(_MOST, n))
+    return np.random.default_rng(_RANDOM_SEED).choice(np.array([-1.0, 1.0]), size=(_MAX_DIRECTIONS, n))
 
 
-def _measured(
+def _measure_differences(
     reference: ReferenceRun, point: DifferencePoint, states: Floats, inputs: Floats, parameters: Floats
 ) -> DirectionalDifferences:
     """Return differences along given changes, one per row."""
-    rows, x = [], _state(reference, point)
+    rows, x = [], _state_at_point(reference, point)
     for dx, dr, dp in zip(states, inputs, parameters, strict=True):
-        with _modes_kept(reference, point):
+        with _keep_modes_of_point(reference, point):
             seen = {
-                k: _at(reference, point, 0.0, x + k * _STEP * dx, point.held + k * _STEP * dr,
-                       np.array(point.parameters) + k * _STEP * dp)
+                k: _evaluate_at_point(reference, point, 0.0, x + k * _STEP_FRACTION * dx,
+                       point.held + k * _STEP_FRACTION * dr,
+                       np.array(point.parameters) + k * _STEP_FRACTION * dp)
                 for k in (-2, -1, 1, 2)
             }  # fmt: skip
-        near = [(a - b) / (2 * _STEP) for a, b in zip(seen[1], seen[-1], strict=True)]
-        far = [(a - b) / (4 * _STEP) for a, b in zip(seen[2], seen[-2], strict=True)]
+        near = [(a - b) / (2 * _STEP_FRACTION) for a, b in zip(seen[1], seen[-1], strict=True)]
+        far = [(a - b) / (4 * _STEP_FRACTION) for a, b in zip(seen[2], seen[-2], strict=True)]
         best = [(4 * a - b) / 3 for a, b in zip(near, far, strict=True)]
         rows.append((*best, *(np.abs(a - b) for a, b in zip(near, far, strict=True))))
     n, n_x = len(reference.variables), reference.numeric.n_x
@@ -171,7 +182,7 @@ def _measured(
     return DirectionalDifferences(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
 
 
-def _at(
+def _evaluate_at_point(
     reference: ReferenceRun,
     point: DifferencePoint,
     later: float,

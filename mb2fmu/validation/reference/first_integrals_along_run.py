@@ -25,19 +25,19 @@ from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import 
 from mb2fmu.validation.evaluation_plans.evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.variable_scales import INFORMATIVE, ROUNDING
+from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION, ROUND_OFF_ALLOWANCE
 
 Floats = npt.NDArray[np.float64]
-FORMULA = "|C(t) − C(0)|, at times between events"
-_POINTS = 200
-_KEPT = 1e-8
+CONSERVATION_FORMULA = "|C(t) − C(0)|, at times between events"
+_SAMPLED_POINTS = 200
+_CONSERVED_FRACTION = 1e-8
 """Of S: what the reference's own C may change by over a step where no event changes it."""
 
 
-Conserved = ConservedQuantities | LagrangianConservedQuantities
+ConservedQuantitySet = ConservedQuantities | LagrangianConservedQuantities
 
 
-def find_first_integrals(mechanism: Mechanism, equations: EquationsOfMotion) -> Conserved:
+def find_first_integrals(mechanism: Mechanism, equations: EquationsOfMotion) -> ConservedQuantitySet:
     """Return the integrals of a mechanism.
 
     Args:
@@ -80,19 +80,19 @@ class FirstIntegralsAlongRun:
     """
 
     def __init__(
-        self, reference: ReferenceRun, conserved: Conserved, often: Floats, near: Collection[int] = ()
+        self, reference: ReferenceRun, conserved: ConservedQuantitySet, often: Floats, near: Collection[int] = ()
     ) -> None:
         self._reference, self._conserved = reference, conserved
         self.kept = conserved.kept
         run = reference.conditions
         last, hybrid = len(run.time) - 1, isinstance(reference.numeric, HybridEquations)
-        every = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _POINTS).astype(np.int64))
+        every = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _SAMPLED_POINTS).astype(np.int64))
         self.points = every.tolist()
         self.time = run.time[self.points]
         values, sizes = self.along(reference.trajectory.values)
         self._size = np.max(sizes, axis=0)
         change = np.abs(np.diff(values, axis=0))
-        self.judged = change <= (_KEPT if hybrid else np.inf) * self._size
+        self.judged = change <= (_CONSERVED_FRACTION if hybrid else np.inf) * self._size
         for k in {*(event.step for event in reference.events), *near, *(k - 1 for k in near)}:
             self.judged[max(k, 0) : k + 1] = False
         self._often = often[self.points]
@@ -109,7 +109,7 @@ class FirstIntegralsAlongRun:
         both = np.array(found)
         return both[:, 0], both[:, 1]
 
-    def strays(self, values: Floats) -> Floats:
+    def compute_deviations(self, values: Floats) -> Floats:
         """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change."""
         found, _ = self.along(values)
         change = np.where(self.judged, np.diff(found, axis=0), 0.0)
@@ -118,7 +118,9 @@ class FirstIntegralsAlongRun:
 
     def limits(self, allowed: float) -> Floats:
         """Return bounds, shape (n, n_points); ``allowed``: fraction of S allowed by then where nothing has moved."""
-        grown = np.minimum(allowed * (1.0 + self._often), INFORMATIVE) + ROUNDING * np.sqrt(len(self.points))
+        grown = np.minimum(allowed * (1.0 + self._often), MAX_INFORMATIVE_FRACTION) + ROUND_OFF_ALLOWANCE * np.sqrt(
+            len(self.points)
+        )
         return np.asarray(self._size[:, None] * grown[None, :])
 
     def told(self, row: int) -> bool:

@@ -21,11 +21,11 @@ from mb2fmu.validation.reference_equations.numeric_equations import NumericEquat
 
 Floats = npt.NDArray[np.float64]
 
-_ITERATIONS = 40
-_STEP = 1e-6  # of a coordinate's typical magnitude: for differences
-_CLOSED = 1e-13  # of the gap's slopes times the coordinates' magnitudes
-_HALF = 0.5
-_RATE = 10.0  # 1/s: in place of a stabilization that is zero
+_MAX_NEWTON_ITERATIONS = 40
+_DIFFERENCE_STEP = 1e-6  # of a coordinate's typical magnitude: for differences
+_CLOSURE_TOLERANCE = 1e-13  # of the gap's slopes times the coordinates' magnitudes
+_CLOSED_MODE_THRESHOLD = 0.5
+_DEFAULT_STABILIZATION_RATE = 10.0  # 1/s: in place of a stabilization that is zero
 
 
 def find_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]:
@@ -70,7 +70,7 @@ class ContactGaps:
         found = self._plan([0.0, *q.tolist(), *prepared, *self._blank])
         return np.array(found, dtype=np.float64).reshape(-1, 3)
 
-    def refuse_overlaps(self, x: Floats, prepared: Sequence[float]) -> None:
+    def check_overlaps(self, x: Floats, prepared: Sequence[float]) -> None:
         """Refuse a start with overlapping bodies.
 
         What lies less deep than the stabilization pushes out with the speed of rest is taken for round-off.
@@ -84,7 +84,7 @@ class ContactGaps:
         """
         faults = []
         for each, (gap, slow, rate) in zip(self._each, self._told(x[: self._numeric.n_q], prepared), strict=True):
-            if gap < -slow / (rate or _RATE):
+            if gap < -slow / (rate or _DEFAULT_STABILIZATION_RATE):
                 what = f"the gap of {each.name} is {gap:.6g} at the start: it must not be negative"
                 faults.append(
                     Fault(what, remedy="start where bodies are not inside each other, or turn its sign round")
@@ -109,13 +109,15 @@ class ContactGaps:
         n_q, typical = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
         wanted = self.at(default[:n_q], before)
         found = self._numeric.project(0.0, x, prepared)
-        for _ in range(_ITERATIONS):
+        for _ in range(_MAX_NEWTON_ITERATIONS):
             off = self.at(found[:n_q], prepared) - wanted
             held = [
-                k for k, gap in enumerate(off + wanted) if gap < min(wanted[k], 0.0) or default[self._rests[k]] > _HALF
+                k
+                for k, gap in enumerate(off + wanted)
+                if gap < min(wanted[k], 0.0) or default[self._rests[k]] > _CLOSED_MODE_THRESHOLD
             ]
             slopes = self._slopes(found[:n_q], prepared)[held] * typical
-            if not held or np.all(np.abs(off[held]) <= _CLOSED * np.abs(slopes).sum(axis=1)):
+            if not held or np.all(np.abs(off[held]) <= _CLOSURE_TOLERANCE * np.abs(slopes).sum(axis=1)):
                 return found
             found = found.copy()
             found[:n_q] -= typical * np.linalg.lstsq(slopes, off[held], rcond=None)[0]
@@ -128,7 +130,7 @@ class ContactGaps:
         columns = []
         for place, size in enumerate(self._numeric.typical[: len(q)].tolist()):
             there, back = q.copy(), q.copy()
-            there[place] += _STEP * size
-            back[place] -= _STEP * size
-            columns.append((self.at(there, prepared) - self.at(back, prepared)) / (2 * _STEP * size))
+            there[place] += _DIFFERENCE_STEP * size
+            back[place] -= _DIFFERENCE_STEP * size
+            columns.append((self.at(there, prepared) - self.at(back, prepared)) / (2 * _DIFFERENCE_STEP * size))
         return np.array(columns).T.reshape(len(self._each), len(q))

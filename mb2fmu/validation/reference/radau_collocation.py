@@ -14,20 +14,22 @@ import numpy.typing as npt
 from numpy.polynomial import legendre
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.reference.smooth_integration import HeldSlopes, Slopes
+from mb2fmu.validation.reference.smooth_integration import BatchSlopeFunction, HeldBatchSlopeFunction
 
 Floats = npt.NDArray[np.float64]
 
-STAGES = 7
-_ORDER = 2 * STAGES - 1
-_ITERATIONS = 15
-_SLOW = 0.5  # a correction that is so large a part of the one before does not converge: it stands still or runs away
-_STANDSTILL = 100.0  # units of round-off, up to which corrections that grow no smaller are round-off
-_CANCELS = 16.0
+RADAU_STAGES = 7
+_RADAU_ORDER = 2 * RADAU_STAGES - 1
+_MAX_NEWTON_ITERATIONS = 15
+_SLOW_CONVERGENCE_RATIO = (
+    0.5  # a correction that is so large a part of the one before does not converge: it stands still or runs away
+)
+_STANDSTILL_ROUND_OFFS = 100.0  # units of round-off, up to which corrections that grow no smaller are round-off
+_CANCELLATION_FACTOR = 16.0
 _EPSILON = float(np.finfo(float).eps)
 
 
-def radau_matrix(stages: int) -> tuple[Floats, Floats]:
+def compute_radau_coefficients(stages: int) -> tuple[Floats, Floats]:
     """Return nodes c in (0, 1], shape (s,), and A with A_ij = ∫ of the j-th Lagrange polynomial from 0 to c_i.
 
     c are the zeros of P_s - P_{s-1} on [0, 1]; the last one is 1, so the last row of A holds the weights.
@@ -46,7 +48,7 @@ def radau_matrix(stages: int) -> tuple[Floats, Floats]:
 
 
 def integrate_stiff(
-    slopes: HeldSlopes, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
+    slopes: HeldBatchSlopeFunction, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
 ) -> Floats:
     """Integrate stiff equations as :func:`.smooth_integration.integrate`; ``budget`` counts steps.
 
@@ -62,12 +64,12 @@ def integrate_stiff(
             # A step that would leave a crumb takes the crumb with it.
             whole = end - t <= 1.0001 * step
             h = end - t if whole else step
-            halves, error = _doubled(f, t, value, h, tolerance, scales)
+            halves, error = _step_twice(f, t, value, h, tolerance, scales)
             spent += 1
             if spent > budget or h < 1e-14 * end:
                 why = "the step size vanishes" if spent <= budget else f"{budget} steps are spent"
                 raise ValidationError("the reference cannot be integrated:", [Fault(f"at t = {t:.6g} s {why}")])
-            factor = 0.8 * error ** (-1 / (_ORDER + 1)) if error > 0 else 4.0
+            factor = 0.8 * error ** (-1 / (_RADAU_ORDER + 1)) if error > 0 else 4.0
             if error <= 1.0:
                 t, value = (end if whole else t + h), halves
                 step = max(step, h * min(4.0, factor)) if whole else h * min(4.0, factor)
@@ -77,20 +79,22 @@ def integrate_stiff(
     return y
 
 
-def _doubled(f: Slopes, t: float, y: Floats, h: float, tolerance: float, scales: Floats) -> tuple[Floats, float]:
+def _step_twice(
+    f: BatchSlopeFunction, t: float, y: Floats, h: float, tolerance: float, scales: Floats
+) -> tuple[Floats, float]:
     """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
-    jacobian = _jacobian(f, t, y, scales)
-    whole = _step(f, t, y, h, jacobian, scales, np.zeros((STAGES, len(y))))
+    jacobian = _compute_jacobian(f, t, y, scales)
+    whole = _take_collocation_step(f, t, y, h, jacobian, scales, np.zeros((RADAU_STAGES, len(y))))
     if whole is None:
         return y, np.inf
     # Where the halves begin: the polynomial of the whole step.
-    guess = _MIDDLES @ whole.stages
-    half = _step(f, t, y, h / 2, jacobian, scales, guess[:STAGES])
+    guess = _HALF_STEP_INTERPOLATION @ whole.stages
+    half = _take_collocation_step(f, t, y, h / 2, jacobian, scales, guess[:RADAU_STAGES])
     if half is None:
         return y, np.inf
     middle = y + half.stages[-1]
-    there = _jacobian(f, t + h / 2, middle, scales)
-    rest = _step(f, t + h / 2, middle, h / 2, there, scales, guess[STAGES:] - half.stages[-1])
+    there = _compute_jacobian(f, t + h / 2, middle, scales)
+    rest = _take_collocation_step(f, t + h / 2, middle, h / 2, there, scales, guess[RADAU_STAGES:] - half.stages[-1])
     if rest is None:
         return y, np.inf
     end = middle + rest.stages[-1]
@@ -100,7 +104,7 @@ def _doubled(f: Slopes, t: float, y: Floats, h: float, tolerance: float, scales:
     return end, float(np.max(np.abs(end - (y + whole.stages[-1])) / allowed))
 
 
-def _jacobian(f: Slopes, t: float, y: Floats, scales: Floats) -> Floats:
+def _compute_jacobian(f: BatchSlopeFunction, t: float, y: Floats, scales: Floats) -> Floats:
     """Return derivatives of f by forward differences, shape (n, n); they affect only Newton's speed."""
     moved = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
     slopes = f(np.full(len(moved), t), moved)
@@ -115,8 +119,8 @@ class _CollocationStep:
     floor: Floats
 
 
-def _step(
-    f: Slopes, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats
+def _take_collocation_step(
+    f: BatchSlopeFunction, t: float, y: Floats, h: float, jacobian: Floats, scales: Floats, guess: Floats
 ) -> _CollocationStep | None:
     """Return one collocation step by simplified Newton iteration from ``guess``; None if it does not converge.
 
@@ -125,40 +129,42 @@ def _step(
     from |J| |y| units of round-off in f through the inverse of Newton's matrix. It ends there.
     """
     n = len(y)
-    matrix = (-h * _A[:, None, :, None] * jacobian[None, :, None, :]).reshape(STAGES * n, STAGES * n)
-    matrix.flat[:: STAGES * n + 1] += 1.0
+    matrix = (-h * _COEFFICIENTS[:, None, :, None] * jacobian[None, :, None, :]).reshape(
+        RADAU_STAGES * n, RADAU_STAGES * n
+    )
+    matrix.flat[:: RADAU_STAGES * n + 1] += 1.0
     inverse = np.linalg.inv(matrix)
     noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(f(np.array([t]), y[None])[0]))
-    worst = np.outer(h * np.abs(_A).sum(axis=1), noise).ravel()
-    floor = (np.abs(inverse) @ worst).reshape(STAGES, n)
+    worst = np.outer(h * np.abs(_COEFFICIENTS).sum(axis=1), noise).ravel()
+    floor = (np.abs(inverse) @ worst).reshape(RADAU_STAGES, n)
     # The bound sums up what mostly cancels.
-    unit = _EPSILON * (scales + np.abs(y)) + floor / _CANCELS
-    times = t + h * _C
+    unit = _EPSILON * (scales + np.abs(y)) + floor / _CANCELLATION_FACTOR
+    times = t + h * _NODES
     Z, last = guess, np.inf
-    for _ in range(_ITERATIONS):
-        update = (inverse @ (h * _A @ f(times, y + Z) - Z).ravel()).reshape(STAGES, n)
+    for _ in range(_MAX_NEWTON_ITERATIONS):
+        update = (inverse @ (h * _COEFFICIENTS @ f(times, y + Z) - Z).ravel()).reshape(RADAU_STAGES, n)
         size = float(np.max(np.abs(update) / unit))
         rate = size / last
-        if not np.isfinite(size) or (rate > _SLOW and size > _STANDSTILL):
+        if not np.isfinite(size) or (rate > _SLOW_CONVERGENCE_RATIO and size > _STANDSTILL_ROUND_OFFS):
             return None
         Z = Z + update
         # The next correction would be ``rate`` times this one.
-        if size <= 1.0 or (np.isfinite(last) and size * rate <= 1.0) or rate > _SLOW:
+        if size <= 1.0 or (np.isfinite(last) and size * rate <= 1.0) or rate > _SLOW_CONVERGENCE_RATIO:
             return _CollocationStep(Z, floor)
         last = size
     return None
 
 
-def _middles() -> Floats:
+def _compute_half_step_interpolation() -> Floats:
     """Return the matrix from a polynomial's values at the stages (0 at the start) to those at its halves' stages."""
-    nodes = np.concatenate([[0.0], _C])
-    wanted = np.concatenate([_C / 2, (1 + _C) / 2])
-    weights = np.empty((2 * STAGES, STAGES))
-    for j in range(1, STAGES + 1):
+    nodes = np.concatenate([[0.0], _NODES])
+    wanted = np.concatenate([_NODES / 2, (1 + _NODES) / 2])
+    weights = np.empty((2 * RADAU_STAGES, RADAU_STAGES))
+    for j in range(1, RADAU_STAGES + 1):
         others = np.delete(nodes, j)
         weights[:, j - 1] = np.prod((wanted[:, None] - others) / (nodes[j] - others), axis=1)
     return weights
 
 
-_C, _A = radau_matrix(STAGES)
-_MIDDLES = _middles()
+_NODES, _COEFFICIENTS = compute_radau_coefficients(RADAU_STAGES)
+_HALF_STEP_INTERPOLATION = _compute_half_step_interpolation()

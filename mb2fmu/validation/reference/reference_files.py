@@ -1,6 +1,7 @@
 """Stored references: ``trajectory.csv`` and ``provenance.json`` in a folder of the model's name.
 
-Small on purpose: at most ``ROWS`` communication points, and only as long as the reference knows every variable well.
+Small on purpose: at most ``MAX_STORED_ROWS`` communication points, and only as long as the reference knows every
+variable well.
 Numbers are written so that they read back to the same bits. Nothing in them tells of a day, a folder or a machine.
 """
 
@@ -22,9 +23,9 @@ from mb2fmu.validation.reference.trajectory_records import Trajectory
 
 Floats = npt.NDArray[np.float64]
 
-ROWS = 200
-KNOWN = 1e-7
-_AGREE = 3.0
+MAX_STORED_ROWS = 200
+KNOWN_UNCERTAINTY = 1e-7
+_AGREEMENT_FACTOR = 3.0
 
 
 def take_reference_excerpt(reference: ReferenceRun) -> Trajectory:
@@ -34,11 +35,11 @@ def take_reference_excerpt(reference: ReferenceRun) -> Trajectory:
     The uncertainty of each variable is the largest within the excerpt, at every row.
     """
     whole = reference.trajectory
-    known = np.all(whole.uncertainty <= KNOWN * reference.scales, axis=1)
+    known = np.all(whole.uncertainty <= KNOWN_UNCERTAINTY * reference.scales, axis=1)
     end = len(known) if known.all() else max(int(np.argmin(known)), 1)
-    rows = slice(0, end, math.ceil((end - 1) / ROWS) or 1)
+    rows = slice(0, end, math.ceil((end - 1) / MAX_STORED_ROWS) or 1)
     uncertainty = np.broadcast_to(whole.uncertainty[:end][-1], whole.values[rows].shape).copy()
-    balances = {balance.name: _rounded(balance.worst) for balance in reference.balances}
+    balances = {balance.name: _round_to_two_digits(balance.worst) for balance in reference.balances}
     provenance = {**whole.provenance, "balances": balances}
     return Trajectory(whole.names, whole.time[rows], whole.values[rows], uncertainty, provenance)
 
@@ -101,7 +102,7 @@ def find_outdated_parts(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...
     count = min(len(stored.time), len(fresh.time))
     if not np.allclose(stored.time[:count], fresh.time[:count], rtol=1e-12, atol=0) or 2 * count < len(fresh.time):
         return (*found, "other points in time")
-    allowed = _AGREE * (stored.uncertainty[:count] + fresh.uncertainty[:count])
+    allowed = _AGREEMENT_FACTOR * (stored.uncertainty[:count] + fresh.uncertainty[:count])
     off = np.abs(stored.values[:count] - fresh.values[:count])
     for column, name in enumerate(stored.names):
         if not np.all(off[:, column] <= allowed[:, column]):
@@ -110,6 +111,6 @@ def find_outdated_parts(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...
     return tuple(found)
 
 
-def _rounded(number: float) -> float:
+def _round_to_two_digits(number: float) -> float:
     """Return two digits: further ones differ between machines by round-off."""
     return float(f"{number:.1e}")

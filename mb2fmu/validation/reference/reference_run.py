@@ -20,16 +20,24 @@ from mb2fmu.model.scales.characteristic_units import estimate_characteristic_uni
 from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.modes.reference_switches import freeze_reference_equations
+from mb2fmu.validation.modes.reference_switches import form_equations_between_events
 from mb2fmu.validation.reference.event_sides import find_points_between_events
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.initial_contact_modes import ContactGaps
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST, HeldSlope, integrate_explicit_euler
-from mb2fmu.validation.reference.trajectory_integration import AT_A_STEP, BUDGET, TrajectoryIntegration
+from mb2fmu.validation.reference.smooth_integration import (
+    TIGHTEST_SOLVER_TOLERANCE,
+    HeldSlopeFunction,
+    integrate_explicit_euler,
+)
+from mb2fmu.validation.reference.trajectory_integration import (
+    EVALUATION_BUDGET,
+    MIN_EVALUATIONS_PER_STEP,
+    TrajectoryIntegration,
+)
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference.variable_scales import (
-    ROUNDING,
+    ROUND_OFF_ALLOWANCE,
     compute_energy_scale,
     compute_motion_scales,
     compute_row_scales,
@@ -41,16 +49,16 @@ from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquati
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, NumericEquations
 
 Floats = npt.NDArray[np.float64]
-_VISITED = 8
+_VISITED_INSTANTS = 8
 """Instants of an experiment, at most, at which a coordinate is farthest; half as many are in between."""
 
-Kind = Literal["coordinate", "speed", "state", "output"]
+ComparedVariableKind = Literal["coordinate", "speed", "state", "output"]
 
-COARSE = 1e-12
-STRIDE = 4
-SCOUT = 1e-6
-SCOUTED = 200
-ENERGIES = 40
+COARSE_TOLERANCE = 1e-12
+COARSE_STRIDE = 4
+ROUGH_RUN_TOLERANCE = 1e-6
+ROUGH_RUN_POINTS = 200
+ENERGY_SAMPLES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ class ComparedVariable:
     """A compared variable: FMU name, kind, unit, and ``nominal`` if it has one."""
 
     name: str
-    kind: Kind
+    kind: ComparedVariableKind
     unit: str
     nominal: float | None = None
 
@@ -106,7 +114,8 @@ class ReferenceRun:
         events: In their order.
         modes: At each communication point, at the end of the step before; empty where nothing switches.
         event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
-        diagnosed: Names of outputs about an FMU's own constraints, each with its symbol of ``DIAGNOSTIC_SYMBOLS``.
+        diagnostic_outputs: Names of outputs about an FMU's own constraints, each with its symbol of
+            ``DIAGNOSTIC_SYMBOLS``.
     """
 
     trajectory: Trajectory
@@ -123,7 +132,7 @@ class ReferenceRun:
     events: tuple[LocatedEvent, ...] = ()
     modes: tuple[SwitchModes, ...] = ()
     event_uncertainty: float = 0.0
-    diagnosed: tuple[tuple[str, sm.Symbol], ...] = ()
+    diagnostic_outputs: tuple[tuple[str, sm.Symbol], ...] = ()
 
     @property
     def state_scales(self) -> Floats:
@@ -143,8 +152,8 @@ class ReferenceRun:
         values = self.trajectory.values[:, list(columns.values())]
         if not values.size:
             return ()
-        farthest = np.stack([np.argmax(values, axis=0), np.argmin(values, axis=0)], axis=1).ravel()[:_VISITED]
-        between = np.linspace(0, len(values) - 1, _VISITED // 2 + 1).round().astype(int)[1:]
+        farthest = np.stack([np.argmax(values, axis=0), np.argmin(values, axis=0)], axis=1).ravel()[:_VISITED_INSTANTS]
+        between = np.linspace(0, len(values) - 1, _VISITED_INSTANTS // 2 + 1).round().astype(int)[1:]
         rows = dict.fromkeys([*farthest.tolist(), *between.tolist()])
         return tuple(dict(zip(columns, values[row].tolist(), strict=True)) for row in rows if row)
 
@@ -159,7 +168,7 @@ class ReferenceRun:
         largest = np.append(np.max(np.abs(self.states), axis=0), self.work_scale)
         return compute_tolerance_scales(largest, np.append(self.typical[list(self.state_columns)], 0.0), tolerance)
 
-    def undetermined(self, dependent: Sequence[int] | None = None) -> float | None:
+    def find_undetermined_time(self, dependent: Sequence[int] | None = None) -> float | None:
         """Return when constraints first fail to determine the dependent speeds, s; None if never.
 
         Found where the determinant that they are solved with changes its sign between communication points.
@@ -171,7 +180,7 @@ class ReferenceRun:
             return None
         prepared = numeric.prepare(run.parameters)
         points = zip(run.time, self.states, strict=True)
-        signs = [numeric.determinacy(float(t), x, prepared, asked) for t, x in points]
+        signs = [numeric.dependent_determinant_sign(float(t), x, prepared, asked) for t, x in points]
         changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
         return float(run.time[changes[0]]) if len(changes) else None
 
@@ -205,16 +214,16 @@ def make_reference(
             that is negative at the start.
     """
     run, diagnosed = experiment or form_experiment_numbers(definition), select_diagnostic_outputs(equations.outputs)
-    equations = drop_own_diagnostics(equations)
+    equations = drop_diagnostic_outputs(equations)
     numeric = numeric or (
         NewtonEulerEquations(mechanism, equations) if mechanism else make_numeric_equations(equations, definition)
     )
     numeric.compile()
     variables, columns = list_compared_variables(definition, equations), find_state_columns(numeric)
-    natural = estimate_characteristic_units(definition, _largest_inputs(definition, run))
+    natural = estimate_characteristic_units(definition, _list_largest_inputs(definition, run))
     typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
     energy = natural.magnitude("J")
-    found = _integrated(numeric, run, typical[list(columns)], energy)
+    found = _integrate_twice(numeric, run, typical[list(columns)], energy)
     scales = compute_motion_scales(
         found.values, find_moving_variables(found.values, found.uncertainty, typical), typical
     )
@@ -242,7 +251,7 @@ def make_reference(
         events=tuple(found.seen.events),
         modes=tuple(found.seen.modes),
         event_uncertainty=found.late,
-        diagnosed=diagnosed,
+        diagnostic_outputs=diagnosed,
     )
 
 
@@ -269,30 +278,32 @@ class _IntegratedExperiment:
     seen: IntegrationEventLog
 
 
-def _integrated(
+def _integrate_twice(
     numeric: NumericEquations, run: ExperimentNumbers, typical: Floats, energy: float
 ) -> _IntegratedExperiment:
     """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([compute_start_state(numeric, run), [0.0]])
-    ContactGaps(numeric).refuse_overlaps(start[:-1], prepared)
+    ContactGaps(numeric).check_overlaps(start[:-1], prepared)
     largest, sizes, seen = (
-        _scouted(numeric, run, start, typical, energy),
+        _run_roughly(numeric, run, start, typical, energy),
         np.append(typical, 0.0),
         IntegrationEventLog(),
     )
-    exact = compute_tolerance_scales(largest, sizes, TIGHTEST)
-    motion = integrate_reference(numeric, run, start, TIGHTEST, exact, parts=1 if run.steady else 2, seen=seen)
+    exact = compute_tolerance_scales(largest, sizes, TIGHTEST_SOLVER_TOLERANCE)
+    motion = integrate_reference(
+        numeric, run, start, TIGHTEST_SOLVER_TOLERANCE, exact, parts=1 if run.has_constant_inputs else 2, seen=seen
+    )
     values, kinetic, residual = observe_trajectory(numeric, run, motion[:, :-1], prepared, seen.modes)
-    uncertainty, late = _uncertainty(
-        numeric, run, start, compute_tolerance_scales(largest, sizes, COARSE), values, seen
+    uncertainty, late = _measure_uncertainty(
+        numeric, run, start, compute_tolerance_scales(largest, sizes, COARSE_TOLERANCE), values, seen
     )
     return _IntegratedExperiment(motion, values, kinetic, residual, uncertainty, late, seen)
 
 
 def make_numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
     """Return the equations as functions of numbers, with events where something in them switches."""
-    frozen, typical = freeze_reference_equations(equations), typical_motion_magnitudes(definition)
+    frozen, typical = form_equations_between_events(equations), typical_motion_magnitudes(definition)
     if frozen is None:
         return NumericEquations(equations, typical)
     numeric, speeds = HybridEquations(frozen, typical), definition.speeds
@@ -302,20 +313,20 @@ def make_numeric_equations(equations: EquationsOfMotion, definition: Declaration
     return numeric
 
 
-def _largest_inputs(definition: Declarations, run: ExperimentNumbers) -> list[tuple[float, str]]:
+def _list_largest_inputs(definition: Declarations, run: ExperimentNumbers) -> list[tuple[float, str]]:
     """Return the largest magnitude of each input in the experiment, and its unit."""
     largest = np.max(np.abs(run.inputs), axis=0).tolist()
     return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
 
 
-def _scouted(
+def _run_roughly(
     numeric: NumericEquations, run: ExperimentNumbers, start: Floats, typical: Floats, energy: float
 ) -> Floats:
     """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
-    rough, _ = run.thinned(SCOUTED)
+    rough, _ = run.select_points(ROUGH_RUN_POINTS)
     first = np.append(estimate_start_scales(start[:-1], typical), energy)
-    found = integrate_reference(numeric, rough, start, SCOUT, first)
-    seen = np.unique(np.linspace(0, len(found) - 1, ENERGIES).astype(np.int64)).tolist()
+    found = integrate_reference(numeric, rough, start, ROUGH_RUN_TOLERANCE, first)
+    seen = np.unique(np.linspace(0, len(found) - 1, ENERGY_SAMPLES).astype(np.int64)).tolist()
     prepared = numeric.prepare(run.parameters)
     kinetic = [
         numeric.motion(float(rough.time[k]), found[k, :-1], rough.held(k).tolist(), prepared).kinetic for k in seen
@@ -324,7 +335,7 @@ def _scouted(
     return np.append(np.max(np.abs(found[:, :-1]), axis=0), work)
 
 
-def _uncertainty(
+def _measure_uncertainty(
     numeric: NumericEquations,
     run: ExperimentNumbers,
     start: Floats,
@@ -336,15 +347,15 @@ def _uncertainty(
 
     At a point between an event of the one and the same event of the other the difference is the jump: that is left out.
     """
-    coarse, rows = run.thinned((len(run.time) - 1) // STRIDE)
+    coarse, rows = run.select_points((len(run.time) - 1) // COARSE_STRIDE)
     log = IntegrationEventLog()
-    rough = integrate_reference(numeric, coarse, start, COARSE, scales, seen=log)
+    rough = integrate_reference(numeric, coarse, start, COARSE_TOLERANCE, scales, seen=log)
     seen, _, _ = observe_trajectory(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
     between, late = find_points_between_events(coarse.time, fine.events, log.events)
     difference = np.maximum.accumulate(np.where(between[:, None], 0.0, np.abs(values[rows] - seen)), axis=0)
     # Between the points of the coarser run: what it is at the next one.
     everywhere = difference[np.searchsorted(rows, np.arange(len(values)))]
-    return np.asarray(everywhere + ROUNDING * np.max(np.abs(values), axis=0)), late
+    return np.asarray(everywhere + ROUND_OFF_ALLOWANCE * np.max(np.abs(values), axis=0)), late
 
 
 def integrate_reference(
@@ -362,14 +373,16 @@ def integrate_reference(
     Raises:
         ValidationError: See :meth:`mb2fmu.validation.reference.trajectory_integration.TrajectoryIntegration.travel`.
     """
-    budget = max(BUDGET, AT_A_STEP * (len(run.time) - 1) * parts)
+    budget = max(EVALUATION_BUDGET, MIN_EVALUATIONS_PER_STEP * (len(run.time) - 1) * parts)
     journey = TrajectoryIntegration(
         numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget
     )
-    return journey.travel(start, tolerance, scales, parts=parts, projected=numeric.constrained, seen=seen)
+    return journey.integrate_trajectory(
+        start, tolerance, scales, parts=parts, projected=numeric.has_state_constraints, seen=seen
+    )
 
 
-def compute_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlope:
+def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentNumbers) -> HeldSlopeFunction:
     """Return the slope of (x, W) in step k, with the inputs of that step held."""
     return TrajectoryIntegration(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
@@ -418,7 +431,7 @@ def observe_instant(
 ) -> InstantMotion:
     """Return all quantities at one instant."""
     if modes is not None and isinstance(numeric, HybridEquations):
-        return numeric.motion_in(t, x, r, prepared, modes)
+        return numeric.motion_in_modes(t, x, r, prepared, modes)
     return numeric.motion(t, x, r, prepared)
 
 
@@ -433,11 +446,11 @@ def list_compared_variables(definition: Declarations, equations: EquationsOfMoti
         *(ComparedVariable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
         *(ComparedVariable(s.name, "speed", s.unit, s.nominal) for s in definition.speeds),
         *(ComparedVariable(z.name, "state", z.unit, z.nominal) for z in definition.auxiliary_states),
-        *(ComparedVariable(o.name, "output", o.unit, o.nominal) for o in drop_own_diagnostics(equations).outputs),
+        *(ComparedVariable(o.name, "output", o.unit, o.nominal) for o in drop_diagnostic_outputs(equations).outputs),
     )
 
 
-def drop_own_diagnostics(equations: EquationsOfMotion) -> EquationsOfMotion:
+def drop_diagnostic_outputs(equations: EquationsOfMotion) -> EquationsOfMotion:
     """Return equations without outputs about an FMU's own constraints: they are not of the reference's motion."""
     outputs = tuple(o for o in equations.outputs if not o.expression.free_symbols & DIAGNOSTIC_SYMBOLS.all)
     return equations if outputs == equations.outputs else replace(equations, outputs=outputs)
@@ -491,7 +504,7 @@ def describe_provenance(
         "formulation": numeric.formulation,
         "evaluation": "printed in C, compiled" if numeric.machine else "sympy.lambdify(cse=True), scalar",
         "integrator": f"{'Radau IIA 13' if run.stiff else 'DOP853'}, every communication step by itself, inputs held",
-        "tolerances": [TIGHTEST, COARSE],
+        "tolerances": [TIGHTEST_SOLVER_TOLERANCE, COARSE_TOLERANCE],
         "stop": float(run.time[-1]),
         "step": run.step,
         "parameters": dict(
@@ -520,7 +533,7 @@ def integrate_by_euler(
     run = experiment or form_experiment_numbers(definition)
     numeric = NumericEquations(equations, typical_motion_magnitudes(definition))
     start = np.append(compute_start_state(numeric, run), 0.0)
-    states = integrate_explicit_euler(compute_slope_with_held_inputs(numeric, run), run.time, start, step)[:, :-1]
+    states = integrate_explicit_euler(make_slope_with_held_inputs(numeric, run), run.time, start, step)[:, :-1]
     values, _, _ = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))
     names = tuple(v.name for v in list_compared_variables(definition, equations))
     origin = describe_provenance(definition, numeric, run) | {

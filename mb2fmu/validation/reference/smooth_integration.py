@@ -16,22 +16,22 @@ from scipy.integrate import DOP853
 from mb2fmu.errors import Fault, ValidationError
 
 Floats = npt.NDArray[np.float64]
-Slope = Callable[[float, Floats], Floats]
-HeldSlope = Callable[[int], Slope]
-Slopes = Callable[[Floats, Floats], Floats]
+SlopeFunction = Callable[[float, Floats], Floats]
+HeldSlopeFunction = Callable[[int], SlopeFunction]
+BatchSlopeFunction = Callable[[Floats, Floats], Floats]
 """y' at several instants: times, shape (k,), and values, shape (k, n), to slopes, shape (k, n)."""
-HeldSlopes = Callable[[int], Slopes]
+HeldBatchSlopeFunction = Callable[[int], BatchSlopeFunction]
 
 # Below this SciPy ignores the tolerance; at it the error is round-off.
-TIGHTEST = 2.3e-14
-_NOISY = 1e-10  # tolerances from here on are not far from round-off
-_LOOKS = 6
-_WEIGHTS = float(np.sum(np.abs(DOP853.E5)))
+TIGHTEST_SOLVER_TOLERANCE = 2.3e-14
+_NOISY_TOLERANCE = 1e-10  # tolerances from here on are not far from round-off
+_ROUND_OFF_SAMPLES = 6
+_ERROR_WEIGHT_SUM = float(np.sum(np.abs(DOP853.E5)))
 """So many times the round-off of one slope may stand in the estimated error of a step, over its size."""
 
 
 def integrate_smooth(
-    slope: HeldSlope,
+    slope: HeldSlopeFunction,
     time: Floats,
     start: Floats,
     tolerance: float,
@@ -62,8 +62,8 @@ def integrate_smooth(
     y[0] = start
     step, spent, noise = np.inf, 0, np.zeros(len(start))
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
-        f, most = nan_outside_domain(slope(k)), (end - begin) / parts
-        noise = np.maximum(noise, estimate_slope_round_off(f, begin, y[k])) if tolerance <= _NOISY else noise
+        f, most = return_nan_outside_domain(slope(k)), (end - begin) / parts
+        noise = np.maximum(noise, estimate_slope_round_off(f, begin, y[k])) if tolerance <= _NOISY_TOLERANCE else noise
         solver = DOP853(
             f,
             begin,
@@ -71,8 +71,8 @@ def integrate_smooth(
             end,
             first_step=min(step, most) if np.isfinite(step) else None,
             max_step=most,
-            rtol=max(tolerance, TIGHTEST),
-            atol=tolerance * scales + min(step, most) * _WEIGHTS * noise,  # SciPy takes one per component
+            rtol=max(tolerance, TIGHTEST_SOLVER_TOLERANCE),
+            atol=tolerance * scales + min(step, most) * _ERROR_WEIGHT_SUM * noise,  # SciPy takes one per component
         )
         while solver.status == "running":
             why = solver.step()
@@ -88,19 +88,19 @@ def integrate_smooth(
     return y
 
 
-def estimate_slope_round_off(slope: Slope, t: float, y: Floats) -> Floats:
+def estimate_slope_round_off(slope: SlopeFunction, t: float, y: Floats) -> Floats:
     """Return the accuracy of the slopes at y: their change if every y_j moves by some units of round-off, (n,).
 
     A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
     be steered by; no step makes its error smaller than its size times this.
     """
     here, numbers = slope(t, y), np.arange(len(y))
-    units = [(look * (numbers + 1) + numbers) % 5 - 2 for look in range(_LOOKS)]
+    units = [(look * (numbers + 1) + numbers) % 5 - 2 for look in range(_ROUND_OFF_SAMPLES)]
     changes = np.abs([slope(t, y * (1 + unit * np.finfo(float).eps)) - here for unit in units])
     return np.asarray(np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0))
 
 
-def integrate_explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step: float) -> Floats:
+def integrate_explicit_euler(slope: HeldSlopeFunction, time: Floats, start: Floats, step: float) -> Floats:
     """Integrate by explicit Euler with a fixed step, for published results of that kind.
 
     Args:
@@ -124,7 +124,7 @@ def integrate_explicit_euler(slope: HeldSlope, time: Floats, start: Floats, step
     return y
 
 
-def nan_outside_domain(slope: Slope) -> Slope:
+def return_nan_outside_domain(slope: SlopeFunction) -> SlopeFunction:
     """Turn errors of the domain, and what overflows, into NaN: the trial step is refused and made smaller."""
 
     def guarded(t: float, y: Floats) -> Floats:
@@ -138,9 +138,9 @@ def nan_outside_domain(slope: Slope) -> Slope:
     return guarded
 
 
-def evaluate_slope_one_by_one(slope: Slope) -> Slopes:
+def make_batch_slope(slope: SlopeFunction) -> BatchSlopeFunction:
     """Evaluate a slope at several instants, one after the other; rows outside of the domain are NaN."""
-    guarded = nan_outside_domain(slope)
+    guarded = return_nan_outside_domain(slope)
 
     def several(times: Floats, values: Floats) -> Floats:
         return np.array([guarded(t, y) for t, y in zip(times.tolist(), values, strict=True)])

@@ -12,7 +12,7 @@ from mb2fmu.validation.reference.event_sides import (
     find_round_off_switches,
     find_short_mode_differences,
 )
-from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, apply_start_events
+from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.initial_contact_modes import ContactGaps, find_mode_state_indices
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
@@ -23,20 +23,20 @@ from mb2fmu.validation.reference.reference_run import (
 
 Floats = npt.NDArray[np.float64]
 
-EPSILON = 1e-6
-TOLERANCE = 1e-10
-DIRECTIONS = 6
-POINTS = 200
-RAPID = 20_000
+RELATIVE_START_ERROR = 1e-6
+INTEGRATION_TOLERANCE = 1e-10
+MAX_ERROR_DIRECTIONS = 6
+MAX_SENSITIVITY_POINTS = 200
+RAPID_CHANGE_POINTS = 20_000
 """Communication points that are looked at for rapid changes, about."""
-SEED = 20111
+DIRECTION_SEED = 20111
 
 
 def choose_error_directions(n: int) -> Floats:
     """Return rows of ±1 and 0: single states while they are few, else random signs of all with a fixed seed."""
-    if n <= DIRECTIONS:
+    if n <= MAX_ERROR_DIRECTIONS:
         return np.eye(n)
-    return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(DIRECTIONS, n))
+    return np.random.default_rng(DIRECTION_SEED).choice(np.array([-1.0, 1.0]), size=(MAX_ERROR_DIRECTIONS, n))
 
 
 def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
@@ -50,12 +50,12 @@ def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
         Rows, ascending.
     """
     numeric, run = reference.numeric, reference.conditions
-    _, taken = run.thinned(POINTS)
+    _, taken = run.select_points(MAX_SENSITIVITY_POINTS)
     n_outputs = len(numeric.equations.outputs)
     if len(taken) == len(run.time) or not n_outputs:
         return np.zeros(0, dtype=np.int64)
-    rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID)), taken)
-    delays = run.time[rows, None] * np.array([_output_rates(reference, row) for row in rows.tolist()])
+    rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID_CHANGE_POINTS)), taken)
+    delays = run.time[rows, None] * np.array([_compute_output_rates(reference, row) for row in rows.tolist()])
     usual = np.isin(rows, taken)
     found = set()
     for column in delays.T:
@@ -69,7 +69,7 @@ def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _output_rates(reference: ReferenceRun, row: int) -> Floats:
+def _compute_output_rates(reference: ReferenceRun, row: int) -> Floats:
     """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
     numeric, run = reference.numeric, reference.conditions
     prepared, r = numeric.prepare(run.parameters), run.held(row).tolist()
@@ -105,28 +105,28 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
         ValidationError: If a perturbed start cannot be integrated.
     """
     numeric = reference.numeric
-    run, rows = reference.conditions.thinned(POINTS, also=find_rapid_points(reference))
+    run, rows = reference.conditions.select_points(MAX_SENSITIVITY_POINTS, also=find_rapid_points(reference))
     truth = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
-    scales = reference.error_scales(TOLERANCE)
+    scales = reference.error_scales(INTEGRATION_TOLERANCE)
     gaps, grown = ContactGaps(numeric), []
     axes = choose_error_directions(numeric.n_x)
     one_by_one = len(axes) == numeric.n_x
     axes[:, list(find_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
-        x0 = reference.states[0] + EPSILON * direction * reference.state_scales
+        x0 = reference.states[0] + RELATIVE_START_ERROR * direction * reference.state_scales
         x0 = gaps.opened(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
         if isinstance(numeric, HybridEquations):
-            x0 = numeric.kept_at_rest(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
+            x0 = numeric.stop_held_speeds(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
         log = IntegrationEventLog()
-        with apply_start_events(numeric):
-            moved = integrate_reference(numeric, run, np.append(x0, 0.0), TOLERANCE, scales, seen=log)
+        with assume_start_events_done(numeric):
+            moved = integrate_reference(numeric, run, np.append(x0, 0.0), INTEGRATION_TOLERANCE, scales, seen=log)
         values, _, _ = observe_trajectory(numeric, run, moved[:, :-1], prepared, log.modes)
         between, _ = find_points_between_events(run.time, reference.events, log.events)
         if reference.modes:
             idle = find_round_off_switches((*reference.events, *log.events))
             between |= find_short_mode_differences([reference.modes[row] for row in rows.tolist()], log.modes, idle)
-        grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / EPSILON)
+        grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / RELATIVE_START_ERROR)
     if not grown:  # without states nothing is perturbed
         return np.zeros_like(reference.trajectory.values)
     together = np.sum(grown, axis=0) if one_by_one else np.max(grown, axis=0)

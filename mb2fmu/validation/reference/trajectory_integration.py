@@ -14,22 +14,22 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
 from mb2fmu.validation.reference.radau_collocation import integrate_stiff
 from mb2fmu.validation.reference.smooth_integration import (
-    TIGHTEST,
-    Slope,
-    Slopes,
-    evaluate_slope_one_by_one,
+    TIGHTEST_SOLVER_TOLERANCE,
+    BatchSlopeFunction,
+    SlopeFunction,
     integrate_smooth,
+    make_batch_slope,
     make_standstill_error,
 )
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, translate_compiled_failures
 
 Floats = npt.NDArray[np.float64]
 
-BUDGET = 5_000_000
-AT_A_STEP = 60
+EVALUATION_BUDGET = 5_000_000
+MIN_EVALUATIONS_PER_STEP = 60
 """Evaluations that every communication step may take at least: a few steps of the integration, of a dozen each."""
 
-STIFF_BUDGET = 100_000
+STIFF_STEP_BUDGET = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class TrajectoryIntegration:
     inputs: Floats
     prepared: Sequence[float]
     stiff: bool = False
-    budget: int = BUDGET
+    budget: int = EVALUATION_BUDGET
 
-    def travel(
+    def integrate_trajectory(
         self,
         start: Floats,
         tolerance: float,
@@ -82,14 +82,16 @@ class TrajectoryIntegration:
                 parts=parts, projected=projected, budget=self.budget, seen=seen,
             )  # fmt: skip
         if self.stiff:
-            return integrate_stiff(self.slopes, self.time, start, tolerance, scales, min(self.budget, STIFF_BUDGET))
+            return integrate_stiff(
+                self.slopes, self.time, start, tolerance, scales, min(self.budget, STIFF_STEP_BUDGET)
+            )
         machine = self.numeric.machine
         if machine:
             return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
         project = self._projection if projected else None
         return integrate_smooth(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
 
-    def slope(self, k: int) -> Slope:
+    def slope(self, k: int) -> SlopeFunction:
         """Return the slope of (x, W) while the inputs of step k hold."""
         numeric, prepared = self.numeric, self.prepared
         r: Sequence[float] = self.inputs[k].tolist()
@@ -100,11 +102,11 @@ class TrajectoryIntegration:
 
         return held
 
-    def slopes(self, k: int) -> Slopes:
+    def slopes(self, k: int) -> BatchSlopeFunction:
         """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
         machine, prepared = self.numeric.machine, self.prepared
         if machine is None:
-            return evaluate_slope_one_by_one(self.slope(k))
+            return make_batch_slope(self.slope(k))
         r: Sequence[float] = self.inputs[k].tolist()
 
         def held(times: Floats, values: Floats) -> Floats:
@@ -131,15 +133,18 @@ class TrajectoryIntegration:
         projected: bool,
     ) -> Floats:
         """Integrate by compiled functions, which give the same errors as the others."""
-        relative = max(tolerance, TIGHTEST)
+        relative = max(tolerance, TIGHTEST_SOLVER_TOLERANCE)
         given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
         try:
             return machine.integrate(*given, parts=parts, projected=projected)
         except CompiledFunctionError as error:
-            reasons = {c_structures.VANISHING: _VANISHING, c_structures.SPENT: f"{self.budget} evaluations are spent"}
+            reasons = {
+                c_structures.STATUS_VANISHING_STEP: _VANISHING_STEP_MESSAGE,
+                c_structures.STATUS_BUDGET_SPENT: f"{self.budget} evaluations are spent",
+            }
             if error.status in reasons:
                 raise make_standstill_error(error.time, reasons[error.status]) from error
             raise translate_compiled_failures(error) from error
 
 
-_VANISHING = "Required step size is less than spacing between numbers"
+_VANISHING_STEP_MESSAGE = "Required step size is less than spacing between numbers"

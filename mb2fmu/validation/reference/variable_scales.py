@@ -54,21 +54,21 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 EPSILON = float(np.finfo(float).eps)
-ROUNDING = 64 * EPSILON
-KNOWN_BETTER = 100.0
+ROUND_OFF_ALLOWANCE = 64 * EPSILON
+REFERENCE_ACCURACY_FACTOR = 100.0
 """How much better than what is judged by it the reference must know a value."""
-FACTOR = 50.0
+ERROR_BOUND_FACTOR = 50.0
 """Times the tolerance, that an error of a right FMU may be, see ``compare``."""
-INFORMATIVE = 0.05
+MAX_INFORMATIVE_FRACTION = 0.05
 """The largest part of a variable's size that its bound may be."""
-STILL = 1e-12
+STANDSTILL_FRACTION = 1e-12
 """Part of the typical magnitude below which nothing moves."""
-SLIGHT = 1e-6
+NEGLIGIBLE_FRACTION = 1e-6
 """Part of what is there for comparison, below which a sensitivity or a typical magnitude says nothing."""
-_RANGES = 10.0  # of a state that is far from zero and hardly moves
-_ROWS = 6  # points of a motion at which constraint rows are moved aside
-_EVALUATIONS = 2400  # of constraint rows, about, for their scales; never fewer than two points
-_ASIDE = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that have no period of an angle in common
+_SIZE_IN_RANGES = 10.0  # of a state that is far from zero and hardly moves
+_ROW_SCALE_POINTS = 6  # points of a motion at which constraint rows are moved aside
+_ROW_EVALUATIONS = 2400  # of constraint rows, about, for their scales; never fewer than two points
+_DISPLACEMENT_FRACTIONS = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that have no period of an angle in common
 
 
 class ConstraintRows(Protocol):
@@ -91,14 +91,14 @@ def find_moving_variables(values: Floats, uncertainty: Floats, typical: Floats) 
     """
     # At the start all runs that an uncertainty comes from have the same digits.
     seen = np.maximum(uncertainty, uncertainty[:2].max(axis=0))
-    noise = np.maximum(KNOWN_BETTER * seen, STILL * typical)
+    noise = np.maximum(REFERENCE_ACCURACY_FACTOR * seen, STANDSTILL_FRACTION * typical)
     return np.asarray(np.any(np.abs(values - values[0]) > noise, axis=0))
 
 
 def compute_motion_scales(values: Floats, moves: Flags, typical: Floats) -> Floats:
     """Return the scale of each variable by its own motion, shape (n,); see :func:`find_moving_variables`."""
     largest = np.max(np.abs(values), axis=0)
-    return np.where(moves, np.minimum(largest, _RANGES * np.ptp(values, axis=0)), typical)
+    return np.where(moves, np.minimum(largest, _SIZE_IN_RANGES * np.ptp(values, axis=0)), typical)
 
 
 def compute_variable_sizes_of_motion(
@@ -114,7 +114,9 @@ def compute_variable_sizes_of_motion(
         sensitive: What a variable that has no ``nominal`` changes by at the start for perturbations of all states by
             their scales; 0 where it has one.
     """
-    still = np.where(sensitive > SLIGHT * typical, sensitive, np.maximum(typical, SLIGHT * beside))
+    still = np.where(
+        sensitive > NEGLIGIBLE_FRACTION * typical, sensitive, np.maximum(typical, NEGLIGIBLE_FRACTION * beside)
+    )
     return np.where(moves, np.ptp(values, axis=0), still)
 
 
@@ -137,7 +139,7 @@ def find_largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typ
 def estimate_start_scales(start: Floats, typical: Floats) -> Floats:
     """Return scales of states before integration: from start values where these are not zero, shape (n,)."""
     size = np.abs(start)
-    return np.where(size > SLIGHT * typical, np.minimum(size, typical), typical)
+    return np.where(size > NEGLIGIBLE_FRACTION * typical, np.minimum(size, typical), typical)
 
 
 def compute_tolerance_scales(largest: Floats, typical: Floats, tolerance: float) -> Floats:
@@ -161,7 +163,7 @@ def compute_energy_scale(kinetic: Floats, work: Floats, natural: float) -> float
     """
     known = kinetic[np.isfinite(kinetic)]
     largest = max(float(np.max(np.abs(known), initial=0.0)), float(np.ptp(work)) if len(work) else 0.0)
-    return largest if largest > STILL**2 * natural else natural
+    return largest if largest > STANDSTILL_FRACTION**2 * natural else natural
 
 
 def compute_row_scales(
@@ -186,7 +188,7 @@ def compute_row_scales(
         Scales, > 0, and sums of the terms' magnitudes, of which round-off is a part; shapes (n_phi + m,).
     """
     n_q, n_u = motion[0].shape[1], motion[1].shape[1]
-    count = min(_ROWS, max(2, _EVALUATIONS // max(1, len(_ASIDE) * n_q + n_u)))
+    count = min(_ROW_SCALE_POINTS, max(2, _ROW_EVALUATIONS // max(1, len(_DISPLACEMENT_FRACTIONS) * n_q + n_u)))
     effects, terms = [], []
     for k in np.unique(np.linspace(0, len(time) - 1, count).astype(np.int64)).tolist():
         t, (q, u, z) = float(time[k]), (part[k] for part in motion)
@@ -194,7 +196,7 @@ def compute_row_scales(
         effect, term = np.zeros((n_q + n_u, len(base))), np.zeros((n_q + n_u, len(base)))
         for j, scale in enumerate(scales.tolist()):
             place = np.append(q, u)
-            for part in _ASIDE if j < n_q else _ASIDE[:1]:
+            for part in _DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1]:
                 moved = place.copy()
                 moved[j] += part * scale
                 changed = np.abs(rows.residual(t, moved[:n_q], moved[n_q:], z, prepared) - base)

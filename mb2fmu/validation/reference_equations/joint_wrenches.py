@@ -24,8 +24,8 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOut
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantities
 
 Floats = npt.NDArray[np.float64]
-GROUND = -1
-_CLOSE = 1e-9  # of the largest partial velocity
+GROUND_BODY = -1
+_SAME_MOTION_TOLERANCE = 1e-9  # of the largest partial velocity
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class _CutForce:
     at: int
     vector: sm.Matrix
     torque: bool = False
-    body: int = GROUND
+    body: int = GROUND_BODY
 
 
 class JointWrenches:
     """Forces in the cuts of one mechanism, written in sights."""
 
     def __init__(self, mechanism: Mechanism, sights: KinematicQuantities) -> None:
-        self.m, self.sights = mechanism, sights
+        self.m, self.kinematic_quantities = mechanism, sights
 
     def of(self, request: RequestedOutput) -> sm.Matrix:
         """Return the requested force or torque, in N."""
@@ -59,7 +59,7 @@ class JointWrenches:
         assert at is not None, "the formulation has refused it"
         return self._torque(bodies, at)
 
-    def through(self, number: int, *, force: bool) -> sm.Matrix:
+    def form_joint_wrench(self, number: int, *, force: bool) -> sm.Matrix:
         """Return the force through a joint, or the torque about its point, in N."""
         joint = self.m.joints[number]
         bodies = self._beyond(joint.child)
@@ -84,35 +84,35 @@ class JointWrenches:
         total = sm.zeros(3, 1)
         for number in sorted(bodies):
             body = self.m.bodies[number]
-            total += body.mass * self.sights.vector("acceleration", body.masscenter)
-        for piece in self._on(bodies):
+            total += body.mass * self.kinematic_quantities.vector("acceleration", body.masscenter)
+        for piece in self._iterate_loads_on_bodies(bodies):
             total -= sm.zeros(3, 1) if piece.torque else piece.vector
         return total
 
     def _torque(self, bodies: set[int], at: int) -> sm.Matrix:
         """Return S = sum (r x m a + H') - sum (r x F + T) about a point."""
-        total, here = sm.zeros(3, 1), self.sights.vector("position", at)
+        total, here = sm.zeros(3, 1), self.kinematic_quantities.vector("position", at)
         for number in sorted(bodies):
             body = self.m.bodies[number]
-            arm = self.sights.vector("position", body.masscenter) - here
-            total += body.mass * arm.cross(self.sights.vector("acceleration", body.masscenter))
+            arm = self.kinematic_quantities.vector("position", body.masscenter) - here
+            total += body.mass * arm.cross(self.kinematic_quantities.vector("acceleration", body.masscenter))
             if body.inertia is not None and not body.inertia.is_zero_matrix:
-                R = self.sights.rotation(body.frame)
-                w = R.T * self.sights.vector("omega", body.frame)
-                alpha = R.T * self.sights.vector("alpha", body.frame)
+                R = self.kinematic_quantities.rotation(body.frame)
+                w = R.T * self.kinematic_quantities.vector("omega", body.frame)
+                alpha = R.T * self.kinematic_quantities.vector("alpha", body.frame)
                 total += R * (body.inertia * alpha + w.cross(body.inertia * w))
-        for piece in self._on(bodies):
+        for piece in self._iterate_loads_on_bodies(bodies):
             if piece.torque:
                 total -= piece.vector
             else:
-                total -= (self.sights.vector("position", piece.at) - here).cross(piece.vector)
+                total -= (self.kinematic_quantities.vector("position", piece.at) - here).cross(piece.vector)
         return total
 
-    def _on(self, bodies: set[int]) -> Iterator[_CutForce]:
+    def _iterate_loads_on_bodies(self, bodies: set[int]) -> Iterator[_CutForce]:
         """Yield the loads on some bodies."""
         for piece in (*self._loads(), *self._constraint_forces()):
             number = piece.body
-            if number == GROUND:
+            if number == GROUND_BODY:
                 fixed = self._fixed.of_frame if piece.torque else self._fixed.of_point
                 number = fixed(piece.at, among=range(len(self.m.bodies)))
             if number in bodies:
@@ -122,11 +122,13 @@ class JointWrenches:
         """Yield each load as forces on points and torques on frames, in inertial components, with reactions."""
         for load in self.m.loads:
             if isinstance(load, ForceLoad):
-                yield _CutForce(load.point, self.sights.in_inertial_frame(load.force), body=load.body)
+                yield _CutForce(load.point, self.kinematic_quantities.in_inertial_frame(load.force), body=load.body)
             elif isinstance(load, TorqueLoad):
-                yield _CutForce(load.frame, self.sights.in_inertial_frame(load.torque), torque=True, body=load.body)
+                yield _CutForce(
+                    load.frame, self.kinematic_quantities.in_inertial_frame(load.torque), torque=True, body=load.body
+                )
             elif isinstance(load, TorqueActuatorLoad):
-                vector = load.torque * self.sights.in_inertial_frame(load.axis)
+                vector = load.torque * self.kinematic_quantities.in_inertial_frame(load.axis)
                 yield _CutForce(load.frame, vector, torque=True)
                 if load.reaction >= 0:
                     yield _CutForce(load.reaction, -vector, torque=True)
@@ -136,7 +138,7 @@ class JointWrenches:
     def _along(self, load: PathwayLoad) -> Iterator[_CutForce]:
         """Yield the forces of each segment, which push its ends apart."""
         for a, b in zip(load.points, load.points[1:], strict=False):
-            d = self.sights.vector("position", b) - self.sights.vector("position", a)
+            d = self.kinematic_quantities.vector("position", b) - self.kinematic_quantities.vector("position", a)
             push = load.force * d / sm.sqrt(d.dot(d))
             yield from (_CutForce(a, -push), _CutForce(b, push))
 
@@ -144,7 +146,7 @@ class JointWrenches:
         """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
         for symbol, acts in zip(self.m.multipliers, self.m.acts, strict=True):
             for act in acts:
-                vector = -symbol * self.sights.in_inertial_frame(act.vector)
+                vector = -symbol * self.kinematic_quantities.in_inertial_frame(act.vector)
                 yield _CutForce(act.at, vector, act.torque, act.body)
 
     @cached_property
@@ -170,13 +172,13 @@ class _BodyOfPointFinder:
     def of_frame(self, frame: int, among: Sequence[int]) -> int:
         """Return the body that a frame turns with, or the ground."""
         turning = [W[frame] for W in self._frames]
-        if all(_same(W, 0 * W, W) for W in turning):
-            return GROUND
+        if all(_is_equal_to_round_off(W, 0 * W, W) for W in turning):
+            return GROUND_BODY
         for number in among:
             own = self._bodies[number].frame
-            if own >= 0 and all(_same(W[own], W[frame], W[frame]) for W in self._frames):
+            if own >= 0 and all(_is_equal_to_round_off(W[own], W[frame], W[frame]) for W in self._frames):
                 return number
-        return GROUND
+        return GROUND_BODY
 
     def of_point(self, point: int, among: Sequence[int]) -> int:
         """Return the body that a point is a particle of, or the ground."""
@@ -184,11 +186,11 @@ class _BodyOfPointFinder:
             if self._bodies[number].masscenter == point:
                 return number
         if all(not np.any(J[point]) for _, J in self._points):
-            return GROUND
+            return GROUND_BODY
         for number in among:
             if self._moves_with(number, point):
                 return number
-        return GROUND
+        return GROUND_BODY
 
     def _moves_with(self, number: int, point: int) -> bool:
         """Return whether v_P = v_B + w_B x r_BP for every speed alone."""
@@ -197,11 +199,14 @@ class _BodyOfPointFinder:
             rigid = J[body.masscenter].copy()
             if body.frame >= 0:
                 rigid += np.cross(W[body.frame], (r[point] - r[body.masscenter])[:, None], axis=0)
-            if not _same(rigid, J[point], J[point]):
+            if not _is_equal_to_round_off(rigid, J[point], J[point]):
                 return False
         return True
 
 
-def _same(a: Any, b: Any, scale: Any) -> bool:
+def _is_equal_to_round_off(a: Any, b: Any, scale: Any) -> bool:
     """Return whether two arrays are equal but for round-off of the largest number of a third."""
-    return bool(np.max(np.abs(a - b), initial=0.0) <= _CLOSE * max(float(np.max(np.abs(scale), initial=0.0)), 1e-300))
+    return bool(
+        np.max(np.abs(a - b), initial=0.0)
+        <= _SAME_MOTION_TOLERANCE * max(float(np.max(np.abs(scale), initial=0.0)), 1e-300)
+    )

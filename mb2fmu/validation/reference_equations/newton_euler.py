@@ -26,14 +26,14 @@ from mb2fmu.validation.reference_equations.observables import form_observable_ex
 
 Floats = npt.NDArray[np.float64]
 
-MOST_BODIES = 7
+MAX_SYMBOLIC_BODIES = 7
 """In space, up to which SymPy's Kane's method is a matter of seconds."""
 
 
 def exceeds_symbolic_size(mechanism: Mechanism) -> bool:
-    """Return True for more than :data:`MOST_BODIES` bodies that do not all turn about one direction."""
+    """Return True for more than :data:`MAX_SYMBOLIC_BODIES` bodies that do not all turn about one direction."""
     m = mechanism
-    if m.is_lagrangian_only or len(m.bodies) <= MOST_BODIES:
+    if m.is_lagrangian_only or len(m.bodies) <= MAX_SYMBOLIC_BODIES:
         return False
     numeric, d = NumericMechanism(m), m.declared
     q, z, r = (np.array([item.start for item in i]) for i in (d.coordinates, d.auxiliary_states, d.inputs))
@@ -93,12 +93,12 @@ class NewtonEulerEquations(NumericEquations):
             outputs=outputs,
             multipliers=self.mechanism.multipliers if wanted else (),
             intermediates=(*reading.pathways, *others),
-            seen=reading.sights.symbols,
+            seen=reading.kinematic_quantities.symbols,
         )
 
-    def _sights(self) -> tuple[KinematicQuantity, ...]:
+    def _kinematic_quantities(self) -> tuple[KinematicQuantity, ...]:
         """Return the quantities that outputs read from the mechanism."""
-        return self._reading.sights.all
+        return self._reading.kinematic_quantities.all
 
     def _plan_dynamics(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan nothing: the mass matrix comes from bodies, over all speeds."""
@@ -112,7 +112,7 @@ class NewtonEulerEquations(NumericEquations):
     def _complete(self, values: list[float]) -> None:
         """Complete the quantities of the mechanism at the state that :meth:`_advance` has set."""
         u_dot = np.concatenate([values[self._u_dot : self._u_dot + self.n_u], self._auxiliary])
-        found = evaluate_kinematic_quantities(self._sights(), self._numeric, u_dot)
+        found = evaluate_kinematic_quantities(self._kinematic_quantities(), self._numeric, u_dot)
         values[self._seen : self._seen + len(found)] = found
 
     def _advance(

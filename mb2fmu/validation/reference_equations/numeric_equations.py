@@ -32,26 +32,28 @@ from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQua
 Floats = npt.NDArray[np.float64]
 
 
-_RANK = 1e-9
+_REDUNDANT_ROW_TOLERANCE = 1e-9
 """Singular values of a Jacobian below this part of the largest one are taken for redundant constraints."""
 
-_FOLLOWS = 1e-7
+_DEPENDENT_ROW_FRACTION = 1e-7
 """A row follows from others if no more than this part of it is left beside them."""
 
-_SLANT = 10.0  # how far rows turn against each other, at most, per distance from the constraints
-_PROJECTIONS = 30
-_CLOSE = 1e-9  # of each coordinate: the error that such a step leaves is its square
-_NEAR = 1e-6  # of each coordinate or its typical magnitude: so near, steps that do not become smaller are round-off
+_ROW_ROTATION_RATE = 10.0  # how far rows turn against each other, at most, per distance from the constraints
+_MAX_PROJECTION_STEPS = 30
+_CONVERGED_STEP_FRACTION = 1e-9  # of each coordinate: the error that such a step leaves is its square
+_ROUND_OFF_STEP_FRACTION = (
+    1e-6  # of each coordinate or its typical magnitude: so near, steps that do not become smaller are round-off
+)
 _EPSILON = float(np.finfo(float).eps)
-_SLOWER = 4.0
+_STALLED_STEP_RATIO = 4.0
 
 
-def _least_norm(A: Floats, right: Floats, units: Floats) -> Floats:
+def _solve_least_norm(A: Floats, right: Floats, units: Floats) -> Floats:
     """Return the shortest x with A x = right, with each component measured in its unit."""
-    return np.asarray(units * np.linalg.lstsq(A * units, right, rcond=_RANK)[0])
+    return np.asarray(units * np.linalg.lstsq(A * units, right, rcond=_REDUNDANT_ROW_TOLERANCE)[0])
 
 
-def _astray(t: float) -> ValidationError:
+def _make_projection_error(t: float) -> ValidationError:
     """Return the error of a projection that finds nothing."""
     return ValidationError(
         "the reference cannot be integrated:",
@@ -61,7 +63,11 @@ def _astray(t: float) -> ValidationError:
 
 def translate_compiled_failures(error: CompiledFunctionError) -> ValidationError:
     """Turn failures of compiled functions into the same errors as those of NumPy."""
-    return make_singular_matrix_error(error.name) if error.status == c_structures.SINGULAR else _astray(error.time)
+    return (
+        make_singular_matrix_error(error.name)
+        if error.status == c_structures.STATUS_SINGULAR_MATRIX
+        else _make_projection_error(error.time)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +166,12 @@ class NumericEquations:
             return True
         try:
             self.machine = CompiledEquations(
-                self._sizes(), self._independent, self.typical, self._plans(), self.mechanism, self._sights()
+                self._sizes(),
+                self._independent,
+                self.typical,
+                self._plans(),
+                self.mechanism,
+                self._kinematic_quantities(),
             )
         except (ToolError, PlatformError, NoCExpressionError):
             return False
@@ -212,7 +223,7 @@ class NumericEquations:
             ),
         )
 
-    def _sights(self) -> tuple[KinematicQuantity, ...]:
+    def _kinematic_quantities(self) -> tuple[KinematicQuantity, ...]:
         """Return the quantities requested of the mechanism: the numbers of ``Observed.seen``."""
         return ()
 
@@ -274,7 +285,9 @@ class NumericEquations:
             residual=self._residual(values, u, constraints),
         )
 
-    def observed(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, Floats]:
+    def observe_outputs(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
+    ) -> tuple[Floats, Floats]:
         """Return x' and all outputs at one instant; errors as for :meth:`x_dot`."""
         if self.machine:
             found = self._asked(self.machine, t, x, r, prepared, "outputs")
@@ -299,7 +312,7 @@ class NumericEquations:
         values += self._blank[len(values) :]
         return np.array(self._holonomic_slopes(values), dtype=float).reshape(-1, self.n_q)
 
-    def keeping_modes(
+    def keep_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float] | None = None
     ) -> AbstractContextManager[None]:
         """Keep the modes of this instant, after an event if parameters change in one; here there are none."""
@@ -317,7 +330,9 @@ class NumericEquations:
         """Return T in J; nan where it is not known."""
         return self.motion(t, x, r, prepared).kinetic
 
-    def determinacy(self, t: float, x: Floats, prepared: Sequence[float], dependent: Sequence[int]) -> float:
+    def dependent_determinant_sign(
+        self, t: float, x: Floats, prepared: Sequence[float], dependent: Sequence[int]
+    ) -> float:
         """Return the sign of det of A's columns of dependent speeds: where it changes they are undetermined."""
         A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
         return float(np.linalg.slogdet(A[:, list(dependent)])[0])
@@ -332,10 +347,10 @@ class NumericEquations:
             return 0
         A = self._rows(self._constraints(self._values(t, x, prepared)))[0] * self.typical[self.n_q :]
         lengths = np.linalg.norm(A, axis=1)
-        return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=_FOLLOWS))
+        return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=_DEPENDENT_ROW_FRACTION))
 
     @property
-    def constrained(self) -> bool:
+    def has_state_constraints(self) -> bool:
         """Whether the constraints restrict states, which integration would violate."""
         return self.m > 0 and not self._dependent
 
@@ -352,11 +367,13 @@ class NumericEquations:
                 raise translate_compiled_failures(error) from error
         if self._project is not None:
             x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
-        return self._onto_constraints(t, x, prepared) if self.constrained or self.equations.position_rows else x
+        return (
+            self._onto_constraints(t, x, prepared) if self.has_state_constraints or self.equations.position_rows else x
+        )
 
     def _values(self, t: float, x: Floats, prepared: Sequence[float]) -> list[float]:
         """Return slots at a state; all its speeds are states, or do not matter."""
-        u = x[self.n_q : self.n_q + self.n_u] if self.constrained else np.zeros(self.n_u)
+        u = x[self.n_q : self.n_q + self.n_u] if self.has_state_constraints else np.zeros(self.n_u)
         values = [t, *x[: self.n_q].tolist(), *u.tolist(), *x[self.n_x - self.n_z :].tolist()]
         values += [*([0.0] * len(self.equations.r)), *prepared]
         return values + self._blank[len(values) :]
@@ -365,25 +382,28 @@ class NumericEquations:
         """Return q by Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
         x, n_q, last = x.copy(), self.n_q, np.inf
         typical, fast = self.typical[:n_q], self.typical[n_q:]
-        for _ in range(_PROJECTIONS if self.equations.position_rows else 0):
+        for _ in range(_MAX_PROJECTION_STEPS if self.equations.position_rows else 0):
             values = self._values(t, x, prepared)
             phi = np.array(self._holonomic(values))
-            step = _least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical)
+            step = _solve_least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical)
             x[:n_q] -= step
             q, step = np.abs(x[:n_q]), np.abs(step)
             size = float(np.max(step / np.maximum(q, typical)))
-            if np.all(step <= np.maximum(_CLOSE * q, _EPSILON * typical)) or last / _SLOWER <= size <= _NEAR:
+            if (
+                np.all(step <= np.maximum(_CONVERGED_STEP_FRACTION * q, _EPSILON * typical))
+                or last / _STALLED_STEP_RATIO <= size <= _ROUND_OFF_STEP_FRACTION
+            ):
                 break
             last = size
         else:
             if self.equations.position_rows:
-                raise _astray(t)
-        if not self.constrained:
+                raise _make_projection_error(t)
+        if not self.has_state_constraints:
             return x
         values = self._values(t, x, prepared)
         A, b = self._rows(self._constraints(values))
         u = x[n_q : n_q + self.n_u]
-        x[n_q : n_q + self.n_u] = u - _least_norm(A, A @ u + b, fast)
+        x[n_q : n_q + self.n_u] = u - _solve_least_norm(A, A @ u + b, fast)
         return x
 
     def _residual(self, values: list[float], u: Floats, constraints: list[float]) -> Floats:
@@ -443,11 +463,14 @@ class NumericEquations:
         and stages of a Runge-Kutta method are off by some distance. It would take the mechanism its only freedom.
         """
         if not self.equations.position_rows:
-            return _RANK
+            return _REDUNDANT_ROW_TOLERANCE
         phi = np.array(self._holonomic(values), dtype=float)
         G = np.array(self._holonomic_slopes(values)).reshape(len(phi), self.n_q)
         typical = self.typical[: self.n_q]
-        return max(_RANK, _SLANT * float(np.linalg.norm(_least_norm(G, phi, typical) / typical)))
+        return max(
+            _REDUNDANT_ROW_TOLERANCE,
+            _ROW_ROTATION_RATE * float(np.linalg.norm(_solve_least_norm(G, phi, typical) / typical)),
+        )
 
     def _accelerations(self, values: list[float], numbers: list[float], constraints: list[float]) -> Floats:
         """Return accelerations u' of all speeds from M, f, gamma (row by row) and A, at the slots' state."""

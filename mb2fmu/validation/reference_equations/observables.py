@@ -23,11 +23,11 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import Kind, KinematicQuantities
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantities, KinematicQuantityKind
 from mb2fmu.validation.reference_equations.joint_wrenches import JointWrenches
 from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
 
-AXES = (".x", ".y", ".z")
+AXIS_SUFFIXES = (".x", ".y", ".z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class ObservableExpressions:
     """Quantities of a mechanism, as expressions.
 
     Attributes:
-        sights: The numbers that the expressions are written in, besides the mechanism's own symbols.
+        kinematic_quantities: The numbers that the expressions are written in, besides the mechanism's own symbols.
         pathways: Length and rate of each pathway.
         outputs: In declared order.
         kinetic: T in J.
     """
 
-    sights: KinematicQuantities
+    kinematic_quantities: KinematicQuantities
     pathways: tuple[Assignment, ...]
     outputs: tuple[OutputExpression, ...]
     kinetic: sm.Expr
@@ -57,7 +57,7 @@ def form_observable_expressions(mechanism: Mechanism, equations: EquationsOfMoti
     made = _ObservableWriter(mechanism, equations)
     outputs = tuple(made.outputs())
     pathways, kinetic = tuple(made.pathways()), made.kinetic()
-    return ObservableExpressions(made.sights, pathways, outputs, kinetic)
+    return ObservableExpressions(made.kinematic_quantities, pathways, outputs, kinetic)
 
 
 class _ObservableWriter:
@@ -65,8 +65,8 @@ class _ObservableWriter:
 
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
         self.m, self.equations = mechanism, equations
-        self.sights = KinematicQuantities(len(mechanism.u))
-        self._cuts = JointWrenches(mechanism, self.sights)
+        self.kinematic_quantities = KinematicQuantities(len(mechanism.u))
+        self._cuts = JointWrenches(mechanism, self.kinematic_quantities)
         self._kinetic: sm.Expr | None = None
 
     def outputs(self) -> Iterator[OutputExpression]:
@@ -89,10 +89,12 @@ class _ObservableWriter:
     def _energies(self) -> Iterator[sm.Expr]:
         """Yield the terms."""
         for body in self.m.bodies:
-            v = self.sights.vector("velocity", body.masscenter)
+            v = self.kinematic_quantities.vector("velocity", body.masscenter)
             yield body.mass * v.dot(v) / 2
             if body.inertia is not None and not body.inertia.is_zero_matrix:
-                w = self.sights.rotation(body.frame).T * self.sights.vector("omega", body.frame)
+                w = self.kinematic_quantities.rotation(body.frame).T * self.kinematic_quantities.vector(
+                    "omega", body.frame
+                )
                 yield w.dot(body.inertia * w) / 2
 
     def pathways(self) -> Iterator[Assignment]:
@@ -106,18 +108,18 @@ class _ObservableWriter:
                     length += size
                     rate += d.dot(self._between("velocity", a, b)) / size
                 yield from (Assignment(load.length, length), Assignment(load.rate, rate))
-        kinds: dict[MotionVectorKind, Kind] = {
+        kinds: dict[MotionVectorKind, KinematicQuantityKind] = {
             "position": "position",
             "velocity": "velocity",
             "angular velocity": "omega",
         }
         for sensed in self.m.sensed:
-            seen = self.sights.vector(kinds[sensed.kind], sensed.number)
+            seen = self.kinematic_quantities.vector(kinds[sensed.kind], sensed.number)
             yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, seen, strict=True))
 
     def _between(self, kind: str, a: int, b: int) -> sm.Matrix:
         """Return position or velocity of point b less that of point a."""
-        return self.sights.vector(kind, b) - self.sights.vector(kind, a)  # type: ignore[arg-type]
+        return self.kinematic_quantities.vector(kind, b) - self.kinematic_quantities.vector(kind, a)  # type: ignore[arg-type]
 
     def _answer(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield (name, expression) of each scalar of a request; nothing for an FMU's own numbers."""
@@ -151,12 +153,12 @@ class _ObservableWriter:
         elif request.kind == "multiplier":
             yield request.name, self.m.multipliers[request.subject[0]]
         else:
-            yield request.name, self.sights.momentum(request.subject[0])
+            yield request.name, self.kinematic_quantities.momentum(request.subject[0])
 
     def _canonical(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a component of p, where K⊤ p = ∂T/∂u, or q'·p − T + V with q' = K u + k0."""
         m = self.m
-        momenta = sm.Matrix([self.sights.momentum(j) for j in range(len(m.u))])
+        momenta = sm.Matrix([self.kinematic_quantities.momentum(j) for j in range(len(m.u))])
         if request.kind == "coordinate_momentum":
             p = sm.Matrix(m.kinematics.matrix).T.LUsolve(momenta)
             yield request.name, p[request.subject[0]]
@@ -182,27 +184,31 @@ class _ObservableWriter:
         for number in request.subject:
             joint = self.m.joints[number]
             assert joint.axis is not None
-            along = self.sights.in_inertial_frame((joint.axis,))
-            total += joint.factor * (along.dot(self._cuts.through(number, force=not joint.turns)) + joint.passive)
+            along = self.kinematic_quantities.in_inertial_frame((joint.axis,))
+            total += joint.factor * (
+                along.dot(self._cuts.form_joint_wrench(number, force=not joint.turns)) + joint.passive
+            )
         yield request.name, total
 
     def _along_speeds(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield entries of M and M a - f from the mechanism in numbers; or the efforts that hold the weights."""
         j = request.subject[0]
         if request.kind == "mass_matrix":
-            yield request.name, self.sights.mass(*request.subject)
+            yield request.name, self.kinematic_quantities.mass(*request.subject)
         elif request.kind == "inverse_effort":
             asked, given = self.m.inverse_dynamics, self.m.potential_forces
             assert asked is not None
-            taken = sm.Add(*(self.sights.mass(j, i) * a for i, a in enumerate(asked.accelerations)))
+            taken = sm.Add(*(self.kinematic_quantities.mass(j, i) * a for i, a in enumerate(asked.accelerations)))
             drives = (given[j] if given else 0) - (asked.passive[j] if asked.passive else 0)
-            yield request.name, taken - self.sights.forcing(j) + drives
+            yield request.name, taken - self.kinematic_quantities.forcing(j) + drives
         else:
             total = sm.S.Zero
             centres = {body.masscenter for body in self.m.bodies}
             for load in self.m.loads:
                 if isinstance(load, ForceLoad) and load.point in centres and [at for at, _ in load.force] == [0]:
-                    total -= self.sights.partial("point partials", load.point, j).dot(sm.Matrix(load.force[0][1]))
+                    total -= self.kinematic_quantities.partial_velocity("point partials", load.point, j).dot(
+                        sm.Matrix(load.force[0][1])
+                    )
             yield request.name, total
 
     def _partial(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
@@ -211,7 +217,9 @@ class _ObservableWriter:
         of_point = request.kind == "partial_velocity"
         yield (
             request.name,
-            self.sights.partial("point partials" if of_point else "frame partials", node, speed)[request.component],
+            self.kinematic_quantities.partial_velocity("point partials" if of_point else "frame partials", node, speed)[
+                request.component
+            ],
         )
 
     def _angular_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
@@ -224,26 +232,26 @@ class _ObservableWriter:
     def _angular_acceleration(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield d/dt of ω_BA in A's own axes, turned back: Aᵀ ω_BA has the rate Aᵀ (ω_BA' - ω_A × ω_BA)."""
         frame, base = request.subject[0], request.relative_to
-        vector = self.sights.vector("alpha", frame)
+        vector = self.kinematic_quantities.vector("alpha", frame)
         if base:
             turning = self._turning(frame) - self._turning(base)
-            vector = vector - self.sights.vector("alpha", base) - self._turning(base).cross(turning)
+            vector = vector - self.kinematic_quantities.vector("alpha", base) - self._turning(base).cross(turning)
         yield from self._components(request, vector)
 
     def _relative_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a point's velocity relative to the point of the other body at the same place."""
         point, origin = request.subject
         base = request.relative_to or 0
-        there = self.sights.vector("velocity", origin)
+        there = self.kinematic_quantities.vector("velocity", origin)
         if base:
             there += self._turning(base).cross(self._between("position", origin, point))
-        yield from self._components(request, self.sights.vector("velocity", point) - there)
+        yield from self._components(request, self.kinematic_quantities.vector("velocity", point) - there)
 
     def _of_bodies(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield sums over mass centres."""
         bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
-        kind: Kind = "position" if request.kind == "centre_of_mass" else "velocity"
-        total = sum((b.mass * self.sights.vector(kind, b.masscenter) for b in bodies), sm.zeros(3, 1))
+        kind: KinematicQuantityKind = "position" if request.kind == "centre_of_mass" else "velocity"
+        total = sum((b.mass * self.kinematic_quantities.vector(kind, b.masscenter) for b in bodies), sm.zeros(3, 1))
         mass = sm.Integer(1) if request.kind == "linear_momentum" else sm.Add(*(b.mass for b in bodies))
         yield from self._components(request, total / mass)
 
@@ -252,19 +260,26 @@ class _ObservableWriter:
         bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
         total, momentum, moment = sm.zeros(3, 1), sm.zeros(3, 1), sm.zeros(3, 1)
         for body in bodies:
-            r, v = self.sights.vector("position", body.masscenter), self.sights.vector("velocity", body.masscenter)
+            r, v = (
+                self.kinematic_quantities.vector("position", body.masscenter),
+                self.kinematic_quantities.vector("velocity", body.masscenter),
+            )
             momentum, moment = momentum + body.mass * v, moment + body.mass * r
             total += body.mass * r.cross(v)
             if body.inertia is not None and not body.inertia.is_zero_matrix:
-                R = self.sights.rotation(body.frame)
+                R = self.kinematic_quantities.rotation(body.frame)
                 total += R * body.inertia * R.T * self._turning(body.frame)
         about = request.relative_to
-        place = moment / sm.Add(*(b.mass for b in bodies)) if about is None else self.sights.vector("position", about)
+        place = (
+            moment / sm.Add(*(b.mass for b in bodies))
+            if about is None
+            else self.kinematic_quantities.vector("position", about)
+        )
         yield from self._components(request, total - place.cross(momentum))
 
     def _turning(self, frame: int) -> sm.Matrix:
         """Return the angular velocity of a frame, in N."""
-        return self.sights.vector("omega", frame)
+        return self.kinematic_quantities.vector("omega", frame)
 
     def _of_point(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield position, velocity or acceleration."""
@@ -272,22 +287,24 @@ class _ObservableWriter:
         if request.kind == "position" and request.relative_to is not None:
             vector = self._between("position", request.relative_to, point)
         else:
-            vector = self.sights.vector(request.kind, point)  # type: ignore[arg-type]
+            vector = self.kinematic_quantities.vector(request.kind, point)  # type: ignore[arg-type]
         yield from self._components(request, vector)
 
     def _components(self, request: RequestedOutput, vector: sm.Matrix) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a vector's components in the frame that was asked for."""
         if request.expressed_in is not None:
-            vector = self.sights.rotation(request.expressed_in).T * vector
-        yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+            vector = self.kinematic_quantities.rotation(request.expressed_in).T * vector
+        yield from zip((request.name + axis for axis in AXIS_SUFFIXES), vector, strict=True)
 
     def _orientation(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a frame's orientation as a quaternion or as angles, relative to a frame or to N."""
-        rotation = self.sights.rotation(request.subject[0])
+        rotation = self.kinematic_quantities.rotation(request.subject[0])
         if request.relative_to is not None:
-            rotation = self.sights.rotation(request.relative_to).T * rotation
+            rotation = self.kinematic_quantities.rotation(request.relative_to).T * rotation
         if request.representation == "quaternion":
-            yield from zip((request.name + part for part in (".w", *AXES)), unit_quaternion(rotation), strict=True)
+            yield from zip(
+                (request.name + part for part in (".w", *AXIS_SUFFIXES)), unit_quaternion(rotation), strict=True
+            )
         else:
             angles = euler_angles(rotation, request.representation)
             yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
@@ -298,10 +315,10 @@ class _ObservableWriter:
         if isinstance(load, PathwayLoad):
             yield request.name, load.force * (load.rate if request.kind == "power" else 1)
         elif isinstance(load, TorqueActuatorLoad):
-            turning = self.sights.vector("omega", load.frame)
+            turning = self.kinematic_quantities.vector("omega", load.frame)
             if load.reaction >= 0:
-                turning -= self.sights.vector("omega", load.reaction)
-            along = self.sights.in_inertial_frame(load.axis).dot(turning)
+                turning -= self.kinematic_quantities.vector("omega", load.reaction)
+            along = self.kinematic_quantities.in_inertial_frame(load.axis).dot(turning)
             yield request.name, load.torque * (along if request.kind == "power" else 1)
         else:
             yield from self._vector_load(request, load)
@@ -309,12 +326,12 @@ class _ObservableWriter:
     def _vector_load(self, request: RequestedOutput, load: ForceLoad | TorqueLoad) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the components of a force or torque, or its power at its point or frame, in W."""
         force = isinstance(load, ForceLoad)
-        vector = self.sights.in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque)
+        vector = self.kinematic_quantities.in_inertial_frame(load.force if isinstance(load, ForceLoad) else load.torque)
         if request.kind == "force":
-            yield from zip((request.name + axis for axis in AXES), vector, strict=True)
+            yield from zip((request.name + axis for axis in AXIS_SUFFIXES), vector, strict=True)
             return
         node = load.point if isinstance(load, ForceLoad) else load.frame
-        yield request.name, vector.dot(self.sights.vector("velocity" if force else "omega", node))
+        yield request.name, vector.dot(self.kinematic_quantities.vector("velocity" if force else "omega", node))
 
     def _potential(self) -> sm.Expr:
         """Return the potential energy as it was handed in."""

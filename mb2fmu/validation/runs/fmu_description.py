@@ -16,13 +16,13 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.runner import array_elements as elements
 
-UnitKind = Literal["CoSimulation", "ModelExchange"]
-KINDS: tuple[UnitKind, ...] = ("CoSimulation", "ModelExchange")
-ELEMENTS = "mb2fmu.model.elements"
+InterfaceType = Literal["CoSimulation", "ModelExchange"]
+INTERFACE_TYPES: tuple[InterfaceType, ...] = ("CoSimulation", "ModelExchange")
+ELEMENT_NAMES_ANNOTATION = "mb2fmu.model.elements"
 """Type of the annotation of an array that has the names of its elements."""
-TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
-_TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
-TROUBLES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
+TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
+_FMI2_TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
+TROUBLE_LOG_CATEGORIES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
 """Log categories, named by the standards, of what did not go as asked."""
 
 
@@ -38,7 +38,7 @@ class FmuVariableDescription:
         initial: As the standards name it; where it is left out, what they say then.
         kind: Type, as the standards name it.
         start: As written; empty if there is none.
-        scalar: It is no array.
+        is_scalar: It is no array.
     """
 
     reference: int
@@ -48,7 +48,7 @@ class FmuVariableDescription:
     initial: str = ""
     kind: str = "Real"
     start: str = ""
-    scalar: bool = True
+    is_scalar: bool = True
 
     @property
     def settable(self) -> bool:
@@ -90,21 +90,21 @@ class FmuDescription:
         elements: Name of each array that tells them → names of its elements, the last index running fastest.
         states: Number of continuous states.
         indicators: Number of event indicators.
-        completes_steps: A Model Exchange importer must tell of each step that its integrator has made.
+        needs_completed_steps: A Model Exchange importer must tell of each step that its integrator has made.
         troubles: Log categories that tell why a call did not do what was asked.
-        offers: Kind → what it offers beside running.
+        capabilities: Kind → what it offers beside running.
         rates: (name of a state, name of its derivative), in the order of the states; () where these are not found.
     """
 
     version: int
-    identifiers: Mapping[UnitKind, str]
+    identifiers: Mapping[InterfaceType, str]
     token: str
     variables: Mapping[str, FmuVariableDescription]
     states: int
     indicators: int
-    completes_steps: bool
+    needs_completed_steps: bool
     troubles: tuple[str, ...] = ()
-    offers: Mapping[UnitKind, InterfaceCapabilities] = field(default_factory=lambda: MappingProxyType({}))
+    capabilities: Mapping[InterfaceType, InterfaceCapabilities] = field(default_factory=lambda: MappingProxyType({}))
     rates: tuple[tuple[str, str], ...] = ()
     arrays: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     elements: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
@@ -117,7 +117,7 @@ class FmuDescription:
     @property
     def any_step(self) -> bool:
         """Whether Co-Simulation, if the FMU has it, takes communication steps of any size."""
-        found = self.offers.get("CoSimulation")
+        found = self.capabilities.get("CoSimulation")
         return found is None or found.any_step
 
 
@@ -129,41 +129,49 @@ def read_description(tree: FileTree) -> FmuDescription:
             binary for this machine.
     """
     if "modelDescription.xml" not in tree:
-        raise _refused(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
+        raise _make_refusal_error(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
     try:
         root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
-        raise _refused(Fault(f"is not well-formed: {error}", "modelDescription.xml", "export the FMU again")) from error
+        raise _make_refusal_error(
+            Fault(f"is not well-formed: {error}", "modelDescription.xml", "export the FMU again")
+        ) from error
     version = str(root.get("fmiVersion", ""))
     major = version.partition(".")[0]
     if major not in {"2", "3"}:
-        raise _refused(
+        raise _make_refusal_error(
             Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed")
         )
-    interfaces = {kind: root.find(kind) for kind in KINDS}
+    interfaces = {kind: root.find(kind) for kind in INTERFACE_TYPES}
     identifiers = {kind: str(e.get("modelIdentifier", "")) for kind, e in interfaces.items() if e is not None}
     if not identifiers:
         fault = Fault(
             "offers neither Co-Simulation nor Model Exchange", "modelDescription.xml", "export it for one of them"
         )
-        raise _refused(fault)
-    states, indicators = _sizes(root, int(major))
+        raise _make_refusal_error(fault)
+    states, indicators = _count_states_and_indicators(root, int(major))
     exchange = interfaces["ModelExchange"]
-    scalars = _variables(root, int(major))
-    held, arrays = _elements(root, scalars)
+    scalars = _read_variables(root, int(major))
+    held, arrays = _read_array_elements(root, scalars)
     found = FmuDescription(
         version=int(major),
         identifiers=identifiers,
         token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
         variables=scalars | held,
         arrays=arrays,
-        elements={str(node.get("name")): _element_names(node) for node in _arrays(root) if _element_names(node)},
+        elements={
+            str(node.get("name")): _read_element_names(node)
+            for node in _iterate_double_arrays(root)
+            if _read_element_names(node)
+        },
         states=states,
         indicators=indicators,
-        completes_steps=exchange is not None and _completes_steps(exchange, int(major)),
-        troubles=tuple(name for name in TROUBLES if root.find(f"LogCategories/Category[@name='{name}']") is not None),
-        offers={kind: _offers(e, int(major)) for kind, e in interfaces.items() if e is not None},
-        rates=_rates(root, int(major)),
+        needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, int(major)),
+        troubles=tuple(
+            name for name in TROUBLE_LOG_CATEGORIES if root.find(f"LogCategories/Category[@name='{name}']") is not None
+        ),
+        capabilities={kind: _read_capabilities(e, int(major)) for kind, e in interfaces.items() if e is not None},
+        rates=_read_derivative_pairs(root, int(major)),
     )
     _check_platform(tree, found)
     return found
@@ -171,10 +179,10 @@ def read_description(tree: FileTree) -> FmuDescription:
 
 def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
     """Return name of each terminal → name of its member → (variable, kind); {} where the file says nothing."""
-    if TERMINALS not in tree:
+    if TERMINALS_FILE not in tree:
         return {}
     try:
-        root = etree.fromstring(tree[TERMINALS], etree.XMLParser(resolve_entities=False, no_network=True))
+        root = etree.fromstring(tree[TERMINALS_FILE], etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError:
         return {}  # the auditor tells it
     return {
@@ -186,13 +194,13 @@ def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
     }
 
 
-def _variables(root: etree._Element, major: int) -> dict[str, FmuVariableDescription]:
+def _read_variables(root: etree._Element, major: int) -> dict[str, FmuVariableDescription]:
     """Return all variables by name, with FMI's defaults of causality, variability and initial put in."""
     variables = {}
     for element in root.iterfind("ModelVariables/*"):
         if not isinstance(element.tag, str):
             continue
-        typed = next((e for e in element if e.tag in _TYPES), element) if major == 2 else element
+        typed = next((e for e in element if e.tag in _FMI2_TYPES), element) if major == 2 else element
         scalar = element.find("Dimension") is None
         kind = str(typed.tag)
         causality = str(element.get("causality", "local"))
@@ -202,26 +210,26 @@ def _variables(root: etree._Element, major: int) -> dict[str, FmuVariableDescrip
             real=kind in {"Real", "Float64"} and scalar,
             causality=causality,
             variability=variability,
-            initial=str(element.get("initial", _initial(causality, variability))),
+            initial=str(element.get("initial", _default_initial(causality, variability))),
             kind=kind,
             start=str(typed.get("start", "")),
-            scalar=scalar,
+            is_scalar=scalar,
         )
     return variables
 
 
-def _elements(
+def _read_array_elements(
     root: etree._Element, known: Mapping[str, FmuVariableDescription]
 ) -> tuple[dict[str, FmuVariableDescription], dict[int, int]]:
     """Return elements of our arrays that are no variables themselves, by their names in the description; all arrays."""
     found, sizes = {}, {}
-    for node in _arrays(root):
+    for node in _iterate_double_arrays(root):
         array = known[str(node.get("name"))]
         shape = [each.get("start") for each in node.iterfind("Dimension")]
         if None in shape:
             continue  # sized by a structural parameter
         sizes[array.reference] = size = math.prod(int(str(each)) for each in shape)
-        names = _element_names(node)
+        names = _read_element_names(node)
         starts = array.start.split()
         if len(names) != size or len(starts) not in {0, size}:
             continue
@@ -229,28 +237,28 @@ def _elements(
             if name not in known:
                 reference = elements.encode_element_reference(array.reference, i)
                 start = starts[i] if starts else ""
-                found[name] = replace(array, reference=reference, real=True, scalar=True, start=start)
+                found[name] = replace(array, reference=reference, real=True, is_scalar=True, start=start)
     return found, sizes
 
 
-def _arrays(root: etree._Element) -> Iterator[etree._Element]:
+def _iterate_double_arrays(root: etree._Element) -> Iterator[etree._Element]:
     """Return an iterator over the arrays of doubles."""
     return root.iterfind("ModelVariables/Float64[Dimension]")
 
 
-def _element_names(array: etree._Element) -> tuple[str, ...]:
+def _read_element_names(array: etree._Element) -> tuple[str, ...]:
     """Return the names of an array's elements; () if it does not tell them."""
-    return tuple((array.findtext(f"Annotations/Annotation[@type='{ELEMENTS}']") or "").split())
+    return tuple((array.findtext(f"Annotations/Annotation[@type='{ELEMENT_NAMES_ANNOTATION}']") or "").split())
 
 
-def _initial(causality: str, variability: str) -> str:
+def _default_initial(causality: str, variability: str) -> str:
     """Return the default of ``initial``."""
     if causality in {"parameter", "input", "structuralParameter"} or variability == "constant":
         return "exact"
     return "" if causality == "independent" else "calculated"
 
 
-def _offers(interface: etree._Element, major: int) -> InterfaceCapabilities:
+def _read_capabilities(interface: etree._Element, major: int) -> InterfaceCapabilities:
     """Return which optional calls an interface type offers, by the flags of FMI 2 or 3."""
 
     def flag(two: str, three: str) -> bool:
@@ -268,7 +276,7 @@ def _offers(interface: etree._Element, major: int) -> InterfaceCapabilities:
     )
 
 
-def _rates(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
+def _read_derivative_pairs(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
     """Return (state, derivative), in the order of the states; () if the description is unclear."""
     variables = [e for e in root.iterfind("ModelVariables/*") if isinstance(e.tag, str)]
     found = []
@@ -288,7 +296,7 @@ def _rates(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _sizes(root: etree._Element, major: int) -> tuple[int, int]:
+def _count_states_and_indicators(root: etree._Element, major: int) -> tuple[int, int]:
     """Return the numbers of continuous states and of event indicators."""
     structure = "ModelStructure"
     if major == 2:
@@ -296,7 +304,7 @@ def _sizes(root: etree._Element, major: int) -> tuple[int, int]:
     return len(root.findall(f"{structure}/ContinuousStateDerivative")), len(root.findall(f"{structure}/EventIndicator"))
 
 
-def _completes_steps(exchange: etree._Element, major: int) -> bool:
+def _needs_completed_steps(exchange: etree._Element, major: int) -> bool:
     """Return whether the FMU wants to be told of accepted steps: by default yes in FMI 2, no in FMI 3."""
     if major == 2:
         return exchange.get("completedIntegratorStepNotNeeded") not in {"true", "1"}
@@ -323,7 +331,7 @@ def _check_platform(tree: FileTree, found: FmuDescription) -> None:
         return
     offered = sorted({path.split("/")[1] for path in tree if path.startswith("binaries/") and path.count("/") >= 2})
     has = f"it has {', '.join(offered)}" if offered else "it has none at all"
-    raise _refused(
+    raise _make_refusal_error(
         Fault(
             f"the FMU has no binary for this machine ({folder}): {has}",
             missing[0],
@@ -332,6 +340,6 @@ def _check_platform(tree: FileTree, found: FmuDescription) -> None:
     )
 
 
-def _refused(fault: Fault) -> ValidationError:
+def _make_refusal_error(fault: Fault) -> ValidationError:
     """Return the error of an FMU that cannot be run here."""
     return ValidationError("the FMU cannot be run here:", [fault])

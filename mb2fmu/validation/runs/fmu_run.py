@@ -21,16 +21,16 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_work_folder
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
-from mb2fmu.validation.runs.fmu_description import FmuDescription, UnitKind, read_description
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_description
 
 Floats = npt.NDArray[np.float64]
 Operations = Sequence[Sequence[Any]]
 """Of a session: verbs and their arguments, see ``driving.sessions``."""
 
 TIME_LIMIT = 300.0
-EXCHANGE_TOLERANCE = 1e-3
+MODEL_EXCHANGE_TOLERANCE_FACTOR = 1e-3
 TIGHTEST_TOLERANCE = 1e-12
-_SHOWN = 20
+_SHOWN_LOG_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class FmuSimulationResult:
     values: Floats
     log: tuple[str, ...]
     seconds_per_step: float
-    kind: UnitKind = "CoSimulation"
+    kind: InterfaceType = "CoSimulation"
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.time), len(self.names)):
@@ -86,7 +86,7 @@ def simulate_fmu(
     experiment: ExperimentNumbers,
     variables: Sequence[str],
     *,
-    kind: UnitKind | None = None,
+    kind: InterfaceType | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> FmuSimulationResult:
     """Step an FMU through an experiment; its own defaults hold where the experiment sets nothing.
@@ -117,7 +117,7 @@ def run_fmu_process(
     experiments: Sequence[ExperimentNumbers],
     variables: Sequence[str],
     *,
-    kind: UnitKind | None = None,
+    kind: InterfaceType | None = None,
     sessions: Mapping[str, Operations] = MappingProxyType({}),
     watched: Sequence[str] = (),
     tolerance: float | None = None,
@@ -138,9 +138,9 @@ def run_fmu_process(
         raise ValidationError("the FMU cannot be run here:", [fault])
     promised = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
-        check_variables(description, experiment, variables)
+        check_required_variables(description, experiment, variables)
     with make_work_folder("run the FMU") as folder:
-        _write(tree, folder / "unit")
+        _write_fmu(tree, folder / "unit")
         request = {
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
@@ -149,22 +149,24 @@ def run_fmu_process(
             "identifier": description.identifiers[chosen],
             "token": description.token,
             "arrays": list(description.arrays.items()),
-            "integration_tolerance": max(EXCHANGE_TOLERANCE * promised, TIGHTEST_TOLERANCE),
+            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_FACTOR * promised, TIGHTEST_TOLERANCE),
             "states": description.states,
             "indicators": description.indicators,
-            "completes_steps": description.completes_steps,
+            "completes_steps": description.needs_completed_steps,
             "troubles": description.troubles,
             "variables": [description.variables[v].reference for v in variables],
             "watched": [description.variables[v].reference for v in watched],
-            "experiments": [_requested(folder, description, k, each) for k, each in enumerate(experiments)],
+            "experiments": [
+                _form_experiment_record(folder, description, k, each) for k, each in enumerate(experiments)
+            ],
             "sessions": {name: list(map(list, operations)) for name, operations in sessions.items()},
         }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         limit = time_limit * (len(experiments) + bool(sessions))
-        return _drive(fmu, folder, experiments, tuple(variables), chosen, limit)
+        return _run_driver(fmu, folder, experiments, tuple(variables), chosen, limit)
 
 
-def _requested(
+def _form_experiment_record(
     folder: Path, description: FmuDescription, number: int, experiment: ExperimentNumbers
 ) -> dict[str, object]:
     """Return one experiment as the driver reads it."""
@@ -178,13 +180,13 @@ def _requested(
         "tolerance": experiment.tolerance,
         "inputs": [description.variables[v].reference for v in experiment.input_names],
         "starts": {
-            "references": [description.variables[v].reference for v in experiment.overridden],
-            "values": list(experiment.overridden.values()),
+            "references": [description.variables[v].reference for v in experiment.overridden_values],
+            "values": list(experiment.overridden_values.values()),
         },
     }
 
 
-def list_interface_types(fmu: Path) -> tuple[UnitKind, ...]:
+def list_interface_types(fmu: Path) -> tuple[InterfaceType, ...]:
     """Return the interface types of an FMU, Co-Simulation first.
 
     Raises:
@@ -194,7 +196,9 @@ def list_interface_types(fmu: Path) -> tuple[UnitKind, ...]:
     return tuple(read_description(read_archive(fmu)).identifiers)
 
 
-def check_variables(description: FmuDescription, experiment: ExperimentNumbers, variables: Sequence[str]) -> None:
+def check_required_variables(
+    description: FmuDescription, experiment: ExperimentNumbers, variables: Sequence[str]
+) -> None:
     """Raise if an FMU lacks variables that the experiment sets or records.
 
     Raises:
@@ -205,7 +209,7 @@ def check_variables(description: FmuDescription, experiment: ExperimentNumbers, 
     for role, names in (
         ("variable", variables),
         ("input", experiment.input_names),
-        ("parameter", tuple(experiment.overridden)),
+        ("parameter", tuple(experiment.overridden_values)),
     ):
         for name in names:
             if name not in known:
@@ -218,7 +222,7 @@ def check_variables(description: FmuDescription, experiment: ExperimentNumbers, 
         raise ValidationError("the FMU cannot be compared with the model:", faults)
 
 
-def _write(tree: FileTree, folder: Path) -> None:
+def _write_fmu(tree: FileTree, folder: Path) -> None:
     """Write an FMU into a folder; `resources` exists even if it is empty, as FMI demands."""
     for path in tree:
         target = folder / path
@@ -227,12 +231,12 @@ def _write(tree: FileTree, folder: Path) -> None:
     (folder / "resources").mkdir(exist_ok=True)
 
 
-def _drive(
+def _run_driver(
     fmu: Path,
     folder: Path,
     experiments: Sequence[ExperimentNumbers],
     variables: tuple[str, ...],
-    kind: UnitKind,
+    kind: InterfaceType,
     time_limit: float,
 ) -> FmuProcessResult:
     """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
@@ -251,10 +255,14 @@ def _drive(
         late = Fault(
             f"it did not finish within {time_limit:g} s", fmu.name, "give it more time or a shorter experiment"
         )
-        raise ToolError(headline, [late, *_said(folder, "", "")]) from error
-    messages = _said(folder, done.stdout, done.stderr)
+        raise ToolError(headline, [late, *_collect_messages(folder, "", "")]) from error
+    messages = _collect_messages(folder, done.stdout, done.stderr)
     if done.returncode != 0:
-        ended = _ended_late(done.returncode) if (folder / "outcome.json").exists() else _ending(done.returncode)
+        ended = (
+            _describe_late_end(done.returncode)
+            if (folder / "outcome.json").exists()
+            else _describe_process_end(done.returncode)
+        )
         raise ToolError(headline, [replace(ended, where=fmu.name), *messages])
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
     failures = [run["failure"] for run in outcome["experiments"]]
@@ -278,31 +286,31 @@ def _drive(
     return FmuProcessResult(simulations, outcome["sessions"], refusal, noted)
 
 
-def _ending(code: int) -> Fault:
+def _describe_process_end(code: int) -> Fault:
     """Return how a driver process ended, in words: by exit code or by signal."""
     if code >= 0:
         return Fault(f"the process that ran it ended with exit code {code}")
-    return Fault(f"the FMU crashed: its process was killed by {_signal(code)}")
+    return Fault(f"the FMU crashed: its process was killed by {_signal_name(code)}")
 
 
-def _ended_late(code: int) -> Fault:
+def _describe_late_end(code: int) -> Fault:
     """Return how a process ended after the FMU had finished and was freed, in words."""
-    how = f"was killed by {_signal(code)}" if code < 0 else f"ended with exit code {code}"
+    how = f"was killed by {_signal_name(code)}" if code < 0 else f"ended with exit code {code}"
     what = f"the FMU ran to its end, and then its process {how} as it ended; so may every host of it"
     return Fault(what, remedy="FMUs of pythonfmu 0.7.0 free a block twice there: build it with another version")
 
 
-def _signal(code: int) -> str:
+def _signal_name(code: int) -> str:
     """Return the name of the signal in a negative exit code."""
     names = {member.value: member.name for member in signal.Signals}
     return names.get(-code, f"signal {-code}")
 
 
-def _said(folder: Path, out: str, err: str) -> list[Fault]:
+def _collect_messages(folder: Path, out: str, err: str) -> list[Fault]:
     """Return the FMU's log messages and console output, the last lines of each."""
     log = folder / "log.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     said = [Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)]
     for where, text in (("stdout", out), ("stderr", err)):
-        said += [Fault(line, where) for line in text.splitlines()[-_SHOWN:] if line.strip()]
-    return said[-2 * _SHOWN :]
+        said += [Fault(line, where) for line in text.splitlines()[-_SHOWN_LOG_LINES:] if line.strip()]
+    return said[-2 * _SHOWN_LOG_LINES :]

@@ -12,7 +12,7 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
 from mb2fmu.validation.runs.fmu_description import FmuDescription, FmuVariableDescription
 
-Role = Literal["input", "parameter", "state", "result"]
+VariableRole = Literal["input", "parameter", "state", "result"]
 """``input`` and ``parameter`` are set; a ``state`` is set or compared; a ``result`` is compared."""
 
 
@@ -25,14 +25,14 @@ class ScalarVariable:
         reference: Value reference.
         role: What can be done with it.
         unit: As the FMU has it; empty: none.
-        startable: Can be set before initialization.
+        settable_before_initialization: Can be set before initialization.
     """
 
     name: str
     reference: int
-    role: Role
+    role: VariableRole
     unit: str
-    startable: bool
+    settable_before_initialization: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def read_fmu_variables(tree: FileTree, description: FmuDescription) -> FmuVariab
     """Read units and roles of the variables of an unpacked FMU."""
     root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
     second = description.version == 2
-    types = _units_of_types(root, second=second)
+    types = _read_units_of_types(root, second=second)
     states = tuple(state for state, _ in description.rates)
     scalars: dict[str, ScalarVariable] = {}
     for element in root.iterfind("ModelVariables/*"):
@@ -73,20 +73,20 @@ def read_fmu_variables(tree: FileTree, description: FmuDescription) -> FmuVariab
         if variable is None or real is None or not variable.real:
             continue
         unit = str(real.get("unit") or types.get(str(real.get("declaredType")), ""))
-        role = "state" if name in states else _role(variable)
+        role = "state" if name in states else _find_role(variable)
         scalars[name] = ScalarVariable(name, variable.reference, role, unit, variable.settable or role == "input")
     named = {f"der({state})": scalars[rate] for state, rate in description.rates if f"der({state})" not in scalars}
-    return FmuVariables(scalars | named, states, _defined(root))
+    return FmuVariables(scalars | named, states, _read_unit_definitions(root))
 
 
-def _role(variable: FmuVariableDescription) -> Role:
+def _find_role(variable: FmuVariableDescription) -> VariableRole:
     """Return the role of a variable that is no state; a calculated parameter is a result."""
     if variable.causality == "input":
         return "input"
     return "parameter" if variable.causality in {"parameter", "structuralParameter"} else "result"
 
 
-def _units_of_types(root: etree._Element, *, second: bool) -> dict[str, str]:
+def _read_units_of_types(root: etree._Element, *, second: bool) -> dict[str, str]:
     """Return declared type → unit."""
     found = {}
     for element in root.iterfind("TypeDefinitions/*"):
@@ -96,7 +96,7 @@ def _units_of_types(root: etree._Element, *, second: bool) -> dict[str, str]:
     return found
 
 
-def _defined(root: etree._Element) -> dict[str, UnitOfMeasurement]:
+def _read_unit_definitions(root: etree._Element) -> dict[str, UnitOfMeasurement]:
     """Return units by the FMU's own definitions."""
     found = {}
     for element in root.iterfind("UnitDefinitions/Unit"):

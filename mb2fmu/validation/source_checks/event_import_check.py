@@ -25,13 +25,13 @@ from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_f
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
 
-SAME = 1e-9
+SAME_VALUE_TOLERANCE = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
-RATE, SECOND_RATE = 1e-6, 1e-4
+RATE_TOLERANCE, SECOND_RATE_TOLERANCE = 1e-6, 1e-4
 """Of magnitudes: what difference quotients of first and second order may be off by."""
-_PART = 1e-3
+_STEP_FRACTION = 1e-3
 """Of the time in which coordinates move by their scale: the step of difference quotients."""
-_STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
+_DIFFERENCE_STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class EventImportCheck:
         m = mechanism
         self._u_dot = [sm.Symbol(f"mb2fmu_rate_of_{i}") for i in range(len(m.u))]
         calculated = [each.symbol for each in m.calculated_parameters]
-        self._solved = dict(_solved_for(definition, m))
+        self._solved = dict(_pair_unknown_forces(definition, m))
         self._plain = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *calculated, *self._u_dot, *self._solved.values()]
         slot, said, d = symbols.slot, {item.name: item.symbol for item in definition.quantities}, m.declared
         free = [p for p in d.parameters if not p.calculated]
@@ -106,7 +106,7 @@ class EventImportCheck:
         rates = [said[speed.name].diff(symbols.t) for speed in d.speeds]
         self._stand_ins = [make_unused_symbol(k, of="solved") for k in range(len(rates) + len(self._solved))]
         self._unknown = dict(zip((*rates, *self._solved), self._stand_ins, strict=True))
-        self.wrong = list(self._mismatched())
+        self.wrong = list(self._list_mismatches())
         self.left_out: list[str] = []
         self._pairs = self._formed(self._all_pairs(), self._of_pair)
         self._moving = self._formed(self._all_moving(), self._of_moving)
@@ -150,7 +150,7 @@ class EventImportCheck:
         made = compile_scalar_function(self._plain, plain)
         return lambda values: list(made(*values))
 
-    def _mismatched(self) -> Iterator[str]:
+    def _list_mismatches(self) -> Iterator[str]:
         """Yield differences that are no numbers: laws, order, instants, states that events set."""
         d, m = self._d, self._m
         contacts = m.contacts.each if m.contacts else ()
@@ -207,7 +207,7 @@ class EventImportCheck:
             if isinstance(output, Output) and output.name in written:
                 own = sm.sympify(output.expression)
                 if own.has(StickingSign):
-                    here, there = _held(own), _held(written[output.name])
+                    here, there = _replace_sticking_signs(own), _replace_sticking_signs(written[output.name])
                     yield _SourceAndImport(f"output {output.name} while it sticks", here, there)
                 elif own.atoms(sm.Function) & self._solved.keys():
                     yield _SourceAndImport(f"output {output.name}", own, written[output.name])
@@ -224,7 +224,7 @@ class EventImportCheck:
         asked = {each.name: each for each in m.outputs if isinstance(each, RequestedOutput)}
         c = m.velocity_constraints
         rates = list(c.jacobian * sm.Matrix(m.u) + c.offset) if c else []
-        rows = [(item.name, k, sm.sympify(item.row)) for item, k in _with_multipliers(d, m)]
+        rows = [(item.name, k, sm.sympify(item.row)) for item, k in _pair_multiplier_constraints(d, m)]
         rows += [
             (output.name, asked[output.name].subject[0], sm.sympify(output.subject[0]))
             for output in d.outputs
@@ -265,7 +265,7 @@ class EventImportCheck:
         for pair, (own, read) in self._pairs:
             at, plain_at = (beside, plain_beside) if pair.beside else (values, plain)
             here, there = own([*at, *solved])[0], read(plain_at)[0]
-            yield pair.what, abs(here - there), SAME * max(abs(here), abs(there))
+            yield pair.what, abs(here - there), SAME_VALUE_TOLERANCE * max(abs(here), abs(there))
         for item, (own, read) in self._moving:
             yield from self._of_motion(item, own, read(plain), list(values), u_dot)
 
@@ -291,16 +291,16 @@ class EventImportCheck:
     ) -> Iterator[tuple[str, float, float]]:
         """Yield a value and its rates; a rate is left out where two steps disagree, since there is a kink."""
         here = own(values)[0]
-        yield item.what, abs(here - read[0]), SAME * max(abs(here), abs(read[0]))
+        yield item.what, abs(here - read[0]), SAME_VALUE_TOLERANCE * max(abs(here), abs(read[0]))
         long = self._long(values)
 
         def rate_at(there: list[float]) -> tuple[float, float]:
             """Return the rate of the position, and the remainder where two steps disagree."""
-            return _quotient(lambda s: own(self._moved(there, s, None))[0], _PART * long)
+            return _differentiate_at_zero(lambda s: own(self._moved(there, s, None))[0], _STEP_FRACTION * long)
 
         if item.rate is not None:
             found, apart = rate_at(values)
-            bound = RATE * (abs(found) + abs(here) / long)
+            bound = RATE_TOLERANCE * (abs(found) + abs(here) / long)
             if apart <= bound:
                 yield f"rate of the {item.what}", abs(found - read[2]), bound
             size = (abs(found) + abs(here) / long) / long
@@ -313,8 +313,8 @@ class EventImportCheck:
             def linear(s: float) -> float:
                 return float(own(self._moved(values, s, u_dot))[0])
 
-        found, apart = _quotient(linear, 10 * _PART * long)
-        bound = SECOND_RATE * (abs(found) + size)
+        found, apart = _differentiate_at_zero(linear, 10 * _STEP_FRACTION * long)
+        bound = SECOND_RATE_TOLERANCE * (abs(found) + size)
         if apart <= bound:
             yield f"second rate of the {item.what}", abs(found - read[1]), bound
 
@@ -342,7 +342,7 @@ class EventImportCheck:
         return list(self._constraints.with_rates(found))
 
 
-def _solved_for(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[sm.Expr, sm.Symbol]]:
+def _pair_unknown_forces(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[sm.Expr, sm.Symbol]]:
     """Yield unknown forces: the user's symbol and the symbol that was read."""
     said = [each.symbol for each in definition.constraint_forces]
     said += [contact.force for contact in definition.contacts]
@@ -351,11 +351,11 @@ def _solved_for(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[t
     contacts, latches = mechanism.contacts, mechanism.latches
     read = [*mechanism.constraint_forces, *(contacts.forces if contacts else ()), *(latches.forces if latches else ())]
     yield from zip(said, read, strict=False)
-    for item, k in _with_multipliers(definition, mechanism):
+    for item, k in _pair_multiplier_constraints(definition, mechanism):
         yield item.symbol, mechanism.multipliers[k]
 
 
-def _with_multipliers(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[Constraint, int]]:
+def _pair_multiplier_constraints(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[Constraint, int]]:
     """Constraints whose multipliers the model's outputs may contain, and the numbers of the rows that were read."""
     rows = mechanism.velocity_constraints
     names = list(rows.names) if rows else []
@@ -364,14 +364,16 @@ def _with_multipliers(definition: ModelDefinition, mechanism: Mechanism) -> Iter
             yield item, names.index(item.name)
 
 
-def _held(expression: sm.Expr) -> sm.Expr:
+def _replace_sticking_signs(expression: sm.Expr) -> sm.Expr:
     """Return an expression with signs that stick: a value within the limits, the same for the same slip and limit."""
     return expression.replace(StickingSign, lambda slip, ratio: ratio * slip / (1 + sm.Abs(slip)))
 
 
-def _quotient(function: Callable[[float], float], step: float) -> tuple[float, float]:
+def _differentiate_at_zero(function: Callable[[float], float], step: float) -> tuple[float, float]:
     """Return the derivative at zero by central differences of fourth order, and the difference of two step sizes."""
-    coarse, fine = (math.fsum(w * function(place * h) for place, w in _STENCIL) / h for h in (step, step / 2.0))
+    coarse, fine = (
+        math.fsum(w * function(place * h) for place, w in _DIFFERENCE_STENCIL) / h for h in (step, step / 2.0)
+    )
     return fine, abs(fine - coarse)
 
 

@@ -24,25 +24,25 @@ import numpy.typing as npt
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
-from mb2fmu.validation.reference.variable_scales import FACTOR, ROUNDING
+from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, ROUND_OFF_ALLOWANCE
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics, SourceMotion
 from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
 
 Flags = npt.NDArray[np.bool_]
-Run = tuple[ExperimentNumbers, FmuSimulationResult]
-Judged = tuple[float, str]
+ExperimentRun = tuple[ExperimentNumbers, FmuSimulationResult]
+LawError = tuple[float, str]
 """Error over bound; of what, and when."""
 
-_AT_START = 1e-6
+_START_TOLERANCE = 1e-6
 """Of a row's scale: start values are solved for, whatever the tolerance of an integration is."""
-_POINTS = 50
+_LAW_POINTS = 50
 """Of a run, from its start on, at which a law is asked."""
-_TURNED, _COARSE = 0.5, 0.9
+_LARGEST_TURN_RAD, _LARGEST_UNSEEN_PART = 0.5, 0.9
 """From point to point: rad, and the part of the fastest change that may be missing of what rates at both say."""
-_SMOOTH = 0.02  # of what moves: as much may half as many points change
-_FREE = 1e-9  # of the shift: what of it constraints and joints refuse
+_SMOOTHNESS_FRACTION = 0.02  # of what moves: as much may half as many points change
+_FREE_SHIFT_TOLERANCE = 1e-9  # of the shift: what of it constraints and joints refuse
 
 
 class LawsOfMotion:
@@ -69,41 +69,41 @@ class LawsOfMotion:
         states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
         self._names = {slot[item.symbol]: item.name for item in states}
 
-    def constraints(self, runs: Sequence[Run]) -> Iterator[Judged]:
+    def constraints(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
         """Yield how far the declared constraint that holds worst is from that, point by point."""
         for run, simulation in runs:
-            points = _spread(len(run.time))
+            points = _choose_point_indices(len(run.time))
             states = [self._values(run, simulation, k) for k in points]
             found = [self._constraints.residuals(values) for values in states]
             residual = np.abs(np.array(found))
             if not residual.shape[1]:
                 return
             scale = np.max([self._constraints.sizes(values, *self._scales) for values in states], axis=0)
-            allowed = np.full(len(points), FACTOR * run.tolerance)
-            allowed[0] = min(_AT_START, allowed[0])
-            bound = (allowed[:, None] + ROUNDING) * scale
-            yield from _worst(residual, bound, run.time[points], "constraint")
+            allowed = np.full(len(points), ERROR_BOUND_FACTOR * run.tolerance)
+            allowed[0] = min(_START_TOLERANCE, allowed[0])
+            bound = (allowed[:, None] + ROUND_OFF_ALLOWANCE) * scale
+            yield from _find_worst_ratios(residual, bound, run.time[points], "constraint")
 
-    def momentum(self, runs: Sequence[Run]) -> Iterator[Judged]:
+    def momentum(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
         """Yield how far the bodies' common centre is from where its momentum and the loads take it, point by point."""
         for run, simulation in runs:
-            if self._kinematics is None or not run.steady or len(run.time) < 2 * 2 + 1:
+            if self._kinematics is None or not run.has_constant_inputs or len(run.time) < 2 * 2 + 1:
                 continue
-            points = np.arange(min(_POINTS, (len(run.time) - 1) // 2 * 2) + 1)
+            points = np.arange(min(_LAW_POINTS, (len(run.time) - 1) // 2 * 2) + 1)
             states, motions = [], []
             for k in points.tolist():
                 states.append(self._values(run, simulation, k))
                 motions.append(self._kinematics.motion(states[-1]))
-                if len(motions) == 1 and not any(s is not None for s in _shifts(motions[0])):
+                if len(motions) == 1 and not any(s is not None for s in _find_rigid_shifts(motions[0])):
                     break
             centres = [motion.centres for motion in motions if motion.centres is not None]
             places = [self._symbols.slot[symbol] for symbol in (*self._symbols.q, *self._symbols.u)]
             moved = np.array(states)[:, places]
-            time, allowed = run.time[points], FACTOR * run.tolerance
+            time, allowed = run.time[points], ERROR_BOUND_FACTOR * run.tolerance
             if len(centres) == len(points) and _is_resolved(
                 moved, motions, time, allowed * np.concatenate(self._scales)
             ):
-                yield from _momentum_kept(motions, np.array(centres), time, allowed)
+                yield from _judge_momentum(motions, np.array(centres), time, allowed)
 
     def _values(self, run: ExperimentNumbers, simulation: FmuSimulationResult, k: int) -> list[float]:
         """Return the slots' values at a communication point, as the FMU shows its states."""
@@ -117,12 +117,12 @@ class LawsOfMotion:
         return self._constraints.with_rates(s.completed(values))
 
 
-def _spread(count: int) -> list[int]:
+def _choose_point_indices(count: int) -> list[int]:
     """Return the first point and others up to the last one."""
-    return [int(k) for k in np.unique(np.linspace(0, count - 1, _POINTS + 1).astype(np.int64))]
+    return [int(k) for k in np.unique(np.linspace(0, count - 1, _LAW_POINTS + 1).astype(np.int64))]
 
 
-def _worst(error: Floats, bound: Floats, time: Floats, what: str) -> Iterator[Judged]:
+def _find_worst_ratios(error: Floats, bound: Floats, time: Floats, what: str) -> Iterator[LawError]:
     """Yield the worst ratio at each point, and of which column; what is no number fails."""
     ratios = np.divide(error, bound, out=np.where(error > 0.0, np.inf, 0.0), where=bound > 0.0)
     ratios = np.where(np.isfinite(error), ratios, np.inf)
@@ -130,16 +130,16 @@ def _worst(error: Floats, bound: Floats, time: Floats, what: str) -> Iterator[Ju
         yield float(ratios[k, j]), f"{what} {j + 1}, {error[k, j]:.3g} off at t = {time[k]:.4g} s"
 
 
-def _shifts(motion: SourceMotion) -> list[Floats | None]:
+def _find_rigid_shifts(motion: SourceMotion) -> list[Floats | None]:
     """Return for each axis the speeds that shift all bodies along it at 1 m/s; None where they cannot be shifted."""
     J, W, A = motion.partials
-    J = J[_moving(motion)]
+    J = J[_find_moving_bodies(motion)]
     rows = np.concatenate([J.reshape(-1, J.shape[-1]), W.reshape(-1, W.shape[-1]), A])
     found: list[Floats | None] = []
     for axis in np.eye(3):
         wanted = np.concatenate([np.tile(axis, len(J)), np.zeros(rows.shape[0] - 3 * len(J))])
         speeds = np.linalg.lstsq(rows, wanted, rcond=None)[0]
-        found.append(speeds if np.max(np.abs(rows @ speeds - wanted)) <= _FREE else None)
+        found.append(speeds if np.max(np.abs(rows @ speeds - wanted)) <= _FREE_SHIFT_TOLERANCE else None)
     return found
 
 
@@ -159,17 +159,17 @@ def _is_resolved(states: Floats, motions: Sequence[SourceMotion], time: Floats, 
     turned = max(float(np.max(np.abs(motion.omegas))) for motion in motions) * float(np.max(step))
     unseen = np.abs(rates[1:] + rates[:-1]) / 2.0 * step[:, None] - np.abs(np.diff(states, axis=0))
     largest = np.max(np.abs(rates), axis=0) * float(np.max(step))
-    return turned <= _TURNED and bool(np.all(unseen <= _COARSE * largest + noise))
+    return turned <= _LARGEST_TURN_RAD and bool(np.all(unseen <= _LARGEST_UNSEEN_PART * largest + noise))
 
 
-def _moving(motion: SourceMotion) -> Flags:
+def _find_moving_bodies(motion: SourceMotion) -> Flags:
     """Return which bodies' mass centres any speed moves."""
     return np.asarray(np.any(motion.partials[0] != 0.0, axis=(1, 2)))
 
 
-def _momentum_kept(
+def _judge_momentum(
     motions: Sequence[SourceMotion], centres: Floats, time: Floats, tolerance: float
-) -> Iterator[Judged]:
+) -> Iterator[LawError]:
     """Yield the worst error over bound at each second point, of the axes along which all bodies can always be shifted.
 
     Args:
@@ -178,8 +178,8 @@ def _momentum_kept(
         time: Shape (n_t,).
         tolerance: Allowed part of what moves.
     """
-    shifts = [_shifts(motion) for motion in motions]
-    m = motions[0].masses * _moving(motions[0])
+    shifts = [_find_rigid_shifts(motion) for motion in motions]
+    m = motions[0].masses * _find_moving_bodies(motions[0])
     S = np.einsum("b,tba->ta", m, centres)
     P = m @ motions[0].velocities
     even = time[::2]
@@ -192,18 +192,18 @@ def _momentum_kept(
             continue
         free.append(axis)
         F = np.array([motion.forces @ speeds for motion, speeds in zip(motions, along, strict=True)])
-        fine, coarse = _twice_integrated(F, time)[::2], _twice_integrated(F[::2], even)
+        fine, coarse = _integrate_twice(F, time)[::2], _integrate_twice(F[::2], even)
         scale[axis] += np.max(np.abs(fine))
         missing[:, axis] = np.maximum.accumulate(np.abs(fine - coarse))
         error[:, axis] = np.abs(S[::2, axis] - S[0, axis] - even * P[axis] - fine - (fine - coarse) / 3.0)
     sizes = float(np.max(m @ np.max(np.abs(centres), axis=0))) + np.max(scale)
-    if not free or np.max(missing[:, free]) > _SMOOTH * np.max(scale):
+    if not free or np.max(missing[:, free]) > _SMOOTHNESS_FRACTION * np.max(scale):
         return  # loads change too fast for sums over these points
-    bound = tolerance * np.max(scale) + ROUNDING * sizes + missing
-    yield from _worst(error[:, free], bound[:, free], even, "sum of m r along free axis")
+    bound = tolerance * np.max(scale) + ROUND_OFF_ALLOWANCE * sizes + missing
+    yield from _find_worst_ratios(error[:, free], bound[:, free], even, "sum of m r along free axis")
 
 
-def _twice_integrated(F: Floats, time: Floats) -> Floats:
+def _integrate_twice(F: Floats, time: Floats) -> Floats:
     """Return ∫ (t − s) F(s) ds at all times: exact where F is constant."""
     step = np.diff(time)
     first = np.concatenate([[0.0], np.cumsum((F[1:] + F[:-1]) / 2.0 * step)])

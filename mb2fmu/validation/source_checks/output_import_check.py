@@ -13,9 +13,9 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOut
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 
-_POINTS = {"position", "distance", "velocity", "acceleration", "relative_velocity"}
-_FRAMES = {"angular_velocity", "angular_acceleration", "orientation"}
-_BODIES = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum"}
+_POINT_OUTPUT_KINDS = {"position", "distance", "velocity", "acceleration", "relative_velocity"}
+_FRAME_OUTPUT_KINDS = {"angular_velocity", "angular_acceleration", "orientation"}
+_BODY_OUTPUT_KINDS = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum"}
 
 
 def compare_output_requests(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
@@ -35,25 +35,25 @@ def compare_output_requests(definition: ModelDefinition, mechanism: Mechanism) -
             continue
         same = (item.component, item.representation, item.unit) == (there.component, there.representation, there.unit)
         yield f"{item.name}: what is asked", same and there.kind in {item.kind, f"coordinate_{item.kind}"}
-        for number, (said, names) in _named(definition, mechanism, item, there).items():
+        for number, (said, names) in _pair_model_and_import_objects(definition, mechanism, item, there).items():
             right = said == names
             told = f"{item.name}: subject {number}"
             yield (told if right else f"{told} is {', '.join(map(str, said))}, {names} was read"), right
 
 
-def _named(
+def _pair_model_and_import_objects(
     definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest, there: RequestedOutput
 ) -> dict[str, tuple[Any, Any]]:
     """Return, for subjects, reference and axes, the model's object and the object of the number that was read."""
-    name = _names(definition, mechanism, item)
+    name = _make_name_lookup(definition, mechanism, item)
     found: dict[str, tuple[Any, Any]] = {}
     if name is not None:
         found |= {
-            str(k): (_said(definition, one), name(number))
+            str(k): (_name_model_objects(definition, one), name(number))
             for k, (one, number) in enumerate(zip(item.subject, there.subject, strict=True), 1)
         }
     if item.relative_to is not None and there.relative_to is not None:
-        of_frame = item.kind in {*_FRAMES, "relative_velocity"}
+        of_frame = item.kind in {*_FRAME_OUTPUT_KINDS, "relative_velocity"}
         nodes: Any = mechanism.frames if of_frame else mechanism.points
         found["relative to"] = ((item.relative_to.name,), (nodes[there.relative_to].name,))
     axes: Any = item.expressed_in
@@ -62,28 +62,28 @@ def _named(
     return found
 
 
-def _names(
+def _make_name_lookup(
     definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest
 ) -> Callable[[int], tuple[str, ...]] | None:
     """Return a function from a number to names; None for subjects without names."""
     m = mechanism
     if item.kind in {"force", "power"}:
-        return lambda k: _places(m, m.loads[k])
+        return lambda k: _name_load_places(m, m.loads[k])
     records: Any = None
-    if item.kind in _POINTS:
+    if item.kind in _POINT_OUTPUT_KINDS:
         records = m.points
-    elif item.kind in _FRAMES:
+    elif item.kind in _FRAME_OUTPUT_KINDS:
         records = m.frames
     elif item.kind.startswith("reaction") and isinstance(item.subject[0], SympyJoint):
         records = m.joints
-    elif item.kind in _BODIES or item.kind.startswith("reaction"):
+    elif item.kind in _BODY_OUTPUT_KINDS or item.kind.startswith("reaction"):
         records = m.bodies
     elif item.kind in {"mass_matrix", "momentum"} and item.subject[0] in {s.symbol for s in definition.speeds}:
         records = m.declared.speeds
     return None if records is None else lambda k: (records[k].name,)
 
 
-def _said(definition: ModelDefinition, one: Any) -> tuple[Any, ...]:
+def _name_model_objects(definition: ModelDefinition, one: Any) -> tuple[Any, ...]:
     """Return the names of the model's objects; for a load those of the points or frames it acts on."""
     speeds = {s.symbol: s.name for s in definition.speeds}
     if getattr(one, "is_Function", False) or getattr(one, "is_Derivative", False):
@@ -98,7 +98,7 @@ def _said(definition: ModelDefinition, one: Any) -> tuple[Any, ...]:
     return (one.name,)
 
 
-def _places(m: Mechanism, load: Any) -> tuple[str, ...]:
+def _name_load_places(m: Mechanism, load: Any) -> tuple[str, ...]:
     """Return the points or frames that a load acts on."""
     if isinstance(load, ForceLoad):
         return (m.points[load.point].name,)

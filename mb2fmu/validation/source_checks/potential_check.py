@@ -28,17 +28,17 @@ from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]
-_SLOPE = 1e-7
-_STEP = 0.02
-_FINER = 8.0
-_DIRECTIONS = 4
-_MOST_SUBSETS = 4
+_RATE_TOLERANCE = 1e-7
+_TIME_STEP_FRACTION = 0.02
+_STEP_REFINEMENT = 8.0
+_DIRECTION_COUNT = 4
+_MAX_SUMMED_LOADS = 4
 """Loads without a potential of their own whose sums are tried."""
-_ROUND = 64
-_RADIUS = 0.2
-_WORK = 1e-3
+_CIRCLE_POINTS = 64
+_CIRCLE_RADIUS = 0.2
+_WORK_TOLERANCE = 1e-3
 """Of the sum of magnitudes on a closed way: more is done by a load without potential only."""
-_ASKED = {"potential_energy", "total_energy"}
+_POTENTIAL_OUTPUT_KINDS = {"potential_energy", "total_energy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,9 @@ class PotentialFit:
 
 def is_potential_requested(definition: ModelDefinition) -> bool:
     """Return whether an output is V or contains it."""
-    return any(isinstance(output, OutputRequest) and output.kind in _ASKED for output in definition.outputs)
+    return any(
+        isinstance(output, OutputRequest) and output.kind in _POTENTIAL_OUTPUT_KINDS for output in definition.outputs
+    )
 
 
 def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunction) -> PotentialFit:
@@ -72,8 +74,8 @@ def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunct
     ratio = rest.ratio(())
     if ratio <= 1.0:
         return PotentialFit(rest.points, ratio)
-    without = rest.without_potential()
-    if len(without) > _MOST_SUBSETS:
+    without = rest.find_loads_without_potential()
+    if len(without) > _MAX_SUMMED_LOADS:
         return PotentialFit(rest.points, ratio, f"{len(without)} loads have no potential of their own")
     some = (s for n in range(1, len(without) + 1) for s in itertools.combinations(without, n))
     return PotentialFit(rest.points, min([ratio, *map(rest.ratio, some)]))
@@ -90,11 +92,11 @@ class _ForcesAtRest:
         natural = estimate_characteristic_units(mechanism.declared)
         self._q = np.array([natural.typical(c) for c in mechanism.declared.coordinates])
         sizes = np.array([natural.typical(s) for s in mechanism.declared.speeds])
-        self._step = _STEP * natural.magnitude("s")
+        self._step = _TIME_STEP_FRACTION * natural.magnitude("s")
         self._samples = [
             (sample, sizes * self._generator.uniform(-1, 1, sizes.shape))
             for sample in draw_random_states(self._numeric)
-            for _ in range(_DIRECTIONS)
+            for _ in range(_DIRECTION_COUNT)
         ]
         self.points = len(self._samples)
 
@@ -107,48 +109,52 @@ class _ForcesAtRest:
                 force = force - self._forces(self._of(load), sample, sample.q)[0]
             rates = self._numeric.kinematics()[0] @ u
             changed, noise = potential_rate(self._potential, sample, rates, self._step)
-            again, more = potential_rate(self._potential, sample, rates, self._step / _FINER)
+            again, more = potential_rate(self._potential, sample, rates, self._step / _STEP_REFINEMENT)
             if not np.isfinite([changed, again]).all():
                 continue
-            bound = _SLOPE * (float(size @ np.abs(u)) + noise + more) + 10.0 * abs(changed - again)
+            bound = _RATE_TOLERANCE * (float(size @ np.abs(u)) + noise + more) + 10.0 * abs(changed - again)
             error = abs(float(force @ u) + again)
             worst = max(worst, error / bound if bound > 0.0 else (0.0 if error == 0.0 else np.inf))
         return worst
 
-    def without_potential(self) -> list[Load]:
+    def find_loads_without_potential(self) -> list[Load]:
         """Return loads that do work on closed ways, or depend on time; all that act where q' does not tell the speeds.
 
         With quaternions ways that close are not to be had; a V that lacks one load as a whole is not noticed there.
         """
         told = len(self.m.q) == len(self.m.u)
-        return [load for load in self.m.loads if (self._works(load) if told else self._acts(load)) or self._waits(load)]
+        return [
+            load
+            for load in self.m.loads
+            if (self._does_work_on_circle(load) if told else self._acts(load)) or self._depends_on_time(load)
+        ]
 
     def _acts(self, load: Load) -> bool:
         """Return whether a load does anything at rest."""
         return any(np.any(self._forces(self._of(load), sample, sample.q)[1]) for sample, _ in self._samples)
 
-    def _works(self, load: Load) -> bool:
+    def _does_work_on_circle(self, load: Load) -> bool:
         """Return whether a load does work once round a circle, at any sample."""
         numeric = self._of(load)
         for sample, _ in self._samples:
             a, b = (self._q * self._generator.uniform(-1, 1, self._q.shape) for _ in range(2))
             total, size = 0.0, 0.0
-            for angle in np.arange(_ROUND) * (2.0 * np.pi / _ROUND):
-                q = sample.q + _RADIUS * (a * np.cos(angle) + b * np.sin(angle))
+            for angle in np.arange(_CIRCLE_POINTS) * (2.0 * np.pi / _CIRCLE_POINTS):
+                q = sample.q + _CIRCLE_RADIUS * (a * np.cos(angle) + b * np.sin(angle))
                 force, _ = self._forces(numeric, sample, q)
                 u = np.linalg.solve(numeric.kinematics()[0], b * np.cos(angle) - a * np.sin(angle))
                 total, size = total + float(force @ u), size + float(np.abs(force) @ np.abs(u))
-            if abs(total) > _WORK * size:
+            if abs(total) > _WORK_TOLERANCE * size:
                 return True
         return False
 
-    def _waits(self, load: Load) -> bool:
+    def _depends_on_time(self, load: Load) -> bool:
         """Return whether a load is another one at another time."""
         numeric = self._of(load)
         for sample, _ in self._samples:
             now, size = self._forces(numeric, sample, sample.q)
             later, _ = self._forces(numeric, replace(sample, t=1.7 * sample.t), sample.q)
-            if np.max(np.abs(later - now), initial=0.0) > _SLOPE * np.max(size, initial=0.0):
+            if np.max(np.abs(later - now), initial=0.0) > _RATE_TOLERANCE * np.max(size, initial=0.0):
                 return True
         return False
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-FEW = 10.0
+FEW_DIGITS = 10.0
 """Digits below which a reader is told."""
-_ALL = -math.log10(2.0**-53)
+_DOUBLE_DIGITS = -math.log10(2.0**-53)
 
 
 class StateDerivativeTerms(Protocol):
@@ -49,11 +49,11 @@ class SolutionAccuracy:
     @property
     def text(self) -> str:
         """A sentence for people if few digits are left, else an empty text."""
-        if self.known >= FEW:
+        if self.known >= FEW_DIGITS:
             return ""
         return (
             f"solving for x' may lose digits, by any formulation: of der({self.name}) {self.known:.0f} may be left, "
-            f"for its terms are 1e{_ALL - self.known:.0f} times as large"
+            f"for its terms are 1e{_DOUBLE_DIGITS - self.known:.0f} times as large"
         )
 
 
@@ -74,5 +74,9 @@ def find_least_accurate_derivative(
         if sizes:
             size = max(*sizes, *(abs(point.states[name]) / stop for point in points), magnitude / stop)
             ratio = max(point.terms[name] for point in points) / size
-            found.append(SolutionAccuracy(name, round(min(_ALL, max(0.0, _ALL - math.log10(max(ratio, 1.0)))), 1)))
+            found.append(
+                SolutionAccuracy(
+                    name, round(min(_DOUBLE_DIGITS, max(0.0, _DOUBLE_DIGITS - math.log10(max(ratio, 1.0)))), 1)
+                )
+            )
     return min(found, key=lambda each: each.known, default=None)

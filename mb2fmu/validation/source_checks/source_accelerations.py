@@ -20,39 +20,43 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
-from mb2fmu.validation.source_checks.laws_of_motion import Judged, LawsOfMotion, Run
+from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawError, LawsOfMotion
 from mb2fmu.validation.source_checks.random_points import RandomPoint, RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_equations import (
-    MOST_PATHWAYS,
-    MOST_WORK,
+    MAX_FORMING_WORK,
+    MAX_PATHWAY_WORK,
     SourceEquations,
     estimate_forming_work,
     estimate_pathway_work,
 )
-from mb2fmu.validation.source_checks.source_kinematics import MIXED, SourceKinematics, SourceMotion
+from mb2fmu.validation.source_checks.source_kinematics import SCALE_BLEND_FRACTION, SourceKinematics, SourceMotion
 from mb2fmu.validation.source_checks.source_objects import (
     SourceObjects,
     extract_source_objects,
     keep_mechanics_untouched,
 )
-from mb2fmu.validation.source_checks.source_outputs import Named, SourceOutputs, find_points_and_frames_needed
+from mb2fmu.validation.source_checks.source_outputs import (
+    NamedOutputValues,
+    SourceOutputs,
+    find_points_and_frames_needed,
+)
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
-POINTS = 24
+RANDOM_POINT_COUNT = 24
 EPSILON = float(np.finfo(float).eps)
-ROUNDING = 4096
+ROUND_OFF_FACTOR = 4096
 """A bound is so many units of round-off: see docs/validation.md."""
-_SLIGHT = 2.0**-22
-_BLUNT = 1e-6
-_PERTURBED = 2
-_TRIED = 20 * POINTS
-_SWITCHES = (StickingSign, sm.sign, sm.Abs, sm.Piecewise)
+_RELATIVE_CHANGE = 2.0**-22
+_LARGEST_BOUND_FRACTION = 1e-6
+_PERTURBATIONS_PER_POINT = 2
+_MAX_TRIED_POINTS = 20 * RANDOM_POINT_COUNT
+_SWITCHING_FUNCTIONS = (StickingSign, sm.sign, sm.Abs, sm.Piecewise)
 
 
-Differences = dict[str, tuple[float, float]]
+ImportDifferences = dict[str, tuple[float, float]]
 """By quantity: (error, bound)."""
-Reading = tuple[float, Differences]
+ImportDifferencesAtTime = tuple[float, ImportDifferences]
 """Time and differences."""
 
 
@@ -73,7 +77,7 @@ class AccelerationSample:
     point: RandomPoint
     rates: dict[str, dict[str, float]]
     bounds: dict[str, float]
-    differences: Differences
+    differences: ImportDifferences
     outputs: dict[str, tuple[float, float]]
     terms: dict[str, float] = field(default_factory=dict)
     states: dict[str, float] = field(default_factory=dict)
@@ -91,8 +95,8 @@ class SourceAccelerations:
         ways: That there are, the most independent first.
         events: What was read of events against the model's own expressions: (error over bound, of what and when).
         left_out: What events are made of and could not be compared.
-        readings: (time, what the reading is off by) at points where a latch is closed, as :class:`AccelerationSample`
-            has it: there the objects tell no x', and still their velocities, energy and forces.
+        latched_import_differences: (time, what the reading is off by) at points where a latch is closed, as
+            :class:`AccelerationSample` has it: there the objects tell no x', and still their velocities, energy and forces.
         laws: By law: (error over bound, of what and when) of the FMU's own runs.
     """
 
@@ -103,8 +107,8 @@ class SourceAccelerations:
     ways: tuple[str, ...] = ("equations", "kinematics")
     events: tuple[tuple[float, str], ...] = ()
     left_out: tuple[str, ...] = ()
-    readings: tuple[Reading, ...] = ()
-    laws: tuple[tuple[str, tuple[Judged, ...]], ...] = ()
+    latched_import_differences: tuple[ImportDifferencesAtTime, ...] = ()
+    laws: tuple[tuple[str, tuple[LawError, ...]], ...] = ()
 
 
 def sample_source_accelerations(
@@ -113,7 +117,7 @@ def sample_source_accelerations(
     reach: Mapping[str, float] = MappingProxyType({}),
     computed: Collection[str] = (),
     visited: Sequence[Mapping[str, float]] = (),
-    runs: Sequence[Run] = (),
+    runs: Sequence[ExperimentRun] = (),
 ) -> SourceAccelerations:
     """Return samples of x' from the mechanics themselves, which stay unchanged.
 
@@ -125,7 +129,7 @@ def sample_source_accelerations(
         visited: FMU name of a coordinate → its value, at instants of the experiments; some samples are near these.
         runs: What the FMU did in the experiments; it is held to the laws of motion.
     """
-    definition = _as_handed_over(definition, mechanism)
+    definition = _model_at_mechanism_parameters(definition, mechanism)
     with keep_mechanics_untouched(definition.mechanics):
         # Where a contact or latch is closed by then, the objects know nothing of it.
         alone = definition.contacts or definition.latches or definition.events
@@ -145,12 +149,12 @@ def sample_source_accelerations(
         maker.missing,
         events=tuple(events),
         left_out=tuple(maker.left_out),
-        readings=tuple(maker.readings),
+        latched_import_differences=tuple(maker.latched_import_differences),
         laws=laws,
     )
 
 
-def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
+def _model_at_mechanism_parameters(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
     """Return the checked model at the parameters of the mechanism, and at start values that close its loops.
 
     Contacts and latches are open: the objects know nothing of what holds them.
@@ -168,12 +172,14 @@ def _as_handed_over(definition: ModelDefinition, mechanism: Mechanism) -> ModelD
     )
 
 
-def _switched(parts: SourceObjects) -> bool:
+def _has_switched_loads(parts: SourceObjects) -> bool:
     """Return whether loads have switches, the modes of which an impact may change."""
-    return any(entry.has(*_SWITCHES) for _, load in parts.loads for matrix, _ in load.args for entry in matrix)
+    return any(
+        entry.has(*_SWITCHING_FUNCTIONS) for _, load in parts.loads for matrix, _ in load.args for entry in matrix
+    )
 
 
-def _timed(parts: SourceObjects) -> bool:
+def _has_time_dependent_loads(parts: SourceObjects) -> bool:
     """Return whether loads contain the time itself: between communication points they may do what nobody sees."""
     entries = [sm.sympify(entry) for _, load in parts.loads for matrix, _ in load.args for entry in matrix]
     still = {f: sm.S.One for entry in entries for f in entry.atoms(AppliedUndef, sm.Derivative)}
@@ -195,16 +201,16 @@ class _SourceSampler:
         self._rate, self._usual_rate = mechanism.stabilization_rate, choose_attractor_rate(mechanism.declared)
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
-        self.readings: list[Reading] = []
+        self.latched_import_differences: list[ImportDifferencesAtTime] = []
         work = estimate_pathway_work(definition.mechanics)
-        parts = self._parts = extract_source_objects(definition.mechanics, actuators=work <= MOST_PATHWAYS)
+        parts = self._parts = extract_source_objects(definition.mechanics, actuators=work <= MAX_PATHWAY_WORK)
         self.symbols = SourceSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = self.symbols.function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
-        self._gaps = self.symbols.function([c.gap for c in definition.contacts]) if _switched(parts) else None
+        self._gaps = self.symbols.function([c.gap for c in definition.contacts]) if _has_switched_loads(parts) else None
         self.ways: list[SourceEquations | SourceKinematics] = []
-        if work > MOST_PATHWAYS:
-            reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MOST_PATHWAYS:.1e}"
+        if work > MAX_PATHWAY_WORK:
+            reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MAX_PATHWAY_WORK:.1e}"
             self.missing = {"equations": reason, "kinematics": reason}
             return
         self._equations, self._kinematics = self._form_equations(), self._form_kinematics()
@@ -230,8 +236,8 @@ class _SourceSampler:
 
     def _form_equations(self) -> SourceEquations | None:
         """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
-        if estimate_forming_work(self._definition.mechanics, self._parts) > MOST_WORK:
-            self.missing["equations"] = f"SymPy would compose more than {MOST_WORK:.1e} operations to form them"
+        if estimate_forming_work(self._definition.mechanics, self._parts) > MAX_FORMING_WORK:
+            self.missing["equations"] = f"SymPy would compose more than {MAX_FORMING_WORK:.1e} operations to form them"
             return None
         try:
             return SourceEquations(self._definition.mechanics, self._parts, self.symbols)
@@ -255,7 +261,7 @@ class _SourceSampler:
         found: list[AccelerationSample] = []
         latched: list[RandomPoint] = []
         for tried, point in enumerate(self._points.draw()):
-            if len(found) == POINTS or tried > _TRIED:
+            if len(found) == RANDOM_POINT_COUNT or tried > _MAX_TRIED_POINTS:
                 break
             if self._latched is not None and any(self._latched(list(point.values))):
                 latched.append(point)
@@ -271,11 +277,11 @@ class _SourceSampler:
         if latched and not found:
             reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
             self.missing = {"equations": reason, "kinematics": reason} | self.missing
-        if len(found) < POINTS:
-            self._read_where_latched(latched[:POINTS])
+        if len(found) < RANDOM_POINT_COUNT:
+            self._compare_import_where_latched(latched[:RANDOM_POINT_COUNT])
         return found
 
-    def _read_where_latched(self, points: Sequence[RandomPoint]) -> None:
+    def _compare_import_where_latched(self, points: Sequence[RandomPoint]) -> None:
         """Hold what was read against the objects where a latch is closed: what it holds changes nothing of that."""
         if self._reading is None or self._kinematics is None:
             return
@@ -285,14 +291,14 @@ class _SourceSampler:
                 differences = self._reading.differences(values, self._kinematics.motion(values))
             except (ArithmeticError, ValueError, np.linalg.LinAlgError):
                 continue  # the object itself has no numbers there
-            self.readings.append((point.time, differences))
+            self.latched_import_differences.append((point.time, differences))
 
     def events(self) -> list[tuple[float, str]]:
         """Compare the events that were read with the model's own expressions, at points of their own."""
         if self._events.nothing:
             return []
         found = [(np.inf, what) for what in self._events.wrong]
-        for point in itertools.islice(self._points.draw(), POINTS):
+        for point in itertools.islice(self._points.draw(), RANDOM_POINT_COUNT):
             try:
                 for what, error, bound in self._events.differences(point.values):
                     ratio = error / bound if bound > 0.0 else (0.0 if error == 0.0 else np.inf)
@@ -301,10 +307,16 @@ class _SourceSampler:
                 continue  # an expression has no number there
         return found
 
-    def laws(self, runs: Sequence[Run]) -> tuple[tuple[str, tuple[Judged, ...]], ...]:
+    def laws(self, runs: Sequence[ExperimentRun]) -> tuple[tuple[str, tuple[LawError, ...]], ...]:
         """Judge runs of the FMU by the declared constraints, and by momentum where smooth loads alone act."""
         d, scales = self._definition, (self._points.q_scale, self._points.u_scale)
-        alone = not (d.contacts or d.latches or d.events or _switched(self._parts) or _timed(self._parts))
+        alone = not (
+            d.contacts
+            or d.latches
+            or d.events
+            or _has_switched_loads(self._parts)
+            or _has_time_dependent_loads(self._parts)
+        )
         laws = LawsOfMotion(d, self.symbols, self._constraints, self._kinematics if alone else None, scales)
         found = ("constraints", tuple(laws.constraints(runs))), ("momentum", tuple(laws.momentum(runs)))
         return tuple((law, judged) for law, judged in found if judged)
@@ -324,8 +336,8 @@ class _SourceSampler:
         spread, shaken = self._spread(values, next(iter(rates.values())), outputs)
         if not np.all(np.isfinite([*spread, *scale, *np.concatenate(list(rates.values()))])):
             return None
-        bound = ROUNDING * EPSILON * (scale + spread)
-        if np.any(bound > _BLUNT * np.maximum(scale, np.abs(next(iter(rates.values()))))):
+        bound = ROUND_OFF_FACTOR * EPSILON * (scale + spread)
+        if np.any(bound > _LARGEST_BOUND_FRACTION * np.maximum(scale, np.abs(next(iter(rates.values()))))):
             return None
         names = self._names()
         return AccelerationSample(
@@ -334,7 +346,7 @@ class _SourceSampler:
             dict(zip(names, bound.tolist(), strict=True)),
             self._reading.differences(values, motion) if self._reading is not None and motion else {},
             {
-                name: (value, ROUNDING * EPSILON * (size + shaken[name]))
+                name: (value, ROUND_OFF_FACTOR * EPSILON * (size + shaken[name]))
                 for name, (value, size) in outputs.items()
                 if name in shaken
             },
@@ -368,7 +380,7 @@ class _SourceSampler:
         scale = dict(zip(self.symbols.q, self._points.q_scale.tolist(), strict=True))
         q = [abs(values[slot[c.symbol]]) + scale[c.symbol] for c in d.coordinates]
         u = [abs(values[slot[s.symbol]]) for s in d.speeds]
-        return np.array([MIXED * rate * size for size in (*q, *u)] + [0.0] * len(d.auxiliary_states))
+        return np.array([SCALE_BLEND_FRACTION * rate * size for size in (*q, *u)] + [0.0] * len(d.auxiliary_states))
 
     def _names(self) -> list[str]:
         """Return the names of all states, in their order."""
@@ -400,27 +412,31 @@ class _SourceSampler:
         z_dot = np.array(self.symbols.z_dot(values))
         return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
 
-    def _spread(self, values: list[float], x_dot: Floats, outputs: Named) -> tuple[Floats, dict[str, float]]:
+    def _spread(
+        self, values: list[float], x_dot: Floats, outputs: NamedOutputValues
+    ) -> tuple[Floats, dict[str, float]]:
         """Return how much x' and outputs change per relative change of all numbers they are computed from."""
         random = np.random.default_rng(len(values))
         spread, shaken = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
-        for _ in range(_PERTURBED):
+        for _ in range(_PERTURBATIONS_PER_POINT):
             signs = random.choice([-1.0, 1.0], len(values))
-            moved = self.symbols.completed((np.array(values) * (1 + _SLIGHT * signs)).tolist())
+            moved = self.symbols.completed((np.array(values) * (1 + _RELATIVE_CHANGE * signs)).tolist())
             motion = None
             if self._kinematics is not None:
                 moved = self._kinematics.constraints.with_rates(moved)
-                if self._equations is None or self._outputs.asks:
+                if self._equations is None or self._outputs.needs_motion:
                     motion = self._kinematics.motion(moved)
             if self._equations is not None:
                 there = self._by_equations(moved)[0]
             else:
                 assert motion is not None
                 there = self._by_kinematics(moved, motion)[0]
-            spread = np.maximum(spread, np.abs(there - x_dot) / _SLIGHT)
+            spread = np.maximum(spread, np.abs(there - x_dot) / _RELATIVE_CHANGE)
             seen = self._outputs.at(moved, self._u_dot(moved, motion), motion)
             both = shaken.keys() & seen.keys()
-            shaken = {name: max(shaken[name], abs(seen[name][0] - outputs[name][0]) / _SLIGHT) for name in both}
+            shaken = {
+                name: max(shaken[name], abs(seen[name][0] - outputs[name][0]) / _RELATIVE_CHANGE) for name in both
+            }
         return spread, shaken
 
 
@@ -443,7 +459,7 @@ class _ImportComparison:
         ]
         self._all_speeds = len(d.speeds) == len(symbols.u)  # a speed that is the rate of a coordinate may be none here
 
-    def differences(self, values: list[float], motion: SourceMotion) -> Differences:
+    def differences(self, values: list[float], motion: SourceMotion) -> ImportDifferences:
         """Return (error, bound) of the worst velocity, angular velocity, energy and generalized force."""
         s, n, array = self._symbols, self._numeric, np.array(values)
         z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))
@@ -454,19 +470,21 @@ class _ImportComparison:
         w = np.array([n.frames[max(bodies[j].frame, 0)].omega for _, j in self._pairs])
         own = [k for k, _ in self._pairs]
         Q = n.generalized_forces()[: len(self._order)]
-        off = ROUNDING * EPSILON
+        off = ROUND_OFF_FACTOR * EPSILON
         found = {
-            "velocities": _worst(v - motion.velocities[own], off * np.max(np.abs(motion.velocities))),
-            "angular velocities": _worst(w - motion.omegas[own], off * np.max(np.abs(motion.omegas))),
-            "kinetic energy": _worst(np.array([n.kinetic_energy() - motion.kinetic]), off * abs(motion.kinetic)),
+            "velocities": _select_worst_error(v - motion.velocities[own], off * np.max(np.abs(motion.velocities))),
+            "angular velocities": _select_worst_error(w - motion.omegas[own], off * np.max(np.abs(motion.omegas))),
+            "kinetic energy": _select_worst_error(
+                np.array([n.kinetic_energy() - motion.kinetic]), off * abs(motion.kinetic)
+            ),
         }
         if self._all_speeds:
             bound = off * motion.force_scale[self._order]
-            found["generalized forces"] = _worst(Q - motion.forces[self._order], bound)
+            found["generalized forces"] = _select_worst_error(Q - motion.forces[self._order], bound)
         return found
 
 
-def _worst(error: Floats, bound: Floats | float) -> tuple[float, float]:
+def _select_worst_error(error: Floats, bound: Floats | float) -> tuple[float, float]:
     """Return the error that is largest in relation to its bound, and that bound."""
     error = np.abs(error).ravel()
     bounds = np.broadcast_to(bound, error.shape)

@@ -13,18 +13,18 @@ from scipy.sparse.csgraph import connected_components, maximum_bipartite_matchin
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
-Places = npt.NDArray[np.intp]
-Numbers = npt.NDArray[Any]
+IndexArray = npt.NDArray[np.intp]
+RealOrComplexArray = npt.NDArray[Any]
 """Floats, or complex numbers where something is differentiated by a complex step."""
-_PROJECTIONS = 60
-_SETTLED = 1e-13
-_POLISHED = 2
+_MAX_PROJECTION_STEPS = 60
+_CONVERGED_STEP = 1e-13
+_POLISHING_STEPS = 2
 """Steps more than are needed, until nothing but round-off is left."""
-_RANK = 1e-9
+_RANK_TOLERANCE = 1e-9
 _SLOPE_STEP = 1e-6
-_WAY, _FOLLOWED, _NEAR, _LEAP = 40, 12, 1e-8, 0.5
+_PATH_STEPS, _NEWTON_STEPS_PER_PATH_STEP, _PATH_TOLERANCE, _LARGEST_PATH_JUMP = 40, 12, 1e-8, 0.5
 """From the start to a point: steps, Newton's steps in each, how near they come, and the largest change in one."""
-_FLAT = 0.03
+_FLAT_LINK_SINE = 0.03
 """Sine of an angle between links, about, below which they lie flat: closed forms end at 0.01."""
 
 
@@ -52,11 +52,11 @@ class SourceConstraints:
         self._evaluate = symbols.array_function([*kinematic, *parts.velocity], complex_step=complex_step)
         self._holonomic = symbols.function(parts.holonomic) if parts.holonomic else None
 
-    def rows(self, values: list[Any], count: int) -> Numbers:
+    def rows(self, values: list[Any], count: int) -> RealOrComplexArray:
         """Return the velocity constraints' left sides, shape (m, count)."""
         return self._rows(values, count)[self._kinematic :]
 
-    def _rows(self, values: list[Any], count: int) -> Numbers:
+    def _rows(self, values: list[Any], count: int) -> RealOrComplexArray:
         """Return kinematic equations, then velocity constraints."""
         found = [np.asarray(value) for value in self._evaluate(values)]
         table = np.empty((len(found), count), dtype=np.result_type(float, *(value.dtype for value in found)))
@@ -64,7 +64,7 @@ class SourceConstraints:
             table[k] = value
         return table
 
-    def kinematics(self, values: list[Any]) -> tuple[Numbers, Numbers]:
+    def kinematics(self, values: list[Any]) -> tuple[RealOrComplexArray, RealOrComplexArray]:
         """Return K and k0 of q' = K u + k0 at one state, complex at a complex one."""
         free, speeds = self._free, self.speeds
         moving = [*(self.rates[i] for i in free), *speeds]
@@ -134,21 +134,21 @@ class SourceConstraints:
         """
         values, places = list(values), [self._symbols.slot[qi] for qi in self._symbols.q]
         settled = 0
-        for _ in range(_PROJECTIONS if self._holonomic else 0):
+        for _ in range(_MAX_PROJECTION_STEPS if self._holonomic else 0):
             step = self._position_step(values, places, q_scale)
             for k, change in zip(places, (step * q_scale).tolist(), strict=True):
                 values[k] -= change
-            if np.max(np.abs(step)) <= _SETTLED:
+            if np.max(np.abs(step)) <= _CONVERGED_STEP:
                 settled += 1
-            if settled > _POLISHED:
+            if settled > _POLISHING_STEPS:
                 break
         else:
             if self._holonomic:
                 return None
         _, _, A, b = self.linear(values)
         u = np.array([values[k] for k in self.speeds])
-        for _ in range(1 + _POLISHED if len(A) else 0):
-            u = u - u_scale * _least_norm(A * u_scale, A @ u + b)
+        for _ in range(1 + _POLISHING_STEPS if len(A) else 0):
+            u = u - u_scale * _solve_least_norm(A * u_scale, A @ u + b)
         for k, value in zip(self.speeds, u.tolist(), strict=True):
             values[k] = value
         return self.with_rates(values)
@@ -157,7 +157,7 @@ class SourceConstraints:
         """Return A of the velocity constraints, each speed measured in its scale."""
         return self.linear(values)[2] * u_scale
 
-    def assembled_alike(
+    def has_start_assembly(
         self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
     ) -> bool:
         """Return whether a mechanism at a state is assembled as at the start, and not mirrored.
@@ -175,28 +175,30 @@ class SourceConstraints:
         if self._holonomic is None or not computed:
             return True
         sizes, here = np.array([scale[k] for k in computed]), list(start)
-        for part in np.linspace(0.0, 1.0, _WAY + 1)[1:].tolist():
+        for part in np.linspace(0.0, 1.0, _PATH_STEPS + 1)[1:].tolist():
             kept = [here[k] for k in computed]
             here = [a + part * (b - a) for a, b in zip(start, values, strict=True)]
             for k, value in zip(computed, kept, strict=True):
                 here[k] = value
-            for _ in range(_FOLLOWED):
+            for _ in range(_NEWTON_STEPS_PER_PATH_STEP):
                 step = self._position_step(here, list(computed), sizes)
                 for k, change in zip(computed, (step * sizes).tolist(), strict=True):
                     here[k] -= change
-                if np.max(np.abs(step)) <= _NEAR:
+                if np.max(np.abs(step)) <= _PATH_TOLERANCE:
                     break
             else:
                 return False
-            if np.max(np.abs(np.array([here[k] for k in computed]) - kept) / sizes) > _LEAP:
+            if np.max(np.abs(np.array([here[k] for k in computed]) - kept) / sizes) > _LARGEST_PATH_JUMP:
                 return False
         away = np.abs(np.array([here[k] - values[k] for k in computed])) / sizes
-        return bool(np.max(away) <= _NEAR) and _apart(self._slopes(values, list(computed), sizes))
+        return bool(np.max(away) <= _PATH_TOLERANCE) and _has_independent_loops(
+            self._slopes(values, list(computed), sizes)
+        )
 
     def _position_step(self, values: list[float], places: list[int], scale: Floats) -> Floats:
         """Return Newton's step of least norm over the scales; slopes by central differences are accurate enough."""
         assert self._holonomic is not None
-        return _least_norm(self._slopes(values, places, scale), np.array(self._holonomic(values)))
+        return _solve_least_norm(self._slopes(values, places, scale), np.array(self._holonomic(values)))
 
     def _slopes(self, values: list[float], places: list[int], scale: Floats) -> Floats:
         """Return the change of the rows by a fraction of each coordinate's scale, shape (m, n)."""
@@ -212,17 +214,17 @@ class SourceConstraints:
         return np.array(columns).T
 
 
-def _apart(slopes: Floats) -> bool:
+def _has_independent_loops(slopes: Floats) -> bool:
     """Return whether the row changes by computed coordinates are well independent, loop by loop."""
-    for rows, columns in _loops(slopes):
+    for rows, columns in _iterate_triangular_blocks(slopes):
         block = slopes[np.ix_(rows, columns)]
         lengths = np.linalg.norm(block, axis=0)
-        if not lengths.all() or np.linalg.svd(block / lengths, compute_uv=False)[-1] <= _FLAT:
+        if not lengths.all() or np.linalg.svd(block / lengths, compute_uv=False)[-1] <= _FLAT_LINK_SINE:
             return False
     return True
 
 
-def _loops(slopes: Floats) -> Iterator[tuple[Places, Places]]:
+def _iterate_triangular_blocks(slopes: Floats) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Yield rows and columns of the blocks of the block triangular form, solved one after the other.
 
     Only rows of one loop have a unit in common: a coupling in rad behind one in mm would look flat beside it. Where
@@ -247,8 +249,8 @@ def normalized_singular_values(rows: Floats) -> Floats:
     return np.asarray(np.linalg.svd(rows / lengths[:, None], compute_uv=False)) if len(rows) else np.ones(0)
 
 
-def _least_norm(J: Floats, residual: Floats) -> Floats:
+def _solve_least_norm(J: Floats, residual: Floats) -> Floats:
     """Return the least step with J step = residual; rows are brought to one length, redundant ones are allowed."""
     lengths = np.linalg.norm(J, axis=1)
     lengths[lengths == 0] = 1.0
-    return np.asarray(np.linalg.lstsq(J / lengths[:, None], residual / lengths, rcond=_RANK)[0])
+    return np.asarray(np.linalg.lstsq(J / lengths[:, None], residual / lengths, rcond=_RANK_TOLERANCE)[0])

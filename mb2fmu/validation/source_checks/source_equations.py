@@ -24,10 +24,10 @@ from mb2fmu.validation.source_checks.source_kinematics import blend_scales
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
 
-MOST_WORK = 20_000
+MAX_FORMING_WORK = 20_000
 """Operations of composed direction cosines up to which SymPy forms the equations, see :func:`estimate_forming_work`."""
 
-MOST_PATHWAYS = 5_000
+MAX_PATHWAY_WORK = 5_000
 """Operations of pathways' lengths up to which SymPy composes their loads, see :func:`estimate_pathway_work`."""
 
 
@@ -134,7 +134,7 @@ class SourceEquations:
 
 
 def estimate_forming_work(mechanics: Mechanics, parts: SourceObjects) -> float:
-    """Estimate the operations that SymPy will compose to form the equations, before it is tried; up to ``MOST_WORK``.
+    """Estimate the operations that SymPy will compose to form the equations, up to ``MAX_FORMING_WORK``.
 
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
     three terms per entry and frame on the way, so that their size grows exponentially with the length of a chain.
@@ -145,18 +145,18 @@ def estimate_forming_work(mechanics: Mechanics, parts: SourceObjects) -> float:
     formed = mechanics.eom_method if isinstance(mechanics, System) else mechanics
     if parts.lagrangian or parts.frame is None or (isinstance(formed, KanesMethod) and formed._frstar is not None):
         return 0.0
-    ways = _ways(parts)
+    ways = _list_frame_paths(parts)
     given = [body.masscenter._vel_dict.get(parts.frame, 0) for body in parts.bodies]
-    sizes = [_operations(c) for vector in given for part, _ in getattr(vector, "args", ()) for c in part]
+    sizes = [_count_entry_operations(c) for vector in given for part, _ in getattr(vector, "args", ()) for c in part]
     total = len(parts.u) * sum(size for size in sizes if size > 0)
     for way in ways:
-        if total > MOST_WORK:
+        if total > MAX_FORMING_WORK:
             break
-        total += _pairs(way) * len(way)
+        total += _count_successive_product_operations(way) * len(way)
     return total
 
 
-def _ways(parts: SourceObjects) -> list[list[sm.Matrix]]:
+def _list_frame_paths(parts: SourceObjects) -> list[list[sm.Matrix]]:
     """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
     parents = find_shortest_path_tree(parts.frame, lambda frame: frame._dcm_dict)
     ways = []
@@ -164,7 +164,7 @@ def _ways(parts: SourceObjects) -> list[list[sm.Matrix]]:
         frame, way = getattr(body, "frame", None), []
         if frame is None:  # of a particle: the frames that its position is written in
             frames = {f for position in body.masscenter._pos_dict.values() for _, f in position.args} & parents.keys()
-            frame = max(frames, key=lambda f: _depth(f, parents), default=None)
+            frame = max(frames, key=lambda f: _frame_depth(f, parents), default=None)
         while frame in parents and parents[frame] is not None:
             way.append(parents[frame]._dcm_dict[frame])
             frame = parents[frame]
@@ -192,11 +192,11 @@ def estimate_pathway_work(mechanics: Mechanics) -> float:
             while known.get(node) is not None:
                 frames |= dict.fromkeys(frame for _, frame in node._pos_dict[known[node]].args if frame in parents)
                 node = known[node]
-            total += sum(_between(a, b, parents) for a, b in itertools.combinations(frames, 2))
+            total += sum(_count_path_operations(a, b, parents) for a, b in itertools.combinations(frames, 2))
     return total
 
 
-def _between(a: Any, b: Any, parents: dict[Any, Any]) -> float:
+def _count_path_operations(a: Any, b: Any, parents: dict[Any, Any]) -> float:
     """Return the operations of the direction cosines between two frames."""
     above: list[list[Any]] = []
     for frame in (a, b):
@@ -206,12 +206,12 @@ def _between(a: Any, b: Any, parents: dict[Any, Any]) -> float:
     way = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
     product: Floats | None = None
     for frame in way:
-        sizes = np.array([_operations(entry) for entry in parents[frame]._dcm_dict[frame]]).reshape(3, 3)
-        product = sizes if product is None else _product(product, sizes)
+        sizes = np.array([_count_entry_operations(entry) for entry in parents[frame]._dcm_dict[frame]]).reshape(3, 3)
+        product = sizes if product is None else _count_product_operations(product, sizes)
     return 0.0 if product is None else float(np.sum(product[product >= 0]))
 
 
-def _depth(frame: Any, parents: dict[Any, Any]) -> int:
+def _frame_depth(frame: Any, parents: dict[Any, Any]) -> int:
     """Return how many frames lie between a frame and the root."""
     depth = 0
     while parents[frame] is not None:
@@ -219,22 +219,22 @@ def _depth(frame: Any, parents: dict[Any, Any]) -> int:
     return depth
 
 
-def _pairs(way: list[sm.Matrix]) -> float:
-    """Return the operations of the products of all successive matrices of a path, as far as ``MOST_WORK``."""
-    sizes = [np.array([_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in way]
+def _count_successive_product_operations(way: list[sm.Matrix]) -> float:
+    """Return the operations of the products of all successive matrices of a path, as far as ``MAX_FORMING_WORK``."""
+    sizes = [np.array([_count_entry_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in way]
     total = 0.0
     for first in range(len(sizes)):
-        if total > MOST_WORK:
+        if total > MAX_FORMING_WORK:
             break
         product = sizes[first]
         total += float(np.sum(product[product >= 0]))
         for matrix in sizes[first + 1 :]:
-            product = _product(product, matrix)
+            product = _count_product_operations(product, matrix)
             total += float(np.sum(product[product >= 0]))
     return total
 
 
-def _operations(entry: sm.Expr) -> float:
+def _count_entry_operations(entry: sm.Expr) -> float:
     """Count the operations of an entry, as a tree visits them; −1 for zero."""
     if entry == 0:
         return -1.0
@@ -251,7 +251,7 @@ def _operations(entry: sm.Expr) -> float:
     return known[entry]
 
 
-def _product(a: Floats, b: Floats) -> Floats:
+def _count_product_operations(a: Floats, b: Floats) -> Floats:
     """Return the operations of the entries of a product, unexpanded."""
     result = -np.ones((3, 3))
     for i in range(3):

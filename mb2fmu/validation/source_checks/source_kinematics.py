@@ -23,13 +23,13 @@ import sympy as sm
 from sympy.physics.mechanics import Point, RigidBody
 from sympy.physics.vector import Vector
 
-from mb2fmu.validation.source_checks.source_constraints import Numbers, SourceConstraints
+from mb2fmu.validation.source_checks.source_constraints import RealOrComplexArray, SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols
 
-_STEP = 1e-30
-_RANK = 1e-10
-MIXED = 2.0**-6
+_COMPLEX_STEP = 1e-30
+_RANK_TOLERANCE = 1e-10
+SCALE_BLEND_FRACTION = 2.0**-6
 """64 of the 4,096 units of round-off that a bound is."""
 
 
@@ -92,12 +92,12 @@ class _SourceVelocities:
     Each of shape (n, 3, k) for k sets of speeds; ``rotations`` are those of all frames, shape (3, 3, 1 or k).
     """
 
-    linear: Numbers
-    angular: Numbers
-    rotations: dict[Any, Numbers]
+    linear: RealOrComplexArray
+    angular: RealOrComplexArray
+    rotations: dict[Any, RealOrComplexArray]
 
 
-_Terms = list[tuple[list[int], Any]]
+_VectorTerms = list[tuple[list[int], Any]]
 """A vector: places of its components, and their frame; one pair for each frame."""
 
 
@@ -112,8 +112,8 @@ class _VelocityStep:
     """
 
     before: int
-    rates: _Terms
-    arms: _Terms
+    rates: _VectorTerms
+    arms: _VectorTerms
 
 
 class SourceKinematics:
@@ -151,7 +151,7 @@ class SourceKinematics:
         self._spinning += [place for place, _ in parts.loads if not isinstance(place, Point)]
         self._asked_frames = [frame for frame in frames if frame in self._turning]
         self._spinning += self._asked_frames
-        self._omegas: dict[Any, _Terms] = {}
+        self._omegas: dict[Any, _VectorTerms] = {}
         self._steps: list[_VelocityStep] = []
         self._stops: list[Any] = []
         self._numbers: dict[tuple[int, Any], int] = {}
@@ -182,11 +182,11 @@ class SourceKinematics:
         """Return (components, frame) of a vector, which may be written 0."""
         return [(list(components), frame) for components, frame in getattr(vector, "args", ())]
 
-    def _terms(self, vector: Vector) -> _Terms:
+    def _terms(self, vector: Vector) -> _VectorTerms:
         """Return a vector as places of its components per frame."""
         return [(self._add(components), frame) for components, frame in self._constants(vector)]
 
-    def _rates(self, vector: Vector) -> _Terms:
+    def _rates(self, vector: Vector) -> _VectorTerms:
         """Return a vector as places of its components' time derivatives per frame; what is constant has none."""
         t = self._symbols.t
         found = [([c.diff(t) for c in components], frame) for components, frame in self._constants(vector)]
@@ -242,14 +242,14 @@ class SourceKinematics:
             self._stops.append(point)
         return self._numbers[key]
 
-    def _positions(self, points: Sequence[Any]) -> dict[Any, _Terms]:
+    def _positions(self, points: Sequence[Any]) -> dict[Any, _VectorTerms]:
         """Return terms of the positions from the origin."""
         parents = (
             find_shortest_path_tree(self._parts.origin, lambda point: point._pos_dict)
             if self._parts.origin is not None
             else {}
         )
-        found: dict[Any, _Terms] = {}
+        found: dict[Any, _VectorTerms] = {}
         for point in dict.fromkeys(point for point in points if point in parents):
             found[point], node = [], point
             while parents[node] is not None:
@@ -257,42 +257,42 @@ class SourceKinematics:
                 node = parents[node]
         return found
 
-    def _asked(self, found: Numbers, moving: _SourceVelocities) -> RequestedMotion:
+    def _asked(self, found: RealOrComplexArray, moving: _SourceVelocities) -> RequestedMotion:
         """Return velocities of points and frames at a state a complex step along the motion."""
         positions, velocities = {}, {}
         for point, terms in self._places.items():
             parts = [moving.rotations[frame][:, :, 0] @ found[places, 0] for places, frame in terms]
             total = sum(parts, np.zeros(3, dtype=complex))
             positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in parts)))
-            velocities[point] = total.imag / _STEP
+            velocities[point] = total.imag / _COMPLEX_STEP
         first = len(self._spinning) - len(self._asked_frames)
         omegas = {f: moving.angular[first + k, :, 0].real for k, f in enumerate(self._asked_frames)}
         return RequestedMotion(positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()})
 
     # ------------------------------------------------------------------ numbers
 
-    def _velocities(self, found: Numbers) -> _SourceVelocities:
+    def _velocities(self, found: RealOrComplexArray) -> _SourceVelocities:
         """Return velocities of points and frames in inertial components, for all columns of numbers at once."""
         count, dtype = found.shape[1], found.dtype
 
-        def expressed(terms: _Terms, rotations: dict[Any, Numbers]) -> Numbers:
+        def expressed(terms: _VectorTerms, rotations: dict[Any, RealOrComplexArray]) -> RealOrComplexArray:
             """Sum vectors of several frames in components of the inertial frame, shape (3, count)."""
             total = np.zeros((3, count), dtype=dtype)
             for places, frame in terms:
                 total += np.einsum("ijk,jk->ik", rotations[frame], found[places])
             return total
 
-        R: dict[Any, Numbers] = {self._parts.frame: np.eye(3, dtype=dtype)[:, :, None] * np.ones(count)}
+        R: dict[Any, RealOrComplexArray] = {self._parts.frame: np.eye(3, dtype=dtype)[:, :, None] * np.ones(count)}
         for frame, parent in self._frames.items():
             if parent is not None:
                 local = found[self._rotations[frame]].reshape(3, 3, count)
                 R[frame] = np.einsum("ijk,jlk->ilk", R[parent], local)
-        omegas: dict[Any, Numbers] = {}
+        omegas: dict[Any, RealOrComplexArray] = {}
         for frame, parent in self._turning.items():
             if frame in self._omegas:
                 own = expressed(self._omegas[frame], R)
                 omegas[frame] = own if parent is None else omegas[parent] + own
-        moving: list[Numbers] = []
+        moving: list[RealOrComplexArray] = []
         for step in self._steps:
             velocity = expressed(step.rates, R)
             if step.before >= 0:
@@ -303,7 +303,7 @@ class SourceKinematics:
         linear = np.array([moving[self._ends[point]] for point in self._points])
         return _SourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
 
-    def _found(self, values: list[Any], count: int, dtype: Any) -> Numbers:
+    def _found(self, values: list[Any], count: int, dtype: Any) -> RealOrComplexArray:
         """Return all expressions, shape (number of expressions, count)."""
         found = np.empty((len(self._expressions), count), dtype=dtype)
         for k, value in enumerate(self._evaluate(values)):
@@ -313,7 +313,7 @@ class SourceKinematics:
     def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
         """Return q'', by the u' of each speed, in the order of the coordinates."""
         along = self.along(values, u_dot)
-        return [complex(along[k]).imag / _STEP for k in self.constraints.rates]
+        return [complex(along[k]).imag / _COMPLEX_STEP for k in self.constraints.rates]
 
     def motion(self, values: list[float]) -> SourceMotion:
         """Return x' and its parts; ``values`` are those of all slots except q', which follow.
@@ -329,28 +329,28 @@ class SourceKinematics:
         W = alone.angular[:, :, :-1] - alone.angular[:, :, -1:]
         along = self.along(values)
         found = self._found(along, 1, complex)
-        gamma = rows.rows(along, 1)[:, 0].imag / _STEP
-        return self._put_together(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found))
+        gamma = rows.rows(along, 1)[:, 0].imag / _COMPLEX_STEP
+        return self._solve_motion(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found))
 
     def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
         """Return the state a complex step further along the motion, with u' zero or as given by speed."""
         s = self._symbols
         along: list[Any] = list(values)
-        along[0] = values[0] + 1j * _STEP
+        along[0] = values[0] + 1j * _COMPLEX_STEP
         for slot, rate_slot in self._moving:
-            along[slot] = values[slot] + (1j * _STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
+            along[slot] = values[slot] + (1j * _COMPLEX_STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
         for symbol, rate in u_dot.items():
-            along[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _STEP * rate
+            along[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _COMPLEX_STEP * rate
         for z, rate in zip(s.z, s.z_dot(values), strict=True):
-            along[s.slot[z]] = values[s.slot[z]] + 1j * _STEP * rate
+            along[s.slot[z]] = values[s.slot[z]] + 1j * _COMPLEX_STEP * rate
         return self.constraints.with_rates(along)
 
-    def _put_together(
+    def _solve_motion(
         self,
         values: list[float],
         rows: tuple[Floats, Floats, Floats, Floats, Floats],
         partials: tuple[Floats, Floats],
-        found: Numbers,
+        found: RealOrComplexArray,
         moving: _SourceVelocities,
     ) -> SourceMotion:
         """Return M u' = f of all bodies and loads, solved on the constraints."""
@@ -361,7 +361,7 @@ class SourceKinematics:
         turning = float(np.max(np.abs(moving.angular.real), initial=0.0))
         for i in range(count):
             mass = found[self._masses[i]][0].real
-            v, a0 = moving.linear[i, :, 0].real, moving.linear[i, :, 0].imag / _STEP
+            v, a0 = moving.linear[i, :, 0].real, moving.linear[i, :, 0].imag / _COMPLEX_STEP
             M += mass * J[i].T @ J[i]
             f -= mass * J[i].T @ a0
             # What centripetal terms leave of each other may be nothing: they are as large as this.
@@ -372,21 +372,21 @@ class SourceKinematics:
             inertia = self._inertia(i, found, moving)
             momentum = inertia @ moving.angular[i, :, 0]
             M += W[i].T @ inertia.real @ W[i]
-            f -= W[i].T @ momentum.imag / _STEP
+            f -= W[i].T @ momentum.imag / _COMPLEX_STEP
             gyration = turning * np.max(np.abs(inertia.real)) * np.max(np.abs(moving.angular[i, :, 0].real))
-            size += np.abs(W[i]).T @ (np.abs(momentum.imag / _STEP) + gyration)
+            size += np.abs(W[i]).T @ (np.abs(momentum.imag / _COMPLEX_STEP) + gyration)
             kinetic += float(moving.angular[i, :, 0].real @ momentum.real) / 2
         Q, Q_size = self._forces(values, J[count:], W[count:], moving)
         f, size = f + Q, size + Q_size
-        u_dot, scale = _on_constraints(M, f, size, A, gamma)
+        u_dot, scale = _solve_constrained_accelerations(M, f, size, A, gamma)
         q_dot, u = (
             np.array([values[k] for k in places]) for places in (self.constraints.rates, self.constraints.speeds)
         )
         # Speeds that constraints tie to others are known as well as what they are tied to.
-        tied = np.abs(_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
+        tied = np.abs(_weighted_pseudo_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
         rate_scale = np.abs(K) @ (np.abs(u) + tied) + np.abs(k0)
         v, w = moving.linear[:count, :, 0].real, moving.angular[:count, :, 0].real
-        unit, asked = _units(M), self._asked(found, moving)
+        unit, asked = _energy_speed_units(M), self._asked(found, moving)
         masses = found[self._masses, 0].real
         centres = [asked.positions.get(point) for point in self._points[:count]]
         return SourceMotion(
@@ -394,9 +394,9 @@ class SourceKinematics:
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
         )  # fmt: skip
 
-    def _inertia(self, i: int, found: Numbers, moving: _SourceVelocities) -> Numbers:
+    def _inertia(self, i: int, found: RealOrComplexArray, moving: _SourceVelocities) -> RealOrComplexArray:
         """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
-        by_frames: dict[tuple[Any, Any], Numbers] = {}
+        by_frames: dict[tuple[Any, Any], RealOrComplexArray] = {}
         for factor, left, right in self._inertias[i]:
             for (a, frame), (b, other) in itertools.product(left, right):
                 part = found[factor, 0] * np.outer(found[a, 0], found[b, 0])
@@ -421,12 +421,14 @@ class SourceKinematics:
         return Q, size
 
 
-def _cross(a: Numbers, b: Numbers) -> Numbers:
+def _cross(a: RealOrComplexArray, b: RealOrComplexArray) -> RealOrComplexArray:
     """Return the cross product of vectors, each of shape (3, k)."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
-def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats) -> tuple[Floats, Floats]:
+def _solve_constrained_accelerations(
+    M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
+) -> tuple[Floats, Floats]:
     """Return u' of M u' + A^T l = f, A u' + gamma = 0, and the sums of the magnitudes of each one's terms.
 
     Speeds are scaled by the square roots of M's diagonal, so that ranks do not depend on units.
@@ -438,12 +440,12 @@ def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
         A: Shape (m, n); rows may be redundant.
         gamma: Shape (m,).
     """
-    unit = _units(M)
+    unit = _energy_speed_units(M)
     rows = A / unit
-    lengths = _lengths(rows)
+    lengths = _row_lengths(rows)
     rows, right = rows / lengths[:, None], -gamma / lengths
     U, S, Vt = np.linalg.svd(rows) if len(rows) else (np.eye(0), np.zeros(0), np.eye(len(f)))
-    rank = int(np.count_nonzero(_RANK * S[0] < S)) if len(S) else 0
+    rank = int(np.count_nonzero(_RANK_TOLERANCE * S[0] < S)) if len(S) else 0
     inverse = (Vt[:rank].T / S[:rank]) @ U.T[:rank]
     Z = Vt[rank:].T
     scaled = M / np.outer(unit, unit)
@@ -455,7 +457,7 @@ def _on_constraints(M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
     return w / unit, blend_scales(bound / unit, unit)
 
 
-def _lengths(rows: Floats) -> Floats:
+def _row_lengths(rows: Floats) -> Floats:
     """Return the length of each row; 1 for rows that vanish: they constrain nothing."""
     lengths = np.linalg.norm(rows, axis=1)
     return np.where(lengths > 0, lengths, 1.0)
@@ -473,21 +475,21 @@ def blend_scales(scale: Floats, unit: Floats) -> Floats:
     """
     positive = unit > 0
     largest = float(np.max(scale[positive] * unit[positive], initial=0.0))
-    return scale + MIXED * largest * np.divide(1.0, unit, out=np.zeros_like(unit), where=positive)
+    return scale + SCALE_BLEND_FRACTION * largest * np.divide(1.0, unit, out=np.zeros_like(unit), where=positive)
 
 
-def _units(M: Floats) -> Floats:
+def _energy_speed_units(M: Floats) -> Floats:
     """Return square roots of the diagonal: speeds times these have the unit of the square root of an energy."""
     unit = np.sqrt(np.abs(np.diag(M)))
     unit[unit == 0.0] = float(np.max(unit, initial=0.0)) or 1.0
     return np.asarray(unit)
 
 
-def _inverse(A: Floats, M: Floats) -> Floats:
+def _weighted_pseudo_inverse(A: Floats, M: Floats) -> Floats:
     """Return the pseudo-inverse of the constraints' rows, least in kinetic energy as far as M's diagonal tells it."""
     if not len(A):
         return np.zeros((A.shape[1], 0))
-    unit = _units(M)
+    unit = _energy_speed_units(M)
     rows = A / unit
-    lengths = _lengths(rows)
-    return np.asarray(np.linalg.pinv(rows / lengths[:, None], rcond=_RANK) / unit[:, None] / lengths)
+    lengths = _row_lengths(rows)
+    return np.asarray(np.linalg.pinv(rows / lengths[:, None], rcond=_RANK_TOLERANCE) / unit[:, None] / lengths)

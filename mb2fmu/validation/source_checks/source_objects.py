@@ -65,33 +65,33 @@ def extract_source_objects(mechanics: Mechanics, *, actuators: bool = True) -> S
         mechanics: As the model has it.
         actuators: False: without their loads, which may be too long to be composed.
     """
-    return replace(_parts_of(mechanics, actuators=actuators), origin=origin(mechanics) or pivot_origin(mechanics))
+    return replace(_extract_parts(mechanics, actuators=actuators), origin=origin(mechanics) or pivot_origin(mechanics))
 
 
-def _parts_of(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:
+def _extract_parts(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:
     """Return the parts of any mechanics source, read from SymPy's own attributes."""
     match mechanics:
         case KanesMethod():
-            return _of_kane(mechanics)
+            return _extract_from_kane(mechanics)
         case System():
             return SourceObjects(
                 mechanics.frame, tuple(mechanics.q), tuple(mechanics.u), tuple(mechanics.u_aux),
                 tuple(mechanics.u_dep), tuple(mechanics.kdes), tuple(mechanics.holonomic_constraints),
                 tuple(mechanics.velocity_constraints), tuple(mechanics.bodies),
-                _placed(mechanics.loads, mechanics.actuators if actuators else ()),
+                _place_loads(mechanics.loads, mechanics.actuators if actuators else ()),
             )  # fmt: skip
         case LagrangesMethod():
-            bodies, loads = tuple(mechanics._bodies or ()), _placed(mechanics.forcelist or (), ())
+            bodies, loads = tuple(mechanics._bodies or ()), _place_loads(mechanics.forcelist or (), ())
             rates, rows = tuple(mechanics._qdots), tuple(mechanics.coneqs)
             found = tuple(mechanics._hol_coneqs)
             return SourceObjects(
                 mechanics.inertial, tuple(mechanics.q), rates, (), (), (), found, rows, bodies, loads, lagrangian=True
             )
     assert isinstance(mechanics, Parts)  # of recorded mechanics there are no objects
-    return _of_parts(mechanics, actuators=actuators)
+    return _extract_from_parts(mechanics, actuators=actuators)
 
 
-def _of_kane(method: KanesMethod) -> SourceObjects:
+def _extract_from_kane(method: KanesMethod) -> SourceObjects:
     """Return the parts of a KanesMethod; its kinematic equations are put together again from their matrices."""
     kinematic = ()
     if method._k_kqdot_implicit:
@@ -100,11 +100,11 @@ def _of_kane(method: KanesMethod) -> SourceObjects:
     velocity = tuple(method._k_nh * method.u + method._f_nh) if method._k_nh else ()
     return SourceObjects(
         method._inertial, tuple(method.q), tuple(method.u), tuple(method._uaux), tuple(method._udep), kinematic,
-        tuple(method._f_h), velocity, tuple(method.bodylist or ()), _placed(method.forcelist or (), ()),
+        tuple(method._f_h), velocity, tuple(method.bodylist or ()), _place_loads(method.forcelist or (), ()),
     )  # fmt: skip
 
 
-def _of_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
+def _extract_from_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
     """Return the parts handed over one by one; the origin gets velocity zero if the user gave none."""
     if parts.frame not in parts.origin._vel_dict:
         parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
@@ -115,11 +115,11 @@ def _of_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
         parts.frame, (*coordinates, *parts.q_dependent), (*independent, *parts.u_dependent), tuple(parts.u_auxiliary),
         tuple(parts.u_dependent), tuple(parts.kinematic_equations), tuple(parts.holonomic_constraints),
         (*rates, *parts.velocity_constraints), tuple(parts.bodies),
-        _placed(parts.loads, parts.actuators if actuators else ()),
+        _place_loads(parts.loads, parts.actuators if actuators else ()),
     )  # fmt: skip
 
 
-def _placed(loads: Iterable[Any], actuators: Iterable[Any]) -> tuple[tuple[Any, Vector], ...]:
+def _place_loads(loads: Iterable[Any], actuators: Iterable[Any]) -> tuple[tuple[Any, Vector], ...]:
     """Return all loads at points and frames: a force on a body acts at its mass centre, as SymPy's ``Force`` has it."""
     every = [*loads, *(load for actuator in actuators for load in actuator.to_loads())]
     return tuple((load[0].masscenter if isinstance(load[0], BodyBase) else load[0], load[1]) for load in every)
@@ -135,11 +135,11 @@ def keep_mechanics_untouched(mechanics: Mechanics) -> Iterator[None]:
     Args:
         mechanics: Frames and points that its parts are linked with, directly or not, are restored.
     """
-    with restore_sympy_caches(_roots(mechanics)):
+    with restore_sympy_caches(_list_frames_and_points(mechanics)):
         yield
 
 
-def _roots(mechanics: Mechanics) -> list[Any]:
+def _list_frames_and_points(mechanics: Mechanics) -> list[Any]:
     """Return all frames and points that the mechanics refer to."""
     if isinstance(mechanics, KanesMethod | LagrangesMethod):
         bodies = mechanics.bodylist if isinstance(mechanics, KanesMethod) else mechanics._bodies

@@ -19,11 +19,11 @@ from mb2fmu.model.quantity_declarations import Output
 from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion, SourceKinematics, SourceMotion
 from mb2fmu.validation.source_checks.source_symbols import Floats, NotFormedError, SourceSymbols, make_unused_symbol
 
-_AXES = (".x", ".y", ".z")
-_ASKED = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}
-_JUMP = 1e-3
+_AXIS_SUFFIXES = (".x", ".y", ".z")
+_MOTION_OUTPUT_KINDS = {"position", "velocity", "distance", "angular_velocity", "orientation", "kinetic_energy"}
+_JUMP_MARGIN = 1e-3
 """rad, or a quaternion's w: so near to where an attitude's numbers jump it is not compared."""
-Named = dict[str, tuple[float, float]]
+NamedOutputValues = dict[str, tuple[float, float]]
 """By FMU name: the value, and the magnitude of what it is made of."""
 
 
@@ -69,9 +69,9 @@ class SourceOutputs:
                 self._requests.append(item)
 
     @property
-    def asks(self) -> bool:
+    def needs_motion(self) -> bool:
         """Whether an output needs the motion of points, frames or bodies."""
-        return any(request.kind in _ASKED for request in self._requests)
+        return any(request.kind in _MOTION_OUTPUT_KINDS for request in self._requests)
 
     def _add(self, item: Output, unknown: set[Any]) -> None:
         """Add an expression; unknown forces are left out, since x' does not determine them."""
@@ -81,7 +81,7 @@ class SourceOutputs:
         with suppress(NotFormedError):
             self._expressions[item.name] = self._symbols.function([expression], self._more)
 
-    def at(self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None) -> Named:
+    def at(self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None) -> NamedOutputValues:
         """Return all outputs that can be evaluated.
 
         Args:
@@ -93,7 +93,7 @@ class SourceOutputs:
         if self._kinematics is not None and self._second:
             seconds = dict(zip(self._symbols.q, self._kinematics.second_rates(values, u_dot), strict=True))
             more += [seconds[q] for q in self._second]
-        found: Named = {}
+        found: NamedOutputValues = {}
         for name, function in self._expressions.items():
             try:
                 value = function([*values, *more])[0]
@@ -102,18 +102,18 @@ class SourceOutputs:
             found[name] = (value, abs(value))
         for request in self._requests if motion is not None else ():
             assert motion is not None
-            found |= _answered(request, motion)
+            found |= _evaluate_request(request, motion)
         return {name: pair for name, pair in found.items() if np.isfinite(pair[0])}
 
 
-def _answered(request: OutputRequest, motion: SourceMotion) -> Named:
+def _evaluate_request(request: OutputRequest, motion: SourceMotion) -> NamedOutputValues:
     """Return the values of a request; nothing where the objects do not give them."""
     asked = motion.asked
     if request.kind == "kinetic_energy":
         return {request.name: (motion.kinetic, abs(motion.kinetic))}
     if request.kind == "orientation":
-        return _oriented(request, asked)
-    vector = _vector(request, asked)
+        return _evaluate_orientation(request, asked)
+    vector = _evaluate_vector(request, asked)
     if vector is None:
         return {}
     value, size = vector
@@ -123,10 +123,10 @@ def _answered(request: OutputRequest, motion: SourceMotion) -> Named:
         if request.expressed_in not in asked.rotations:
             return {}
         value = asked.rotations[request.expressed_in].T @ value
-    return {request.name + axis: (float(part), size) for axis, part in zip(_AXES, value, strict=True)}
+    return {request.name + axis: (float(part), size) for axis, part in zip(_AXIS_SUFFIXES, value, strict=True)}
 
 
-def _oriented(request: OutputRequest, asked: RequestedMotion) -> Named:
+def _evaluate_orientation(request: OutputRequest, asked: RequestedMotion) -> NamedOutputValues:
     """Return a frame's orientation as a quaternion with w ≥ 0, or as angles; nothing where its sign, or one, jumps."""
     known = asked.rotations
     frames = [request.subject[0], *([] if request.relative_to is None else [request.relative_to])]
@@ -134,33 +134,33 @@ def _oriented(request: OutputRequest, asked: RequestedMotion) -> Named:
         return {}
     turned = known[frames[0]] if len(frames) == 1 else known[frames[1]].T @ known[frames[0]]
     if request.representation != "quaternion":
-        return _as_angles(request, turned)
+        return _compute_body_angles(request, turned)
     # Trace and skew part: the largest of four ways to write it is taken, whose sign makes w positive.
     R, w = turned, np.array([turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]])
     products = np.block([[1.0 + np.trace(R), w], [w[:, None], R + R.T + (1.0 - np.trace(R)) * np.eye(3)]])
     row = products[int(np.argmax(np.diag(products)))]
     quaternion = row / np.linalg.norm(row)
-    if abs(quaternion[0]) < _JUMP:
+    if abs(quaternion[0]) < _JUMP_MARGIN:
         return {}
     quaternion = quaternion * np.sign(quaternion[0])
     return {f"{request.name}.{part}": (float(each), 1.0) for part, each in zip("wxyz", quaternion, strict=True)}
 
 
-def _as_angles(request: OutputRequest, turned: Floats) -> Named:
+def _compute_body_angles(request: OutputRequest, turned: Floats) -> NamedOutputValues:
     """Return body-fixed angles by SciPy's formulas; nothing where they jump, or do not say which of two has turned."""
     from scipy.spatial.transform import Rotation
 
     sequence: Any = request.representation.translate(str.maketrans("123", "xyz")).upper()
     first, last = "XYZ".index(sequence[0]), "XYZ".index(sequence[2])
-    if abs(turned[first, last]) > 1.0 - _JUMP:
+    if abs(turned[first, last]) > 1.0 - _JUMP_MARGIN:
         return {}
     angles = Rotation.from_matrix(turned).as_euler(sequence)
-    if np.any(np.abs(angles) > np.pi - _JUMP):
+    if np.any(np.abs(angles) > np.pi - _JUMP_MARGIN):
         return {}
     return {f"{request.name}[{k}]": (float(angle), 1.0) for k, angle in enumerate(angles, 1)}
 
 
-def _vector(request: OutputRequest, asked: RequestedMotion) -> tuple[Floats, float] | None:
+def _evaluate_vector(request: OutputRequest, asked: RequestedMotion) -> tuple[Floats, float] | None:
     """Return components in the inertial frame, and the magnitudes of their terms."""
     known: Mapping[Any, tuple[Floats, float]]
     match request.kind:

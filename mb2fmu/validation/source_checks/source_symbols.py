@@ -15,7 +15,7 @@ from sympy.printing.numpy import NumPyPrinter
 from mb2fmu.mechanics.mechanism.records.plain_symbols import replace_symbols
 from mb2fmu.model.functions import TableValue
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.validation.evaluation_plans.scalar_functions import NAMESPACE, compile_scalar_function
+from mb2fmu.validation.evaluation_plans.scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 
@@ -115,7 +115,7 @@ class SourceSymbols:
                 f"the kinematics have {', '.join(sorted(bad))} in them, which has no complex derivative"
             )
         printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
-        made = sm.lambdify(self._stand_ins, plain, modules=[dict(NAMESPACE), "numpy"], printer=printer, cse=True)
+        made = sm.lambdify(self._stand_ins, plain, modules=[dict(SCALAR_FUNCTIONS), "numpy"], printer=printer, cse=True)
         return lambda values: list(made(*values))
 
     def accelerated(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:

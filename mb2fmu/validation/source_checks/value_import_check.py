@@ -10,8 +10,8 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Parameter, Speed
 
-_LIMITS = ("unit", "minimum", "maximum", "nominal")
-_OF_EXPERIMENT = ("stop", "step", "tolerance", "stiff", "solver", "internal_step", "signals")
+_QUANTITY_FIELDS = ("unit", "minimum", "maximum", "nominal")
+_EXPERIMENT_FIELDS = ("stop", "step", "tolerance", "stiff", "solver", "internal_step", "signals")
 
 
 def compare_declared_values(definition: ModelDefinition, declared: Declarations) -> Iterator[tuple[str, bool]]:
@@ -31,17 +31,19 @@ def compare_declared_values(definition: ModelDefinition, declared: Declarations)
         if there is None:  # the rate of a quaternion's length, which is no speed of its own
             yield f"{item.name} was not read", isinstance(item, Speed)
             continue
-        for field in _LIMITS:
-            yield _said(item.name, field, getattr(item, field), getattr(there, field))
+        for field in _QUANTITY_FIELDS:
+            yield _form_comparison(item.name, field, getattr(item, field), getattr(there, field))
         if isinstance(item, Parameter):
-            yield _said(item.name, "value", item.value, there.value)
+            yield _form_comparison(item.name, "value", item.value, there.value)
         elif item.symbol not in solved and getattr(item, "kind", "fixed") == "fixed":
-            yield _said(item.name, "start", item.start, there.start)
-    for field in _OF_EXPERIMENT:
-        yield _said("the experiment", field, getattr(definition.experiment, field), getattr(declared.experiment, field))
+            yield _form_comparison(item.name, "start", item.start, there.start)
+    for field in _EXPERIMENT_FIELDS:
+        yield _form_comparison(
+            "the experiment", field, getattr(definition.experiment, field), getattr(declared.experiment, field)
+        )
 
 
-def _said(name: str, field: str, said: Any, read: Any) -> tuple[str, bool]:
+def _form_comparison(name: str, field: str, said: Any, read: Any) -> tuple[str, bool]:
     """Return one comparison; with words if it fails."""
     if isinstance(said, float) and isinstance(read, float):
         same = said == read or (math.isnan(said) and math.isnan(read))

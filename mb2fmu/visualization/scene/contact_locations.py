@@ -19,16 +19,16 @@ from mb2fmu.visualization.scene.scene import Scene
 
 Floats = npt.NDArray[np.float64]
 
-_TRIED = 4  # instants at which places are looked for
-_MOST_ROWS = 500  # at which directions are computed; between them they turn evenly
-_MOST_PAIRED = 40  # points of which pairs are tried
-_STEP = 1e-5  # of a state's magnitude, for differences
-_FITS = 1e-4  # of dg/dq
-_LONG = 1e-2  # that n may be longer or shorter than 1: gaps that are no lengths have no place
+_SEARCH_INSTANTS = 4  # instants at which places are looked for
+_MAX_DIRECTION_ROWS = 500  # at which directions are computed; between them they turn evenly
+_MAX_PAIRED_POINTS = 40  # points of which pairs are tried
+_RELATIVE_DIFFERENCE_STEP = 1e-5  # of a state's magnitude, for differences
+_SLOPE_TOLERANCE = 1e-4  # of dg/dq
+_UNIT_LENGTH_TOLERANCE = 1e-2  # that n may be longer or shorter than 1: gaps that are no lengths have no place
 
 
 @dataclass(frozen=True, slots=True)
-class ContactArrow:
+class LocatedContact:
     """An arrow of a touch.
 
     Attributes:
@@ -44,7 +44,7 @@ class ContactArrow:
     directions: Floats
 
 
-def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow, ...]:
+def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[LocatedContact, ...]:
     """Return where the touches of a scene are along a motion; nothing for those that are at none of its points."""
     wanted = [
         (t, k, gap)
@@ -55,31 +55,39 @@ def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow
     if not wanted or not scene.program.entries["points"].results:
         return ()
     n = len(motion.time)
-    tried = np.unique(np.linspace(0, n - 1, _TRIED).round().astype(np.intp))
-    points, gaps = _slopes(scene, motion, tried)
+    tried = np.unique(np.linspace(0, n - 1, _SEARCH_INSTANTS).round().astype(np.intp))
+    points, gaps = _differentiate_points_and_gaps(scene, motion, tried)
     at = evaluation.make_evaluator(scene.program, "points")
     first = motion.at([0])
     where = np.reshape(at(first.time[0], first.states[0], first.inputs[0], first.parameters), (-1, 3))
-    chosen = [(t, k, gap, _found(points, gaps[:, :, gap], where)) for t, k, gap in wanted]
+    chosen = [(t, k, gap, _find_contact_points(points, gaps[:, :, gap], where)) for t, k, gap in wanted]
     if not any(pair for *_, pair in chosen):
         return ()
-    rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.intp))
-    points, gaps = _slopes(scene, motion, rows)
+    rows = np.unique(np.linspace(0, n - 1, min(n, _MAX_DIRECTION_ROWS)).round().astype(np.intp))
+    points, gaps = _differentiate_points_and_gaps(scene, motion, rows)
     return tuple(
-        ContactArrow(
-            t, k, point, sense * _unit(_between(motion.time, rows, _directions(points, gaps[:, :, gap], pair)))
+        LocatedContact(
+            t,
+            k,
+            point,
+            sense
+            * _normalize_vectors(
+                _interpolate_directions(motion.time, rows, _contact_normals(points, gaps[:, :, gap], pair))
+            ),
         )
         for t, k, gap, pair in chosen
         for point, sense in zip(pair, (1.0, -1.0), strict=False)
     )
 
 
-def _slopes(scene: Scene, motion: StateTrajectory, rows: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _differentiate_points_and_gaps(
+    scene: Scene, motion: StateTrajectory, rows: npt.NDArray[np.intp]
+) -> tuple[Floats, Floats]:
     """Return dP/dx, shape (n_rows, n_x, n_points, 3), and dg/dx, shape (n_rows, n_x, n_gaps), by differences."""
     here = motion.at(rows)
     functions = [evaluation.make_evaluator(scene.program, entry) for entry in ("points", "gaps")]
     scale = np.maximum(np.abs(motion.states).max(axis=0), np.ptp(motion.states, axis=0))
-    steps = _STEP * np.where(scale > 0.0, scale, 1.0)
+    steps = _RELATIVE_DIFFERENCE_STEP * np.where(scale > 0.0, scale, 1.0)
     found: list[list[Floats]] = [[], []]
     for k, step in enumerate(steps):
         sides = []
@@ -94,7 +102,7 @@ def _slopes(scene: Scene, motion: StateTrajectory, rows: npt.NDArray[np.intp]) -
     return points.reshape(*points.shape[:2], -1, 3), gaps
 
 
-def _found(points: Floats, gaps: Floats, where: Floats) -> tuple[int, ...]:
+def _find_contact_points(points: Floats, gaps: Floats, where: Floats) -> tuple[int, ...]:
     """Return the point, or both points, whose motion is the gap's; none if there are none.
 
     Of several points that move alike the one farthest in is taken: what touches is there and not in the middle.
@@ -107,25 +115,28 @@ def _found(points: Floats, gaps: Floats, where: Floats) -> tuple[int, ...]:
     if not np.abs(gaps).max():
         return ()
     count = points.shape[2]
-    single = [(p,) for p in range(count) if _fits(points[:, :, p], gaps)]
+    single = [(p,) for p in range(count) if _matches_gap_slopes(points[:, :, p], gaps)]
     if single:
-        inward = [float(where[p] @ _directions(points, gaps, (p,))[0]) for (p,) in single]
+        inward = [float(where[p] @ _contact_normals(points, gaps, (p,))[0]) for (p,) in single]
         return single[int(np.argmin(inward))]
-    pairs = combinations(range(min(count, _MOST_PAIRED)), 2)
-    both = [pair for pair in pairs if _fits(points[:, :, pair[0]] - points[:, :, pair[1]], gaps)]
+    pairs = combinations(range(min(count, _MAX_PAIRED_POINTS)), 2)
+    both = [pair for pair in pairs if _matches_gap_slopes(points[:, :, pair[0]] - points[:, :, pair[1]], gaps)]
     return min(both, key=lambda pair: float(np.linalg.norm(where[pair[0]] - where[pair[1]])), default=())
 
 
-def _fits(moves: Floats, gaps: Floats) -> bool:
+def _matches_gap_slopes(moves: Floats, gaps: Floats) -> bool:
     """Return whether one unit vector at each row makes the gap's slopes of a point's."""
     for slope, wanted in zip(moves, gaps, strict=True):
         n = np.linalg.lstsq(slope, wanted, rcond=None)[0]
-        if np.abs(slope @ n - wanted).max() > _FITS * np.abs(wanted).max() or abs(np.linalg.norm(n) - 1.0) > _LONG:
+        if (
+            np.abs(slope @ n - wanted).max() > _SLOPE_TOLERANCE * np.abs(wanted).max()
+            or abs(np.linalg.norm(n) - 1.0) > _UNIT_LENGTH_TOLERANCE
+        ):
             return False
     return True
 
 
-def _directions(points: Floats, gaps: Floats, pair: tuple[int, ...]) -> Floats:
+def _contact_normals(points: Floats, gaps: Floats, pair: tuple[int, ...]) -> Floats:
     """Return n at each row, shape (n_rows, 3)."""
     if not pair:
         return np.zeros((len(gaps), 3))
@@ -133,12 +144,12 @@ def _directions(points: Floats, gaps: Floats, pair: tuple[int, ...]) -> Floats:
     return np.array([np.linalg.lstsq(a, b, rcond=None)[0] for a, b in zip(moves, gaps, strict=True)])
 
 
-def _between(time: Floats, rows: npt.NDArray[np.intp], directions: Floats) -> Floats:
+def _interpolate_directions(time: Floats, rows: npt.NDArray[np.intp], directions: Floats) -> Floats:
     """Return directions at all times from those at some rows."""
     return np.stack([np.interp(time, time[rows], column) for column in directions.T], axis=1)
 
 
-def _unit(vectors: Floats) -> Floats:
+def _normalize_vectors(vectors: Floats) -> Floats:
     """Return vectors of length one; zero stays zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0))

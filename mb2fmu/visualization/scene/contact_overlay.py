@@ -15,17 +15,17 @@ from mb2fmu.visualization.scene.scene_contacts import SceneContact
 
 Floats = npt.NDArray[np.float64]
 
-OPEN, HELD, SLIDES = 0.0, 1.0, 2.0
+STATE_OPEN, STATE_STICKING, STATE_SLIDING = 0.0, 1.0, 2.0
 """States of a touch: not there; at rest, closed or sticking; sliding or pressed."""
 
-_WORDS = {
+_STATE_WORDS = {
     "contact": ("open", "rests", "touches"),
     "rough": ("open", "sticks", "slides"),
     "latch": ("open", "closed", "closed"),
     "friction": ("slides", "sticks", "slides"),
 }
-_LONGEST = 0.25  # of the picture: the largest force
-_MOST_BLOWS = 400
+_MAX_ARROW_FRACTION = 0.25  # of the picture: the largest force
+_MAX_IMPACTS = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,16 +67,16 @@ def form_contact_overlay(drawing: Drawing, signals: PlotSignals | None) -> Conta
         efforts = np.stack([columns[name] for name in touch.efforts], axis=1)
         same = len(set(touch.units)) == 1  # a force and a torque have no magnitude together
         size = np.linalg.norm(efforts, axis=1) if same else np.abs(efforts[:, 0])
-        values += [_state(touch, columns, size), size]
+        values += [_contact_state(touch, columns, size), size]
         unit = touch.units[0]
-        blows = list(_blows(touch, columns, time, impulses.get(touch.impulse_unit, 0.0)))[:_MOST_BLOWS]
-        words = _WORDS["rough" if touch.kind == "contact" and touch.slides else touch.kind]
+        blows = list(_list_impacts(touch, columns, time, impulses.get(touch.impulse_unit, 0.0)))[:_MAX_IMPACTS]
+        words = _STATE_WORDS["rough" if touch.kind == "contact" and touch.slides else touch.kind]
         record = {"name": touch.name, "words": list(words), "unit": unit, "impulseUnit": touch.impulse_unit}
         each.append({**record, "blows": blows})
     pushed = [p for p in drawing.pushed if p.touch in known]
     forces = [columns[drawing.touches[p.touch].efforts[p.effort]][:, None] * p.directions for p in pushed]
     largest = max((float(np.abs(force).max()) for force in forces), default=0.0)
-    scale = _LONGEST * max(drawing.span) / (largest or 1.0)
+    scale = _MAX_ARROW_FRACTION * max(drawing.span) / (largest or 1.0)
     values += [column for force in forces for column in (scale * force).T]
     places = [
         {
@@ -89,13 +89,13 @@ def form_contact_overlay(drawing: Drawing, signals: PlotSignals | None) -> Conta
     return ContactOverlay({"each": each, "pushed": places}, np.stack(values, axis=1), pushed=bool(pushed))
 
 
-def _state(touch: SceneContact, columns: dict[str, Floats], size: Floats) -> Floats:
+def _contact_state(touch: SceneContact, columns: dict[str, Floats], size: Floats) -> Floats:
     """Return the state of a touch at all times."""
     holds = columns[touch.holds] > 0.5 if touch.holds else np.zeros(len(size), dtype=bool)
     if touch.kind == "contact" and not touch.counts:  # compliant
-        return np.where(holds, HELD, np.where(size > 0.0, SLIDES, OPEN))
+        return np.where(holds, STATE_STICKING, np.where(size > 0.0, STATE_SLIDING, STATE_OPEN))
     slides = np.abs(columns[touch.slides]) > 0.5 if touch.slides in columns else np.zeros_like(holds)
-    return np.where(holds, np.where(slides, SLIDES, HELD), OPEN)
+    return np.where(holds, np.where(slides, STATE_SLIDING, STATE_STICKING), STATE_OPEN)
 
 
 def _largest_impulses(drawing: Drawing, columns: dict[str, Floats]) -> dict[str, float]:
@@ -108,7 +108,9 @@ def _largest_impulses(drawing: Drawing, columns: dict[str, Floats]) -> dict[str,
     return found
 
 
-def _blows(touch: SceneContact, columns: dict[str, Floats], time: Floats, largest: float) -> Iterator[list[float]]:
+def _list_impacts(
+    touch: SceneContact, columns: dict[str, Floats], time: Floats, largest: float
+) -> Iterator[list[float]]:
     """Yield time, part of the largest impulse, and impulse of each blow, at the end of the step it came in."""
     if touch.counts not in columns:
         return

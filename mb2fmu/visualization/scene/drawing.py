@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.visualization.scene.contact_locations import ContactArrow, locate_contacts
+from mb2fmu.visualization.scene.contact_locations import LocatedContact, locate_contacts
 from mb2fmu.visualization.scene.drawing_records import (
-    WORLD,
+    WORLD_POSE,
     AnchorPoint,
     CameraTarget,
     ContactForceLocation,
@@ -28,7 +28,7 @@ from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.poses import PoseTrajectory, StateTrajectory, evaluate_poses, start_trajectory
 from mb2fmu.visualization.scene.scene import Scene, SceneBody, SceneLink
 from mb2fmu.visualization.scene.unit_quaternions import (
-    Turn,
+    Quaternion,
     make_signs_continuous,
     quaternions_from_matrices,
     rotate_vector,
@@ -37,12 +37,12 @@ from mb2fmu.visualization.scene.unit_quaternions import (
 
 Floats = npt.NDArray[np.float64]
 
-PALETTE = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#3d9a94", "#c9a227", "#9d755d")
-GREY, SPRING, FORCE, TORQUE = "#8a94a3", "#c4620f", "#d62728", "#9467bd"
-FAR = 5.0
+BODY_COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#3d9a94", "#c9a227", "#9d755d")
+NEUTRAL_COLOUR, SPRING_COLOUR, FORCE_COLOUR, TORQUE_COLOUR = "#8a94a3", "#c4620f", "#d62728", "#9467bd"
+TRAVEL_RATIO = 5.0
 """Times its extent that a mechanism goes if it travels."""
 
-_RIGID = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
+_RIGIDITY_TOLERANCE = 1e-7  # of the extent: what moves less than this relative to a body is fixed in it
 
 
 def draw_motion(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | None = None) -> Drawing:
@@ -57,7 +57,7 @@ def draw_motion(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | 
     drawing = artist.drawing(locate_contacts(scene, motion))
     if ghost is None:
         return drawing
-    return replace(drawing, ghost=artist.poses(evaluate_poses(scene, ghost)))
+    return replace(drawing, reference_poses=artist.poses(evaluate_poses(scene, ghost)))
 
 
 def draw_start(scene: Scene) -> Drawing:
@@ -81,10 +81,10 @@ class _DrawingBuilder:
         self.unit = self._unit()
         self.named_bodies = {body.name for body in self.bodies}
         named = [*dict.fromkeys([body.name for body in self.bodies] + [shape.body for shape in scene.shapes])]
-        self.colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(named)}
+        self.colors = {name: BODY_COLOURS[i % len(BODY_COLOURS)] for i, name in enumerate(named)}
         self.scales = self._arrow_scales()
 
-    def drawing(self, touching: Sequence[ContactArrow] = ()) -> Drawing:
+    def drawing(self, touching: Sequence[LocatedContact] = ()) -> Drawing:
         """Return solids and lines of all bodies in drawing order, and the poses that move them.
 
         Args:
@@ -92,19 +92,25 @@ class _DrawingBuilder:
         """
         solids, lines = self._solids_and_lines()
         traces = tuple(
-            DrawnTrace(t.name, self._anchor(t.point), t.color or PALETTE[(i + 4) % len(PALETTE)])
+            DrawnTrace(t.name, self._anchor(t.point), t.color or BODY_COLOURS[(i + 4) % len(BODY_COLOURS)])
             for i, t in enumerate(self.scene.traces)
         )
         arrows = tuple(
-            DrawnArrow(a.name, self._anchor(a.point), a.vector, a.torque, a.color or (TORQUE if a.torque else FORCE))
+            DrawnArrow(
+                a.name,
+                self._anchor(a.point),
+                a.vector,
+                a.torque,
+                a.color or (TORQUE_COLOUR if a.torque else FORCE_COLOUR),
+            )
             for a in self.scene.arrows
         )
         pushed = tuple(ContactForceLocation(p.touch, p.gap, self._anchor(p.point), p.directions) for p in touching)
         followed = tuple(CameraTarget(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
         poses = self.poses(self.where)
-        near = _near(poses, solids, self.scene.meshes)
-        standing = np.array([s.anchor.local for s in solids if s.anchor.pose == WORLD and s.role == "shape"])
-        moving = np.array([anchor_positions(poses, s.anchor)[0] for s in solids if s.anchor.pose != WORLD])
+        near = _moving_parts_extent(poses, solids, self.scene.meshes)
+        standing = np.array([s.anchor.local for s in solids if s.anchor.pose == WORLD_POSE and s.role == "shape"])
+        moving = np.array([anchor_positions(poses, s.anchor)[0] for s in solids if s.anchor.pose != WORLD_POSE])
         up, toward, flat = choose_viewpoint(
             self.where, self._mechanism(), moving.reshape(-1, 3), standing.reshape(-1, 3)
         )
@@ -123,12 +129,14 @@ class _DrawingBuilder:
             notes=self.scene.notes,
             unit=self.unit,
             centre=centre,
-            span=_triple(span),
+            span=_to_triple(span),
             up=up,
-            toward=toward,
+            view_direction=toward,
             flat=flat,
             near=near,
-            travels=near > 0 and not moves_like_ball(solids) and _way(poses) > FAR * near,
+            travels_far=near > 0
+            and not is_motion_of_balls_only(solids)
+            and _motion_extent(poses) > TRAVEL_RATIO * near,
             floor=float((self.where.points @ up).min()),
             keys=tuple(self.keys),
             arrow_scales=tuple(self.scales),
@@ -149,7 +157,7 @@ class _DrawingBuilder:
             solid = self._rod(link) if link.kind == "rod" else None
             if solid is not None:
                 solids.append(solid)
-            elif link.kind != "rod" or self._length(link) > _RIGID * max(self.extent, 1e-12):
+            elif link.kind != "rod" or self._length(link) > _RIGIDITY_TOLERANCE * max(self.extent, 1e-12):
                 lines.append(self._line(link))
         return [*solids, *self._joints()], lines
 
@@ -184,9 +192,9 @@ class _DrawingBuilder:
     def _anchor(self, point: int, frame: int | None = None) -> AnchorPoint:
         """Return a pose in which the point is fixed; of ``frame`` if that matters; a new one if there is none."""
         track = self.where.points[:, point]
-        close = _RIGID * max(self.extent, 1e-12)
+        close = _RIGIDITY_TOLERANCE * max(self.extent, 1e-12)
         if frame in (None, 0) and np.abs(track - track[0]).max() <= close:
-            return AnchorPoint(WORLD, _triple(track[0]))
+            return AnchorPoint(WORLD_POSE, _to_triple(track[0]))
         for index in self._near(track, close):
             at, turning = self.keys[index]
             if frame is not None and turning != frame:
@@ -194,7 +202,7 @@ class _DrawingBuilder:
             R = self.where.rotations[:, turning]
             local = np.einsum("nji,nj->ni", R, track - self.where.points[:, at])
             if np.abs(local - local[0]).max() <= close:
-                return AnchorPoint(index, _triple(local[0]))
+                return AnchorPoint(index, _to_triple(local[0]))
         return AnchorPoint(self._pose(point, frame or 0), (0.0, 0.0, 0.0))
 
     def _near(self, track: Floats, close: float) -> list[int]:
@@ -210,8 +218,10 @@ class _DrawingBuilder:
             anchor = self._anchor(shape.point, shape.frame)
             sizes = tuple(abs(float(self.where.sizes[i])) for i in shape.sizes)
             turn = rotation_of_y_axis(self._vector(shape.along))
-            color = shape.color or (self.colors[shape.body] if shape.frame or shape.body in self.named_bodies else GREY)
-            place = AnchorPoint(anchor.pose, _triple(np.array(anchor.local) + self._vector(shape.offset)))
+            color = shape.color or (
+                self.colors[shape.body] if shape.frame or shape.body in self.named_bodies else NEUTRAL_COLOUR
+            )
+            place = AnchorPoint(anchor.pose, _to_triple(np.array(anchor.local) + self._vector(shape.offset)))
             yield DrawnSolid(shape.kind, sizes, place, turn, color, shape.opacity, "shape", shape.mesh)
 
     def _bodies(self, dressed: set[str]) -> Iterator[DrawnSolid]:
@@ -225,7 +235,7 @@ class _DrawingBuilder:
             if axes is not None:
                 half, turn = axes
                 half = np.clip(half, 0.8 * self.unit, max(self.extent, 10 * self.unit))
-                yield DrawnSolid("ellipsoid", _triple(half), anchor, turn, color, 0.25, "inertia")
+                yield DrawnSolid("ellipsoid", _to_triple(half), anchor, turn, color, 0.25, "inertia")
             size = 1.3 * self.unit if axes is not None else 2.2 * self.unit
             yield DrawnSolid("sphere", (size,), anchor, (1.0, 0.0, 0.0, 0.0), color, 1.0, "centre")
             assert index >= 0
@@ -245,9 +255,9 @@ class _DrawingBuilder:
         length = float(np.linalg.norm(b - a))
         if length <= 1e-9 * max(self.extent, 1e-12):
             return None
-        color = next((self.colors[body.name] for body in self.bodies if body.frame == link.frame), GREY)
-        color = color if link.frame else GREY
-        place = AnchorPoint(ends[0].pose, _triple((a + b) / 2))
+        color = next((self.colors[body.name] for body in self.bodies if body.frame == link.frame), NEUTRAL_COLOUR)
+        color = color if link.frame else NEUTRAL_COLOUR
+        place = AnchorPoint(ends[0].pose, _to_triple((a + b) / 2))
         return DrawnSolid("cylinder", (length, 0.55 * self.unit), place, rotation_of_y_axis(b - a), color, 1.0, "rod")
 
     def _fixed(self, point: int, frame: int) -> AnchorPoint | None:
@@ -268,8 +278,8 @@ class _DrawingBuilder:
         """Draw a link as a rail, a pathway between two points, or a cable over several."""
         anchors = tuple(self._anchor(point) for point in link.points)
         if link.kind != "pathway":
-            return DrawnLine(anchors, GREY, "rail")
-        return DrawnLine(anchors, SPRING, "pathway" if len(anchors) == 2 else "cable")
+            return DrawnLine(anchors, NEUTRAL_COLOUR, "rail")
+        return DrawnLine(anchors, SPRING_COLOUR, "pathway" if len(anchors) == 2 else "cable")
 
     def _joints(self) -> Iterator[DrawnSolid]:
         """Draw joints: pins along their axes, balls for all others; without declared joints, where rods meet."""
@@ -283,9 +293,11 @@ class _DrawingBuilder:
             anchor = self._fixed(point, frame) if along else None
             if anchor is not None:
                 sizes = (3.6 * self.unit, 1.05 * self.unit)
-                yield DrawnSolid("cylinder", sizes, anchor, rotation_of_y_axis(axis), GREY, 1.0, "joint")
+                yield DrawnSolid("cylinder", sizes, anchor, rotation_of_y_axis(axis), NEUTRAL_COLOUR, 1.0, "joint")
             elif kind != "slide":
-                yield DrawnSolid("sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), GREY, 1.0, "joint")
+                yield DrawnSolid(
+                    "sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), NEUTRAL_COLOUR, 1.0, "joint"
+                )
 
     def _vector(self, first: int) -> Floats:
         """Return three numbers of the scene's sizes, from ``first`` on; shape (3,)."""
@@ -328,7 +340,7 @@ class _DrawingBuilder:
         points = self.where.points.reshape(-1, 3) @ axes.T
         low, high = points.min(axis=0), points.max(axis=0)
         for solid in solids:
-            reach = _reach(solid, self.scene.meshes)
+            reach = _surface_distance(solid, self.scene.meshes)
             track = anchor_positions(poses, solid.anchor) @ axes.T
             low, high = np.minimum(low, track.min(axis=0) - reach), np.maximum(high, track.max(axis=0) + reach)
         return (low + high) / 2 @ axes, np.maximum(high - low, 1e-9)
@@ -337,12 +349,12 @@ class _DrawingBuilder:
 def anchor_positions(poses: PoseSeries, anchor: AnchorPoint) -> Floats:
     """Return an anchor's position over time, shape (n_t, 3)."""
     local = np.array(anchor.local)
-    if anchor.pose == WORLD:
+    if anchor.pose == WORLD_POSE:
         return np.broadcast_to(local, (len(poses.time), 3))
     return poses.positions[:, anchor.pose] + rotate_vector(poses.turns[:, anchor.pose], local)
 
 
-def _reach(solid: DrawnSolid, meshes: Sequence[TriangleMesh]) -> float:
+def _surface_distance(solid: DrawnSolid, meshes: Sequence[TriangleMesh]) -> float:
     """Return the largest distance of a solid's surface from its anchor, in m."""
     if solid.kind == "mesh":
         return solid.sizes[0] * float(np.linalg.norm(meshes[solid.mesh].vertices, axis=1).max())
@@ -351,43 +363,43 @@ def _reach(solid: DrawnSolid, meshes: Sequence[TriangleMesh]) -> float:
     return float(np.linalg.norm(solid.sizes) / 2) if solid.kind == "box" else max(solid.sizes)
 
 
-def _way(poses: PoseSeries) -> float:
+def _motion_extent(poses: PoseSeries) -> float:
     """Return the extent of all places that moving parts come to, m."""
     return float(np.linalg.norm(np.ptp(poses.positions, axis=(0, 1))))
 
 
-def moves_like_ball(solids: Sequence[DrawnSolid]) -> bool:
+def is_motion_of_balls_only(solids: Sequence[DrawnSolid]) -> bool:
     """Return whether all that moves is a ball, or several about one point: seen from near, it shows no motion.
 
     Args:
         solids: All that there are.
     """
-    moving = [solid for solid in solids if solid.anchor.pose != WORLD]
+    moving = [solid for solid in solids if solid.anchor.pose != WORLD_POSE]
     return all(solid.kind == "sphere" for solid in moving) and len({solid.anchor for solid in moving}) == 1
 
 
-def _near(poses: PoseSeries, solids: Sequence[DrawnSolid], meshes: Sequence[TriangleMesh]) -> float:
+def _moving_parts_extent(poses: PoseSeries, solids: Sequence[DrawnSolid], meshes: Sequence[TriangleMesh]) -> float:
     """Return the largest extent of the moving parts at one instant, m; 0 if nothing moves."""
     if not poses.positions.shape[1]:
         return 0.0
     extent = float(np.linalg.norm(np.ptp(poses.positions, axis=1), axis=1).max())
     reach = [
-        _reach(solid, meshes) + float(np.linalg.norm(solid.anchor.local))
+        _surface_distance(solid, meshes) + float(np.linalg.norm(solid.anchor.local))
         for solid in solids
-        if solid.anchor.pose != WORLD
+        if solid.anchor.pose != WORLD_POSE
     ]
     return extent + 2 * max(reach, default=0.0)
 
 
-def _triple(values: Floats) -> tuple[float, float, float]:
+def _to_triple(values: Floats) -> tuple[float, float, float]:
     """Return the first three numbers of an array."""
     return (float(values[0]), float(values[1]), float(values[2]))
 
 
-_DIAGONAL = 1e-9
+_DIAGONAL_TOLERANCE = 1e-9
 
 
-def inertia_ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | None:
+def inertia_ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Quaternion] | None:
     """Return half axes, and the rotation from the ellipsoid's axes to the body's frame.
 
     I_a = m/5 (b² + c²) about half axis a, and so on; hence a² = 5/(2 m) (I_b + I_c - I_a). A thin rod has no thickness:
@@ -405,7 +417,7 @@ def inertia_ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | Non
     largest = float(np.abs(tensor).max(initial=0.0))
     if not (np.isfinite(tensor).all() and mass > 0 and largest > 0):
         return None
-    if max(abs(xy), abs(yz), abs(xz)) <= _DIAGONAL * largest:
+    if max(abs(xy), abs(yz), abs(xz)) <= _DIAGONAL_TOLERANCE * largest:
         values, axes = np.diag(tensor), np.eye(3)
     else:
         values, axes = np.linalg.eigh(tensor)
@@ -417,8 +429,8 @@ def inertia_ellipsoid(mass: float, inertia: Floats) -> tuple[Floats, Turn] | Non
     return np.sqrt(np.maximum(squares, 0.0)), (w, x, y, z)
 
 
-_FLAT = 1e-6
-_BEFORE = 0.6  # widths of what moves
+_PLANARITY_TOLERANCE = 1e-6
+_OCCLUSION_WIDTHS = 0.6  # widths of what moves
 
 
 def choose_viewpoint(
@@ -436,15 +448,21 @@ def choose_viewpoint(
     spread = points - points.mean(axis=0)
     values, axes = np.linalg.eigh(spread.T @ spread / len(points))
     size = float(np.sqrt(max(values[-1], 0.0)))
-    flat = size > 0 and np.sqrt(max(values[0], 0.0)) <= _FLAT * size and np.sqrt(max(values[1], 0.0)) > _FLAT * size
+    flat = (
+        size > 0
+        and np.sqrt(max(values[0], 0.0)) <= _PLANARITY_TOLERANCE * size
+        and np.sqrt(max(values[1], 0.0)) > _PLANARITY_TOLERANCE * size
+    )
     normal = axes[:, 0] * np.where(axes[np.argmax(np.abs(axes[:, 0])), 0] < 0, -1.0, 1.0)
-    thin = size > 0 and not flat and np.sqrt(max(values[1], 0.0)) <= _FLAT * size  # all on one straight line
+    thin = (
+        size > 0 and not flat and np.sqrt(max(values[1], 0.0)) <= _PLANARITY_TOLERANCE * size
+    )  # all on one straight line
     up = where.up
     if up is None:
         vertical = np.array([0.0, 0.0, 1.0])
         up = np.array([0.0, 1.0, 0.0]) if (flat and abs(normal @ vertical) > 0.99) or thin else vertical
     if flat and abs(float(normal @ up)) < 1e-6:
-        return up, _towards_us(normal, up), True
+        return up, _orient_plane_normal(normal, up), True
     z = np.array([0.0, 0.0, 1.0])
     if thin and abs(float(z @ up)) < 1e-6:
         return up, z, True
@@ -452,22 +470,22 @@ def choose_viewpoint(
     side /= np.linalg.norm(side)
     front = np.cross(side, up)
     eye = -side if abs(up[2]) > 0.9 else side
-    if _stands_before(standing, moving, eye, up):
+    if _hides_moving_parts(standing, moving, eye, up):
         eye = -eye
     toward = 0.8 * eye + 0.55 * front + 0.4 * up
     return up, toward / np.linalg.norm(toward), False
 
 
-def _towards_us(normal: Floats, up: Floats) -> Floats:
+def _orient_plane_normal(normal: Floats, up: Floats) -> Floats:
     """Return the side of a plane from which its first axis points to the right."""
     right = np.cross(up, normal)
     return normal if right[int(np.argmax(np.abs(right)))] > 0 else -normal
 
 
-def _stands_before(standing: Floats, moving: Floats, eye: Floats, up: Floats) -> bool:
+def _hides_moving_parts(standing: Floats, moving: Floats, eye: Floats, up: Floats) -> bool:
     """Return whether still shapes hide moving ones: they are nearer to the eye by 0.6 of these' width."""
     if not len(standing) or not len(moving):
         return False
     level = moving - np.outer(moving @ up, up)
     width = float(np.linalg.norm(np.ptp(level, axis=0)))
-    return float((standing.mean(axis=0) - moving.mean(axis=0)) @ eye) > _BEFORE * width > 0
+    return float((standing.mean(axis=0) - moving.mean(axis=0)) @ eye) > _OCCLUSION_WIDTHS * width > 0

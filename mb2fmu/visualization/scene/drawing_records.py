@@ -13,9 +13,9 @@ from mb2fmu.visualization.scene.scene import ShapeKind
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
 
 Floats = npt.NDArray[np.float64]
-Role = Literal["shape", "inertia", "centre", "rod", "joint"]
+SolidRole = Literal["shape", "inertia", "centre", "rod", "joint"]
 
-WORLD = -1
+WORLD_POSE = -1
 """The pose that never moves."""
 
 
@@ -48,7 +48,7 @@ class DrawnSolid:
     turn: tuple[float, float, float, float]
     color: str
     opacity: float
-    role: Role
+    role: SolidRole
     mesh: int = -1
 
 
@@ -136,13 +136,13 @@ class Drawing:
         centre: Middle of all that is ever seen, m.
         span: Edges of a box about it, to the right, up and towards the eye, m.
         up: Unit vector.
-        toward: Unit vector from the centre to the eye.
-        flat: True: all happens in a plane, and ``toward`` is its normal.
+        view_direction: Unit vector from the centre to the eye.
+        flat: True: all happens in a plane, and ``view_direction`` is its normal.
         near: Largest extent of what moves at one instant, m.
-        travels: What moves goes many times its own extent; a ball alone does not count, for seen from near it shows
+        travels_far: What moves goes many times its own extent; a ball alone does not count, for seen from near it shows
             nothing.
         floor: Of the lowest point that is ever seen, its component along ``up``, m.
-        ghost: The reference's poses; None if there is none.
+        reference_poses: The reference's poses; None if there is none.
         keys: (point, frame) of the scene that each pose is.
         arrow_scales: m of the picture per unit, of each vector.
         touches: Contacts, latches and frictions.
@@ -162,12 +162,12 @@ class Drawing:
     centre: Floats
     span: tuple[float, float, float]
     up: Floats
-    toward: Floats
+    view_direction: Floats
     flat: bool
     near: float
-    travels: bool
+    travels_far: bool
     floor: float
-    ghost: PoseSeries | None = None
+    reference_poses: PoseSeries | None = None
     keys: tuple[tuple[int, int], ...] = ()
     arrow_scales: tuple[float, ...] = ()
     touches: tuple[SceneContact, ...] = ()

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 
-Key = TypeVar("Key", bound=Hashable)
-_CELLS = (96, 64, 48, 36, 26, 18, 12, 8)
+MeshKey = TypeVar("MeshKey", bound=Hashable)
+_GRID_CELLS = (96, 64, 48, 36, 26, 18, 12, 8)
 
 
 def decimate_mesh(mesh: TriangleMesh, most: int) -> TriangleMesh:
@@ -21,20 +21,20 @@ def decimate_mesh(mesh: TriangleMesh, most: int) -> TriangleMesh:
     low = mesh.vertices.min(axis=0)
     size = float((mesh.vertices.max(axis=0) - low).max())
     result = mesh
-    for cells in _CELLS:
+    for cells in _GRID_CELLS:
         keys = np.floor((mesh.vertices - low) / size * cells).astype(np.int64)
-        _, first, index = np.unique(_numbered(keys, cells + 1), return_index=True, return_inverse=True)
+        _, first, index = np.unique(_number_rows(keys, cells + 1), return_index=True, return_inverse=True)
         faces = index.reshape(-1)[mesh.faces]
         whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
         kept = faces[whole]
-        _, once = np.unique(_numbered(kept, len(first)), return_index=True)
+        _, once = np.unique(_number_rows(kept, len(first)), return_index=True)
         result = TriangleMesh(mesh.vertices[first], kept[once].astype(np.uint32))
         if len(result.faces) <= most:
             break
     return result
 
 
-def _numbered(rows: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
+def _number_rows(rows: npt.NDArray[np.int64], base: int) -> npt.NDArray[np.int64]:
     """Return one number per row of three digits, in the rows' order: sorts ten times as fast as rows.
 
     The base is at most the cells of a grid, 97³, whose third power an int64 holds.
@@ -57,7 +57,7 @@ def describe_decimation(kept: int, given: int, where: str) -> str:
     return f"Surfaces are drawn with {kept:,} of their {given:,} triangles in {where}."
 
 
-def decimate_meshes_together(meshes: Mapping[Key, TriangleMesh], budget: int) -> dict[Key, TriangleMesh]:
+def decimate_meshes_together(meshes: Mapping[MeshKey, TriangleMesh], budget: int) -> dict[MeshKey, TriangleMesh]:
     """Return meshes with about ``budget`` triangles in total, shared by the square roots of their sizes."""
     if sum(len(mesh.faces) for mesh in meshes.values()) <= budget:
         return dict(meshes)

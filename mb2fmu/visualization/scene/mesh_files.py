@@ -17,10 +17,10 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.optional_packages import require_packages
 
-MOST = 60_000
+MAX_MESH_TRIANGLES = 60_000
 """Triangles of one mesh: more would not be seen, and would not fit into a page."""
 
-_HEADLINE = "a mesh cannot be used:"
+_MESH_FAULT_HEADLINE = "a mesh cannot be used:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,9 @@ class TriangleMesh:
         return cls(vertices, faces)
 
 
-def read_triangle_mesh(content: bytes, name: str, where: str = "", most: int | None = MOST) -> TriangleMesh:
+def read_triangle_mesh(
+    content: bytes, name: str, where: str = "", most: int | None = MAX_MESH_TRIANGLES
+) -> TriangleMesh:
     """Read a mesh file.
 
     Args:
@@ -69,22 +71,26 @@ def read_triangle_mesh(content: bytes, name: str, where: str = "", most: int | N
         ModelError: If it holds no triangles, or too many.
     """
     kind = PurePath(name).suffix.lstrip(".").lower()
-    damage = {"stl": _stl_damage, "obj": _obj_damage}.get(kind, _no_damage)(content)
+    damage = {"stl": _find_stl_damage, "obj": _find_obj_damage}.get(kind, _find_no_damage)(content)
     if damage:
-        raise ModelError(_HEADLINE, [Fault(f"{name} is damaged: {damage}", where, "copy or export it anew")])
-    if kind == "stl" and not _is_text(content):
-        vertices, faces = _binary_stl(content)
+        raise ModelError(_MESH_FAULT_HEADLINE, [Fault(f"{name} is damaged: {damage}", where, "copy or export it anew")])
+    if kind == "stl" and not _is_text_stl(content):
+        vertices, faces = _read_binary_stl(content)
     else:
-        vertices, faces = _by_trimesh(content, kind, name, where)
+        vertices, faces = _read_mesh_by_trimesh(content, kind, name, where)
     if not len(faces) or not np.all(np.isfinite(vertices)):
-        raise ModelError(_HEADLINE, [Fault(f"{name} holds no triangles", where, "export it as a triangle mesh")])
+        raise ModelError(
+            _MESH_FAULT_HEADLINE, [Fault(f"{name} holds no triangles", where, "export it as a triangle mesh")]
+        )
     if most is not None and len(faces) > most:
         remedy = f"thin it out to {most:,} or fewer"
-        raise ModelError(_HEADLINE, [Fault(f"{name} has {len(faces):,} triangles", where, remedy)])
+        raise ModelError(_MESH_FAULT_HEADLINE, [Fault(f"{name} has {len(faces):,} triangles", where, remedy)])
     return TriangleMesh(vertices.astype(np.float32), faces.astype(np.uint32))
 
 
-def _by_trimesh(content: bytes, kind: str, name: str, where: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _read_mesh_by_trimesh(
+    content: bytes, kind: str, name: str, where: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return vertices and faces of any format; its import takes half a second."""
     require_packages("reading a mesh", "trimesh")
     import trimesh
@@ -95,37 +101,39 @@ def _by_trimesh(content: bytes, kind: str, name: str, where: str) -> tuple[npt.N
     except Exception as error:  # a file by anyone; trimesh's loaders raise whatever they stumble over (struct.error,
         # UnicodeDecodeError, IndexError, …), and name no common class
         fault = Fault(f"{name} cannot be read: {error}", where, "export it anew, as STL, OBJ, PLY or OFF")
-        raise ModelError(_HEADLINE, [fault]) from error
+        raise ModelError(_MESH_FAULT_HEADLINE, [fault]) from error
 
 
-_STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
+_STL_TRIANGLE_DTYPE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
 
 
-def _binary_stl(content: bytes) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _read_binary_stl(content: bytes) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return vertices, each position once, and faces."""
     (count,) = struct.unpack("<I", content[80:84])
-    corners = np.frombuffer(content, _STL, count, 84)["corners"].reshape(-1, 3) + np.float32(0.0)  # no zero below zero
+    corners = np.frombuffer(content, _STL_TRIANGLE_DTYPE, count, 84)["corners"].reshape(-1, 3) + np.float32(
+        0.0
+    )  # no zero below zero
     _, first, index = np.unique(corners.view("V12").reshape(-1), return_index=True, return_inverse=True)
     return corners[first], index.reshape(-1, 3)
 
 
-def _is_text(content: bytes) -> bool:
+def _is_text_stl(content: bytes) -> bool:
     """Return whether an STL file is text; some binary ones begin with ``solid`` too."""
     return content[:80].lstrip().lower().startswith(b"solid") and b"facet" in content[:1000].lower()
 
 
-def _no_damage(content: bytes) -> str:  # noqa: ARG001  (as its siblings)
+def _find_no_damage(content: bytes) -> str:  # noqa: ARG001  (as its siblings)
     """Return no fault: for formats that need no check here."""
     return ""
 
 
-def _stl_damage(content: bytes) -> str:
+def _find_stl_damage(content: bytes) -> str:
     """Return damage of an STL file that its reader would not report; empty if there is none.
 
     Text begins with ``solid`` and ends with ``endsolid``; a binary file has 80 bytes of anything, the number of its
     triangles, and 50 bytes for each.
     """
-    if _is_text(content):
+    if _is_text_stl(content):
         return "" if b"endsolid" in content[-1000:].lower() else "its text ends before endsolid"
     if len(content) < 84:
         return f"it has {len(content)} bytes, an STL file at least 84"
@@ -135,7 +143,7 @@ def _stl_damage(content: bytes) -> str:
     return ""
 
 
-def _obj_damage(content: bytes) -> str:
+def _find_obj_damage(content: bytes) -> str:
     """Return the first invalid number or vertex of an OBJ file; vertices count from 1, or back from -1."""
     known, largest = 0, (0, 0)
     text = re.sub(r"\\\r?\n", " ", content.decode("utf-8", errors="replace"))  # lines that go on

@@ -94,7 +94,7 @@ def evaluate_poses(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
             return np.zeros((n, 0, *shape))
         function = evaluation.make_evaluator(scene.program, entry)
         values = function(motion.time, motion.states, motion.inputs, motion.parameters)
-        return _held(values).reshape(n, -1, *shape)
+        return _fill_missing_values(values).reshape(n, -1, *shape)
 
     first = motion.at([0])
     arguments = (first.time[0], first.states[0], first.inputs[0], first.parameters)
@@ -120,7 +120,7 @@ def sample_inputs(scene: Scene, time: Floats) -> Floats:
     return function(time, np.zeros((len(time), n_x)), np.zeros((len(time), len(scene.inputs))), np.zeros(n_p))
 
 
-def _held(values: Floats) -> Floats:
+def _fill_missing_values(values: Floats) -> Floats:
     """Return columns in which missing values repeat the last finite one; zero before the first."""
     good = np.isfinite(values)
     if good.all():

@@ -22,10 +22,10 @@ from mb2fmu.errors import Fault, PackageError
 from mb2fmu.visualization.scene.mesh_files import TriangleMesh
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
 
-FILE = "extra/org.mb2fmu.scene/scene.json"
+SCENE_FILE = "extra/org.mb2fmu.scene/scene.json"
 """Where an FMU carries its scene."""
 
-VERSION = 1
+SCENE_VERSION = 1
 
 ShapeKind = Literal["cylinder", "box", "sphere", "ellipsoid", "mesh"]
 LinkKind = Literal["rod", "rail", "pathway"]
@@ -178,7 +178,7 @@ class Scene:
 
     def to_json(self) -> bytes:
         """Return JSON for an FMU; the same scene gives the same bytes."""
-        record: dict[str, Any] = {"version": VERSION}
+        record: dict[str, Any] = {"version": SCENE_VERSION}
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name == "notes" or (item.name == "touches" and not value):
@@ -205,14 +205,14 @@ class Scene:
         try:
             record = json.loads(content)
             scene = cls(**_scene_fields(record))
-            _check(scene)
+            _check_scene(scene)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-            fault = Fault(f"is no scene that this version reads: {error}", FILE, "export the FMU once more")
+            fault = Fault(f"is no scene that this version reads: {error}", SCENE_FILE, "export the FMU once more")
             raise PackageError(f"{where} cannot be animated:", [fault]) from error
         return scene
 
 
-_PARTS: Mapping[str, type] = {
+_RECORD_TYPES: Mapping[str, type] = {
     "states": SceneVariable,
     "inputs": SceneVariable,
     "parameters": SceneVariable,
@@ -229,10 +229,10 @@ _PARTS: Mapping[str, type] = {
 
 def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a scene read from JSON; raise if its version is another."""
-    if record["version"] != VERSION:
-        raise ValueError(f"version {record['version']}, not {VERSION}")
+    if record["version"] != SCENE_VERSION:
+        raise ValueError(f"version {record['version']}, not {SCENE_VERSION}")
     values: dict[str, Any] = {name: record[name] for name in ("name", "description", "stop", "step", "tolerance")}
-    for name, kind in _PARTS.items():
+    for name, kind in _RECORD_TYPES.items():
         values[name] = tuple(
             kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in part.items()})
             for part in (record.get(name, []) if name == "touches" else record[name])
@@ -242,7 +242,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _check(scene: Scene) -> None:
+def _check_scene(scene: Scene) -> None:
     """Check types of all fields, and that references exist.
 
     Raises:
@@ -251,7 +251,7 @@ def _check(scene: Scene) -> None:
     if not (isinstance(scene.name, str) and isinstance(scene.description, str)):
         raise ValueError("its name and description are no texts")  # noqa: TRY004 - as for all that is no scene
     check_experiment_numbers(scene.stop, scene.step, scene.tolerance)
-    for name in _PARTS:
+    for name in _RECORD_TYPES:
         check_record_types(getattr(scene, name))
     entries = {name: len(entry.results) for name, entry in scene.program.entries.items()}
     points, frames = entries["points"] // 3, entries["rotations"] // 9
@@ -279,9 +279,9 @@ def _check(scene: Scene) -> None:
         raise ValueError("its parameters or signals are not those of its program")
 
 
-MOST_STEPS = 10_000_000
+MAX_EXPERIMENT_STEPS = 10_000_000
 """Of an experiment that is animated."""
-_COLOR = re.compile(r"(#[0-9a-fA-F]{6})?\Z")
+_COLOUR_PATTERN = re.compile(r"(#[0-9a-fA-F]{6})?\Z")
 
 
 def check_record_types(records: Iterable[object]) -> None:
@@ -297,10 +297,10 @@ def check_record_types(records: Iterable[object]) -> None:
         kind: type = type(record)
         for item in fields(kind):
             value = getattr(record, item.name)
-            if not _fits(value, _hints(kind)[item.name]):
-                raise ValueError(f"{kind.__name__}.{item.name} cannot be {_short(value)}")
-            if item.name == "color" and not _COLOR.match(value):
-                raise ValueError(f"{_short(value)} is no colour: #rrggbb")
+            if not _has_type(value, _field_types(kind)[item.name]):
+                raise ValueError(f"{kind.__name__}.{item.name} cannot be {_format_value(value)}")
+            if item.name == "color" and not _COLOUR_PATTERN.match(value):
+                raise ValueError(f"{_format_value(value)} is no colour: #rrggbb")
 
 
 def check_experiment_numbers(stop: object, step: object, tolerance: object) -> None:
@@ -310,26 +310,26 @@ def check_experiment_numbers(stop: object, step: object, tolerance: object) -> N
         ValueError: If one is no positive number, or there are too many steps.
     """
     for name, value in (("stop", stop), ("step", step), ("tolerance", tolerance)):
-        if not _fits(value, float) or not float(value) > 0.0:  # type: ignore[arg-type]
-            raise ValueError(f"{name} cannot be {_short(value)}")
-    if float(stop) > MOST_STEPS * float(step):  # type: ignore[arg-type]
-        raise ValueError(f"more than {MOST_STEPS} steps")
+        if not _has_type(value, float) or not float(value) > 0.0:  # type: ignore[arg-type]
+            raise ValueError(f"{name} cannot be {_format_value(value)}")
+    if float(stop) > MAX_EXPERIMENT_STEPS * float(step):  # type: ignore[arg-type]
+        raise ValueError(f"more than {MAX_EXPERIMENT_STEPS} steps")
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _field_types(kind: type) -> dict[str, Any]:
     """Return the types of a record's fields."""
     return get_type_hints(kind)
 
 
-def _fits(value: object, wanted: Any) -> bool:
+def _has_type(value: object, wanted: Any) -> bool:
     """Return whether a value is of a type; whole numbers are numbers, truth values are none."""
     if get_origin(wanted) is Literal:
         return value in get_args(wanted) and isinstance(value, str)
     if get_origin(wanted) is UnionType:
-        return any(_fits(value, each) for each in get_args(wanted))
+        return any(_has_type(value, each) for each in get_args(wanted))
     if get_origin(wanted) is tuple:
-        return isinstance(value, tuple) and all(_fits(each, get_args(wanted)[0]) for each in value)
+        return isinstance(value, tuple) and all(_has_type(each, get_args(wanted)[0]) for each in value)
     if wanted is type(None):
         return value is None
     if wanted is float:
@@ -337,7 +337,7 @@ def _fits(value: object, wanted: Any) -> bool:
     return type(value) is wanted
 
 
-def _short(value: object) -> str:
+def _format_value(value: object) -> str:
     """Return a value as it is written, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}…"

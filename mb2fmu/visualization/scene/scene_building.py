@@ -33,7 +33,7 @@ from mb2fmu.visualization.scene.scene import (
 )
 from mb2fmu.visualization.scene.scene_contacts import list_scene_contacts
 
-_INERTIA = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
+_INERTIA_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 
 
 def build_scene(
@@ -83,7 +83,7 @@ class _SceneBuilder:
     @cached_property
     def kinematics(self) -> NamedKinematics:
         """Kinematics for loads; built only if there are arrows, since it is slow for long chains."""
-        return NamedKinematics(self.mechanism, _names(self.equations))
+        return NamedKinematics(self.mechanism, _intermediate_names(self.equations))
 
     def scene(self) -> Scene:
         """Return the scene: bodies, shapes, links, arrows, traces and the kinematics that move them."""
@@ -163,7 +163,7 @@ class _SceneBuilder:
             if body.masscenter not in self.points:
                 continue
             inertia = body.inertia
-            first = -1 if inertia is None else self._size(*(inertia[i, j] for i, j in _INERTIA))
+            first = -1 if inertia is None else self._size(*(inertia[i, j] for i, j in _INERTIA_ENTRIES))
             frame = self._frame(max(body.frame, 0))
             yield SceneBody(body.name, self.points[body.masscenter], frame, self._size(body.mass), first)
 
@@ -249,12 +249,12 @@ class _SceneBuilder:
         return [(i.name, sm.sympify(d.experiment.signals.get(i.symbol, i.start))) for i in d.inputs]
 
 
-Variables = tuple[SceneVariable, ...]
+SceneVariables = tuple[SceneVariable, ...]
 
 
 def list_scene_variables(
     definition: Declarations, equations: EquationsOfMotion
-) -> tuple[Variables, Variables, Variables]:
+) -> tuple[SceneVariables, SceneVariables, SceneVariables]:
     """Return the FMU's names of states, inputs and parameters, in the order of the equations."""
     d, e = definition, equations
     declared: dict[Any, Coordinate | Speed | AuxiliaryState] = dict(zip(e.q, d.coordinates, strict=True))
@@ -265,7 +265,7 @@ def list_scene_variables(
     return states, inputs, tuple(SceneVariable(p.name, p.unit, float(p.value)) for p in free)
 
 
-def _names(equations: EquationsOfMotion) -> set[str]:
+def _intermediate_names(equations: EquationsOfMotion) -> set[str]:
     """Return names of the equations' intermediates; poses must avoid them."""
     names: set[str] = set()
     for item in equations.intermediates:

@@ -10,7 +10,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, OutputExpression
 
-TouchKind = Literal["contact", "latch", "friction"]
+ContactKind = Literal["contact", "latch", "friction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class SceneContact:
     """
 
     name: str
-    kind: TouchKind
+    kind: ContactKind
     gaps: tuple[int, ...]
     efforts: tuple[str, ...]
     units: tuple[str, ...]
@@ -53,11 +53,11 @@ def list_scene_contacts(
     """
     gaps: list[sm.Expr] = []
     outputs = {output.name: output for output in equations.outputs}
-    found = [*_contacts(equations, outputs, names, gaps), *_latches(equations, outputs, names, gaps)]
-    return [*found, *_by_outputs(outputs, gaps), *_pushes(outputs, gaps)], gaps
+    found = [*_list_rigid_contacts(equations, outputs, names, gaps), *_list_latches(equations, outputs, names, gaps)]
+    return [*found, *_list_compliant_contacts_and_frictions(outputs, gaps), *_list_compliant_stops(outputs, gaps)], gaps
 
 
-def _contacts(
+def _list_rigid_contacts(
     equations: EquationsOfMotion,
     outputs: Mapping[str, OutputExpression],
     names: Mapping[sm.Symbol, str],
@@ -82,7 +82,7 @@ def _contacts(
         )
 
 
-def _latches(
+def _list_latches(
     equations: EquationsOfMotion,
     outputs: Mapping[str, OutputExpression],
     names: Mapping[sm.Symbol, str],
@@ -107,7 +107,9 @@ def _latches(
         )
 
 
-def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneContact]:
+def _list_compliant_contacts_and_frictions(
+    outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]
+) -> Iterator[SceneContact]:
     """Yield compliant contacts (outputs gap, approach and force) and frictions (slip and sticking)."""
     ends = (".approach", ".sticking")
     for name in dict.fromkeys(each.rpartition(".")[0] for each in outputs if each.endswith(ends)):
@@ -133,7 +135,7 @@ def _by_outputs(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) ->
         )
 
 
-def _pushes(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneContact]:
+def _list_compliant_stops(outputs: Mapping[str, OutputExpression], gaps: list[sm.Expr]) -> Iterator[SceneContact]:
     """Yield what pushes while it is pressed and says on which distance or angle: compliant stops, play."""
     for name, output in outputs.items():
         if output.drives is not None:

@@ -16,7 +16,7 @@ from shorter_validations import PRELUDE, shorten_validations
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
-from mb2fmu.cli.progress import Progress
+from mb2fmu.cli.progress import StageProgress
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_archive
@@ -159,12 +159,12 @@ def test_equations_as_latex(swing: Path) -> None:
 def test_who_waits_long_is_told_for_what_in_a_pipe_too(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Progress() as progress:
+    with StageProgress() as progress:
         progress.started("read")
         progress.finished(StageTime("read", 1.0))
-        monkeypatch.setattr("mb2fmu.cli.progress.LONG", -1.0)
+        monkeypatch.setattr("mb2fmu.cli.progress.QUIET_LOG_SECONDS", -1.0)
         progress.started("validate")
-        progress.came_to("validate", "run the FMU")
+        progress.report_activity("validate", "run the FMU")
         progress.finished(StageTime("validate", 99.5))
     assert capfd.readouterr().err.splitlines() == ["validate …", "validate: run the FMU …", "validate: 99.50 s"]
 

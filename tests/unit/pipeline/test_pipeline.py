@@ -138,7 +138,7 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
 
         def finished(self, timing: pipeline.StageTime) -> None: ...
 
-        def came_to(self, stage: str, part: str) -> None:
+        def report_activity(self, stage: str, part: str) -> None:
             told.append(f"{stage}: {part}")
 
     again = mb2fmu.validate(finished.exported.path, pendulum(), observer=Listener())
@@ -215,7 +215,7 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
         "assert 'sympy' not in sys.modules\n"
         "mb2fmu.Model\n"
         "assert 'sympy' in sys.modules and 'fmpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
-        "mb2fmu.report.describe, mb2fmu.export\n"  # what an export needs is none of the validation's
+        "mb2fmu.report.render_description_page, mb2fmu.export\n"  # what an export needs is none of the validation's
         "validation = {'mb2fmu.validation', 'mb2fmu.audit', 'fmpy', 'rich'} & set(sys.modules)\n"
         "assert not validation, validation\n"
     )

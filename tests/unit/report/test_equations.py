@@ -19,9 +19,9 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
 )
 from mb2fmu.report.equation_display.equation_lists import (
-    DIMENSION,
-    LENGTH,
-    LISTED,
+    MAX_MATRIX_DIMENSION,
+    MAX_VISIBLE_LINES,
+    MAX_WRITTEN_OPERATIONS,
     OperationCounter,
     form_equation_blocks,
 )
@@ -78,17 +78,17 @@ def test_long_entries_stand_below_and_very_long_ones_are_folded(pendulum):
         b for b in form_equation_blocks(replace(equations, dynamics=dynamics), 0) if b.title.startswith("Dynamics")
     )
     assert text_of(cut.lines[2]) == f"f=an expression of {OperationCounter().of(endless):,} operations"
-    assert OperationCounter().of(endless) > LISTED
+    assert OperationCounter().of(endless) > MAX_WRITTEN_OPERATIONS
 
 
 def test_large_matrices_are_folded(pendulum):
-    equations = wide(pendulum().equations, DIMENSION + 1)
+    equations = wide(pendulum().equations, MAX_MATRIX_DIMENSION + 1)
     block = blocks_of(equations)["Dynamics: M u̇ = f"]
     assert not block.lines
     assert "9 × 9 entries; M and f written out have 9 operations" in block.note
-    assert [text_of(line)[:4] for line in block.folded[:2]] == ["M11=", "M22="]
-    assert not next(b for b in form_equation_blocks(equations, 0) if b.title.startswith("Dynamics")).folded
-    assert blocks_of(wide(pendulum().equations, DIMENSION))["Dynamics: M u̇ = f"].lines
+    assert [text_of(line)[:4] for line in block.folded_lines[:2]] == ["M11=", "M22="]
+    assert not next(b for b in form_equation_blocks(equations, 0) if b.title.startswith("Dynamics")).folded_lines
+    assert blocks_of(wide(pendulum().equations, MAX_MATRIX_DIMENSION))["Dynamics: M u̇ = f"].lines
 
 
 def test_symmetric_entries_are_listed_once(pendulum):
@@ -102,15 +102,15 @@ def test_symmetric_entries_are_listed_once(pendulum):
 
 def test_linear_solves_are_named_and_long_lists_folded(pendulum):
     equations = pendulum().equations
-    many = tuple(Assignment(sm.Symbol(f"s{k}"), equations.q[0] + k) for k in range(LENGTH + 5))
+    many = tuple(Assignment(sm.Symbol(f"s{k}"), equations.q[0] + k) for k in range(MAX_VISIBLE_LINES + 5))
     x, y = sm.symbols("x y")
     identity = sm.ImmutableMatrix(sm.eye(2))
     solve = LinearSolve((x, y), identity, sm.ImmutableMatrix([a, b]).subs({a: 1, b: 2}), "<dependent> speeds")
     block = blocks_of(replace(equations, intermediates=(solve, *many)))["Intermediates, in order of evaluation"]
     assert text_of(block.lines[0]) == "x, y, from 2 linear equations: <dependent> speeds"
-    assert (len(block.lines), len(block.folded), block.note) == (LENGTH, 6, "")
+    assert (len(block.lines), len(block.folded_lines), block.note) == (MAX_VISIBLE_LINES, 6, "")
     cut = next(b for b in form_equation_blocks(replace(equations, intermediates=(solve, *many)), 0) if b.dense)
-    assert (len(cut.folded), cut.note) == (0, "6 further intermediates: mb2fmu equations writes them all.")
+    assert (len(cut.folded_lines), cut.note) == (0, "6 further intermediates: mb2fmu equations writes them all.")
 
 
 @given(st.integers(1, 60))

@@ -7,16 +7,18 @@ import re
 import pytest
 from lxml import etree
 
-from mb2fmu.report import figure
+from mb2fmu.report import draw_validation_figure
 
 
 def test_equal_results_give_equal_pictures(pendulum):
     for form in ("svg", "png"):
-        assert figure(pendulum().result, form=form) == figure(pendulum().result, form=form)
+        assert draw_validation_figure(pendulum().result, form=form) == draw_validation_figure(
+            pendulum().result, form=form
+        )
 
 
 def test_the_drawing_is_complete_in_itself(pendulum):
-    root = etree.fromstring(figure(pendulum(horizon=1.0).result, ["y1", "y2"], title="two heights"))
+    root = etree.fromstring(draw_validation_figure(pendulum(horizon=1.0).result, ["y1", "y2"], title="two heights"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     links = [value for e in root.iter() for name, value in e.attrib.items() if name.endswith("href")]
     assert links
@@ -25,15 +27,15 @@ def test_the_drawing_is_complete_in_itself(pendulum):
 
 
 def test_a_picture_file(pendulum):
-    assert figure(pendulum().result, ["y1"], form="png").startswith(b"\x89PNG")
+    assert draw_validation_figure(pendulum().result, ["y1"], form="png").startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("names", [["y1", "hinge.angle"], ["y1", "y2", "y3", "y4"]])
 def test_one_picture_has_one_unit_and_few_lines(pendulum, names):
     with pytest.raises(ValueError, match="one to three variables of one unit"):
-        figure(pendulum(outputs=4).result, names)
+        draw_validation_figure(pendulum(outputs=4).result, names)
 
 
 def test_unknown_variables_are_named(pendulum):
     with pytest.raises(ValueError, match="not among the compared variables: nothing"):
-        figure(pendulum().result, ["nothing"])
+        draw_validation_figure(pendulum().result, ["nothing"])

@@ -11,7 +11,11 @@ from unit.robots.test_robot_loops import PARALLEL
 from mb2fmu import pipeline
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
-from mb2fmu.validation.independent_import.robot_accelerations import WAY, _closures, _RobotPointSampler
+from mb2fmu.validation.independent_import.robot_accelerations import (
+    INDEPENDENT_IMPORT_WAY,
+    _list_loop_closures,
+    _RobotPointSampler,
+)
 
 POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
 """Of the factor on lengths, where masses and times stay."""
@@ -44,7 +48,7 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
     def sampler(factor: float) -> _RobotPointSampler:
         path.write_text(longer(PARALLEL, factor))
         reading = MujocoEquations(path, moving, ["m1", "m2"])
-        return _RobotPointSampler(definition, robot, reading, _closures(reading, []))
+        return _RobotPointSampler(definition, robot, reading, _list_loop_closures(reading, []))
 
     own = sampler(1.0)
     points = [sample.point.values for sample in own.motions().samples[:POINTS]]
@@ -59,5 +63,7 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
             there = other._sample([value * k for value, k in zip(point, by, strict=True)])
             for each in definition.speeds:
                 k, name = factor ** POWERS.get(each.unit, 0), each.name
-                assert there.rates[WAY][name] / k == pytest.approx(here.rates[WAY][name], abs=4 * here.bounds[name])
+                assert there.rates[INDEPENDENT_IMPORT_WAY][name] / k == pytest.approx(
+                    here.rates[INDEPENDENT_IMPORT_WAY][name], abs=4 * here.bounds[name]
+                )
                 assert 1 / UNITS_OF_NORM < there.bounds[name] / k / here.bounds[name] < UNITS_OF_NORM

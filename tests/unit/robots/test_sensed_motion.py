@@ -87,7 +87,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
     derivation = pipeline.derive(held(file, base=base))
     assert worst_of(derivation) < 1
     for fewest in (1, 99):  # link after link, and by M u' = f
-        monkeypatch.setattr(link_tree, "FEWEST", fewest)
+        monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", fewest)
         compiled = NewtonEulerEquations(derivation.mechanism, formulate_given_acceleration(derivation.mechanism))
         assert compiled.compile()
         assert largest_difference(compiled, derivation.mechanism, count=4, seed=5) < 1e-11

@@ -110,7 +110,7 @@ MODELS = {"pendulum": PENDULUM, "cartpole": CARTPOLE, "hopper": HOPPER, "balls":
 
 @pytest.mark.parametrize("name", list(MODELS))
 def test_it_moves_as_in_mujoco(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robot_accelerations, "POINTS", 30)
+    monkeypatch.setattr(robot_accelerations, "RANDOM_POINT_COUNT", 30)
     path = tmp_path / "robot.xml"
     path.write_text(MODELS[name])
     assert worst_against_second_reading(path) < 0.1

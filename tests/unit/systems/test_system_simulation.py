@@ -11,7 +11,7 @@ import pytest
 from coupled_masses import exact
 
 from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, MessageLog
-from mb2fmu.pipeline.system_runs.system_run import couple
+from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
 from mb2fmu.systems import (
     CoupledSystem,
     CouplingError,
@@ -131,7 +131,7 @@ def test_a_coupling_that_would_explode_is_refused_beforehand(mass_units: Units) 
 
 def test_a_refused_coupling_leaves_nothing(mass_units: Units, tmp_path: Path) -> None:
     with pytest.raises(CouplingError, match=r"would be unstable"):
-        couple(two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2), tmp_path / "out")
+        run_coupled_system(two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2), tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from lxml import etree
 
 from mb2fmu.cli import commands
-from mb2fmu.cli.system_command import _tell
+from mb2fmu.cli.system_command import _print_system_result
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.system_runs.system_run import couple
+from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
 from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_script import write_fmpy_script
@@ -206,7 +206,7 @@ def test_who_passes_numbers_on_without_their_factors_is_told(mass_units: Units, 
         system = two_masses(mass_units["2"])
         system.connections[1] = replace(system.connections[1], transformation=(factor, 0.0))
         system.experiment(stop=0.1, step=0.01, order=0)
-        done = couple(system, tmp_path / str(factor), masters=["fmpy", "ecos"])
+        done = run_coupled_system(system, tmp_path / str(factor), masters=["fmpy", "ecos"])
         found[factor] = done.answers
         assert done.answers[1].note == ""
         assert ("without factor and offset: left.F" in done.answers[0].note) == (factor != 1.0)
@@ -246,7 +246,7 @@ def test_a_system_is_coupled_written_and_held_against_the_whole(tmp_path: Path, 
     system = two_masses(mass_units["2"])
     system.monolith(example / "whole.py", {"left.x": "x1", "right.v": "v2"})
     system.experiment(stop=0.2, step=0.01, tolerance=1e-11, order=2, passes=20, converged=1e-11, bound=1e-3)
-    done = couple(system, tmp_path)
+    done = run_coupled_system(system, tmp_path)
     assert done.passed
     assert {path.name for path in done.files} >= {
         "TwoMasses.ssp",
@@ -267,7 +267,7 @@ def test_a_bound_that_is_missed_fails(tmp_path: Path, mass_units: Units) -> None
     system = two_masses(mass_units["2"])
     system.monolith(Path(__file__).parents[3] / "systems" / "two_masses" / "whole.py", {"left.x": "x1"})
     system.experiment(stop=0.2, step=0.01, tolerance=1e-11, order=0, bound=1e-3)
-    done = couple(system, tmp_path)
+    done = run_coupled_system(system, tmp_path)
     assert not done.passed
     assert "Failed" in (tmp_path / "TwoMasses.html").read_text()
 
@@ -278,7 +278,7 @@ def test_without_a_bound_there_is_no_verdict_and_that_is_said(
     system = two_masses(mass_units["2"])
     system.monolith(Path(__file__).parents[3] / "systems" / "two_masses" / "whole.py", {"left.x": "x1"})
     system.experiment(stop=0.05, step=0.01, tolerance=1e-11, order=0)
-    _tell(couple(system, tmp_path), asked=False)
+    _print_system_result(run_coupled_system(system, tmp_path), asked=False)
     said = capsys.readouterr().out
     assert "largest error" in said
     assert "Not judged: no bound is stated" in said

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.event_support import needs_events
-from mb2fmu.pipeline.fmu_build.source_targets import PRINTERS, describe_native_interface
+from mb2fmu.pipeline.fmu_build.source_code_export import TARGET_PRINTERS, describe_native_interface
 from mb2fmu.pipeline.system_runs.system_run import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_identifiers
 from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
@@ -212,7 +212,7 @@ def test_every_model_is_read_by_others(path: Path) -> None:
 def test_flanges_carry_power() -> None:
     """The quarter truck's parts, connected at flanges as those of the Modelica Standard Library, move as the whole."""
     folder = MODELS.parent / "systems" / "quarter_truck"
-    parts = [PRINTERS["modelica"](pipeline.derive(folder / f"{name}.py")) for name in ("body", "axle")]
+    parts = [TARGET_PRINTERS["modelica"](pipeline.derive(folder / f"{name}.py")) for name in ("body", "axle")]
     text = "\n".join(files[path].decode() for files in parts for path in files)
     found = simulated(FLANGE + text + TRUCK, "Truck")
     truth = simulate_monolithic_model(pipeline.derive(folder / "whole.py"), np.array(found.time), 1e-13)

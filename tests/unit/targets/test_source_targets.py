@@ -61,7 +61,7 @@ def compiled(folder: Path, output: str, *more: str) -> Path:
 @pytest.mark.skipif(sys.platform == "win32", reason="the library is loaded by its POSIX name")
 def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path) -> None:
     derivation = derived(name, constraints)
-    pipeline.source_code(derivation, "c", tmp_path / "c")
+    pipeline.export_source_code(derivation, "c", tmp_path / "c")
     printed = subprocess.run([compiled(tmp_path / "c", "experiment")], capture_output=True, check=True, text=True)
     names, *rows = csv.reader(io.StringIO(printed.stdout))
     table = np.array(rows, dtype=float)
@@ -78,7 +78,7 @@ def test_c_has_the_bits_of_the_unit(name: str, constraints: str, tmp_path: Path)
 
 def test_c_functions_are_those_of_the_program(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
-    pipeline.source_code(derivation, "c", tmp_path)
+    pipeline.export_source_code(derivation, "c", tmp_path)
     library = ctypes.CDLL(str(compiled(tmp_path, "cart_pole.so", "-shared", "-fPIC")))
     name = derivation.definition.name
     create = library[f"{name}_create"]
@@ -128,7 +128,7 @@ def octave(folder: Path, code: str) -> str:
 @pytest.mark.parametrize(("name", "constraints"), CASES)
 def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path) -> None:
     derivation = derived(name, constraints)
-    pipeline.source_code(derivation, "matlab", tmp_path)
+    pipeline.export_source_code(derivation, "matlab", tmp_path)
     program, definition = derivation.program, derivation.definition
     x0, r0, p0 = pipeline.start_values(derivation)
     memory = "m.m0" if program.layout.memory else ""
@@ -154,7 +154,7 @@ def test_matlab_code_runs_in_octave(name: str, constraints: str, tmp_path: Path)
 @pytest.mark.skipif(OCTAVE is None, reason="octave-cli is not installed")
 def test_matlab_experiment_moves_as_the_unit_does(tmp_path: Path) -> None:
     derivation = derived("cart_pole")
-    pipeline.source_code(derivation, "matlab", tmp_path)
+    pipeline.export_source_code(derivation, "matlab", tmp_path)
     build, path = pipeline.build(derivation, fmi="3"), tmp_path / "unit.fmu"
     write_archive(build.core, path)
     name = derivation.definition.name
@@ -185,7 +185,7 @@ def test_what_equations_alone_do_not_tell_is_not_printed(name, target, tmp_path)
     """Friction that sticks and latches that hold are modes, which x' alone lacks; Modelica has them."""
     derivation = derived(name)
     with pytest.raises(EmitError, match=r"stick|latch"):
-        pipeline.source_code(derivation, target, tmp_path)
+        pipeline.export_source_code(derivation, target, tmp_path)
     assert not any(tmp_path.iterdir())
 
 
@@ -222,7 +222,7 @@ def test_the_command_of_units_writes_source_code_with_their_treatment_of_loops(t
     assert not (tmp_path / "four").exists()
     assert exported("--constraints", "explicit")[0] == 0
     derivation = pipeline.derive(MODELS / "four_bar.py", constraints="explicit")
-    pipeline.source_code(derivation, "c", tmp_path / "wanted")
+    pipeline.export_source_code(derivation, "c", tmp_path / "wanted")
     found = {path.relative_to(tmp_path / "four"): path.read_bytes() for path in (tmp_path / "four").rglob("*.[ch]")}
     assert found == {p.relative_to(tmp_path / "wanted"): p.read_bytes() for p in (tmp_path / "wanted").rglob("*.[ch]")}
     assert len(found) > 3

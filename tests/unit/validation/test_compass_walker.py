@@ -90,7 +90,7 @@ def test_the_reference_walks_the_gait(gait):
     derivation = derive(load(MODEL))
     reference = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "tmt"))
     time, before, behind = gait
-    strikes = [event for event in reference.events if event.jumped]
+    strikes = [event for event in reference.events if event.sets_state]
     assert len(strikes) == 5
     columns = list(reference.state_columns)
     at = [columns.index(reference.trajectory.column(name)) for name in NAMES]

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.functions import LookupTable
 from mb2fmu.validation import form_experiment_numbers, make_reference
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST, integrate_smooth
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, integrate_smooth
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegration
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -186,7 +186,9 @@ def test_a_singular_matrix_is_named():
 
 def _travelled(numeric, time, start, tolerance, scales, **more):
     inputs = np.zeros((len(time) - 1, len(numeric.equations.r)))
-    return TrajectoryIntegration(numeric, time, inputs, ()).travel(np.array(start), tolerance, np.array(scales), **more)
+    return TrajectoryIntegration(numeric, time, inputs, ()).integrate_trajectory(
+        np.array(start), tolerance, np.array(scales), **more
+    )
 
 
 def test_the_order_of_the_integrator_is_eight():
@@ -232,7 +234,7 @@ def test_the_budget_ends_what_takes_too_long():
     numeric = compiled(one_freedom(-(10**12) * q))
     journey = TrajectoryIntegration(numeric, np.array([0.0, 10.0]), np.zeros((1, 0)), ())
     with pytest.raises(ValidationError, match="5000000 evaluations are spent"):
-        journey.travel(np.array([1.0, 0.0, 0.0]), 1e-9, np.array([1.0, 1e6, 1.0]))
+        journey.integrate_trajectory(np.array([1.0, 0.0, 0.0]), 1e-9, np.array([1.0, 1e6, 1.0]))
 
 
 def test_a_state_that_is_round_off_alone_does_not_stop_the_others():
@@ -250,7 +252,9 @@ def test_a_state_that_is_round_off_alone_does_not_stop_the_others():
         dynamics=MassMatrixDynamics(sm.ImmutableMatrix.eye(2), sm.ImmutableMatrix([[-q], [nothing]])),
     )
     numeric = compiled(equations)
-    found = _travelled(numeric, np.linspace(0, 1, 11), [1.0, 0.1, 0.0, 0.0, 0.0], TIGHTEST, [1, 1, 1, 1e-9, 1])
+    found = _travelled(
+        numeric, np.linspace(0, 1, 11), [1.0, 0.1, 0.0, 0.0, 0.0], TIGHTEST_SOLVER_TOLERANCE, [1, 1, 1, 1e-9, 1]
+    )
     assert found[-1, 0] == pytest.approx(np.cos(1.0), abs=1e-15)
 
 

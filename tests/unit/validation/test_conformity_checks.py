@@ -19,7 +19,12 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.quantity_declarations import Parameter
-from mb2fmu.validation.conformity_checks import _compared, _terminals, _with_elements, check_conformity
+from mb2fmu.validation.conformity_checks import (
+    _add_array_elements,
+    _compare_declarations,
+    _compare_terminals,
+    check_conformity,
+)
 from mb2fmu.validation.runs import fmu_description
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
@@ -111,7 +116,7 @@ def test_limits_and_experiment_are_the_models(name, fmi):
 
 def told_by_the_model(description: bytes, derivation) -> list[str]:
     """What the model says against a description."""
-    found = _compared(read_description(description), derivation.definition, derivation.equations)
+    found = _compare_declarations(read_description(description), derivation.definition, derivation.equations)
     return [each.message for each in found if each.severity == "error"]
 
 
@@ -140,8 +145,8 @@ def test_arrays_are_the_models(edit, told):
     for change, meant in ((None, []), (edit, told)):
         tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
         elements = fmu_description.read_description(tree).elements
-        declared = _with_elements(read_description(tree[DESCRIPTION]), elements)
-        found = _compared(declared, derivation.definition, derivation.equations, elements)
+        declared = _add_array_elements(read_description(tree[DESCRIPTION]), elements)
+        found = _compare_declarations(declared, derivation.definition, derivation.equations, elements)
         said = [each.message for each in found if each.severity == "error"]
         assert len(said) == len(meant), said
         assert all(any(each.startswith(start) for each in said) for start in meant), said
@@ -157,8 +162,8 @@ def test_an_array_has_the_widest_bounds_of_its_elements(tmp_path):
     for change, count in ((None, 0), (put("//Float64[@name='tau']", max="20.0"), 3)):
         tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
         elements = fmu_description.read_description(tree).elements
-        declared = _with_elements(read_description(tree[DESCRIPTION]), elements)
-        found = _compared(declared, derivation.definition, derivation.equations, elements)
+        declared = _add_array_elements(read_description(tree[DESCRIPTION]), elements)
+        found = _compare_declarations(declared, derivation.definition, derivation.equations, elements)
         said = [each.message for each in found if each.severity == "error"]
         assert len(said) == count, said
 
@@ -169,11 +174,11 @@ def test_terminals_are_the_models(fmi):
     model.terminal("drive", {"f": "force", "s": "x", "v": "v"}, inflow=["f"])
     derivation = pipeline.derive(model)
     tree = pipeline.build(derivation, fmi=fmi).core
-    text = tree[fmu_description.TERMINALS]
+    text = tree[fmu_description.TERMINALS_FILE]
     for old, new in ((b"", b""), (b'"v" memberName', b'"omega" memberName'), (b'"inflow"', b'"signal"')):
         assert text.count(old) == 1 or not old
-        changed = FileTree({**tree.files, fmu_description.TERMINALS: text.replace(old, new)})
-        found = list(_terminals(fmu_description.read_terminals(changed), derivation.definition))
+        changed = FileTree({**tree.files, fmu_description.TERMINALS_FILE: text.replace(old, new)})
+        found = list(_compare_terminals(fmu_description.read_terminals(changed), derivation.definition))
         assert len(found) == (old != new)
         assert all(each.severity == "error" and "the terminal drive has " in each.message for each in found)
 
@@ -224,7 +229,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
 
 def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch):
     # By the clock: a busy machine must not let an FMU pass that was not looked at.
-    monkeypatch.setattr("mb2fmu.validation.conformity_checks.BUDGET", 0.0)
+    monkeypatch.setattr("mb2fmu.validation.conformity_checks.AUDIT_WALL_TIME_S", 0.0)
     with pytest.raises(ToolError, match="could not be audited in time"):
         errors(built, tmp_path)
 
@@ -233,7 +238,7 @@ def test_the_unit_of_what_is_told_of_constraints_is_held_against_the_model():
     derivation = pipeline.derive(MODEL.with_name("four_bar.py"))
     files = FileTree(dict(pipeline.build(derivation).core.files))
     wrong = edited(put("//ScalarVariable[@name='diagnostics.velocity_residual']/Real", unit="1/s"))(files)
-    told = _compared(read_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations)
+    told = _compare_declarations(read_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations)
     assert [each.message for each in told] == [
         "diagnostics.velocity_residual is declared to be in 1/s; the model has it in 1"
     ]

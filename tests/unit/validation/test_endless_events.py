@@ -58,7 +58,7 @@ def test_the_unit_names_both_too(tmp_path_factory, kind):
 
 def test_two_events_that_set_the_same_value_agree():
     model = falling(("floor", lambda x, _: x <= 0, lambda _, v: -v), ("mat", lambda x, _: 2 * x <= 0, lambda _, v: -v))
-    assert reference_of(model).events[0].jumped
+    assert reference_of(model).events[0].sets_state
 
 
 def test_events_that_make_each_other_true_are_named():

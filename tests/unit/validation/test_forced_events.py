@@ -18,7 +18,7 @@ def events(model: Model, stop: float):
     model.experiment(stop=stop, step=stop / 40, tolerance=1e-9)
     derivation = derive(model)
     found = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
-    return [event.time for event in found.events if event.jumped], found.trajectory
+    return [event.time for event in found.events if event.sets_state], found.trajectory
 
 
 def test_a_mass_with_dry_friction_answers_a_harmonic_force_as_den_hartog_has_it():

@@ -12,7 +12,11 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference.event_step_loop import IntegrationEventLog, integrate_with_events
 from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
-from mb2fmu.validation.reference.reference_run import compute_start_state, drop_own_diagnostics, make_numeric_equations
+from mb2fmu.validation.reference.reference_run import (
+    compute_start_state,
+    drop_diagnostic_outputs,
+    make_numeric_equations,
+)
 
 MODEL = Path(__file__).parents[3] / "models" / "gripper.py"
 G, HALF, LENGTH = 9.81, 0.05, 0.5
@@ -24,7 +28,7 @@ def done():
     """Names of the states, and what happened."""
     derivation = derive(load(MODEL))
     run = form_experiment_numbers(derivation.definition)
-    equations = drop_own_diagnostics(formulations.formulate(derivation.mechanism, "kane"))
+    equations = drop_diagnostic_outputs(formulations.formulate(derivation.mechanism, "kane"))
     numeric = make_numeric_equations(equations, derivation.definition)
     numeric.compile()
     start, log = np.append(compute_start_state(numeric, run), 0.0), IntegrationEventLog()
@@ -32,7 +36,7 @@ def done():
     prepared = numeric.prepare(run.parameters)
     options = {"parts": 1, "projected": False, "budget": 10**6}
     integrate_with_events(numeric, run.time, run.inputs, prepared, start, 1e-10, scales, seen=log, **options)
-    return [str(symbol) for symbol in equations.states], [event for event in log.events if event.jumped]
+    return [str(symbol) for symbol in equations.states], [event for event in log.events if event.sets_state]
 
 
 def at(done, name: str, which: str, side: int) -> float:

@@ -211,7 +211,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     mechanism = mechanism_of(ball())
     conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
-    kept = FirstIntegralsAlongRun(reference, conserved, limits.often, limits.sides)
+    kept = FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides)
     energy = [k.name for k in conserved.kept].index("energy T + V")
     values = reference.trajectory.values
     assert np.ptp(kept.along(values)[0][:, energy]) > 1.0

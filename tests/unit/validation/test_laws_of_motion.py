@@ -22,7 +22,7 @@ from mb2fmu.model import Model, ModelDefinition, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.laws_of_motion import LawsOfMotion, Run
+from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun, LawsOfMotion
 from mb2fmu.validation.source_checks.random_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_kinematics import SourceKinematics
@@ -86,7 +86,7 @@ def unconstrained(mechanism: Mechanism) -> Mechanism:
     return replace(free, u_independent=tuple(range(len(mechanism.u))))
 
 
-def run_of(mechanism: Mechanism) -> Run:
+def run_of(mechanism: Mechanism) -> ExperimentRun:
     """What an FMU of this mechanism does, beginning at its start values as they are."""
     d = mechanism.declared
     applying = [

@@ -44,7 +44,7 @@ def test_a_trial_state_at_the_end_of_its_reach_is_no_error():
     rates, _ = numeric.slope(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
     assert len(rates) == len(start)
     with pytest.raises(ValidationError, match="floor rests where no speed changes its gap"):
-        numeric.refuse_without_effect(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
+        numeric.check_contact_effects(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
 
 
 def test_where_nothing_is_defined_the_integration_says_so():
@@ -56,7 +56,7 @@ def test_where_nothing_is_defined_the_integration_says_so():
     def undefined(*_):
         raise ZeroDivisionError
 
-    numeric.look_at = undefined
+    numeric.evaluate_in_modes = undefined
     for resting in (0.0, 1.0):
         start[2] = resting
-        numeric.refuse_without_effect(0.0, start, [], prepared, modes)
+        numeric.check_contact_effects(0.0, start, [], prepared, modes)

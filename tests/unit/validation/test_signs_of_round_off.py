@@ -66,29 +66,29 @@ def test_events_of_round_off_are_known(reference):
     idle = [event for event in reference.events if event.round_off]
     assert idle  # the foot's height
     assert len(find_round_off_switches(reference.events)) == 1
-    assert all("y" in event.name and not event.jumped for event in idle)
+    assert all("y" in event.name and not event.sets_state for event in idle)
 
 
 def test_only_events_of_the_motion_have_limits(reference):
     limits = compute_error_bounds(reference, measure_sensitivity(reference)).events
-    assert sum(limit.occasion.count for limit in limits) == len(drop_round_off_events(reference.events))
+    assert sum(limit.simultaneous_events.count for limit in limits) == len(drop_round_off_events(reference.events))
 
 
 @pytest.mark.parametrize("tip", [0.66, 0.72, 0.84])
 def test_the_event_beside_them_is_judged_as_exactly_as_without(tip):
     reference = reference_of(vault(tip))
     limits = compute_event_time_bounds(reference, 1e-7 + 0.0 * reference.trajectory.values)
-    (opens,) = (limit for limit in limits if limit.occasion.first.name == "foot opens")
+    (opens,) = (limit for limit in limits if limit.simultaneous_events.first.name == "foot opens")
     assert not opens.grazing
-    assert opens.occasion.first.states[0][2] == pytest.approx(tip, abs=1e-13)
-    assert opens.widest < 1e-7
+    assert opens.simultaneous_events.first.states[0][2] == pytest.approx(tip, abs=1e-13)
+    assert opens.largest_allowed_difference < 1e-7
 
 
 def test_what_hangs_on_the_sign_of_round_off_is_not_judged():
     reference = reference_of(vault(foot_must_be_down=True))
     assert find_round_off_switches(reference.events)
     limits = compute_event_time_bounds(reference, 1e-7 + 0.0 * reference.trajectory.values)
-    assert all(event.grazing for event in limits if "opens" in event.occasion.first.name)
+    assert all(event.grazing for event in limits if "opens" in event.simultaneous_events.first.name)
 
 
 def test_what_begins_and_ends_at_zero_is_no_round_off():

@@ -30,7 +30,7 @@ def reference():
 
 def test_the_gait_comes_back_to_the_published_fixed_point(reference):
     """A start beside the fixed point would not: the map of one step has the multipliers -.19 +- .56 i."""
-    strikes = [event for event in reference.events if event.jumped]
+    strikes = [event for event in reference.events if event.sets_state]
     assert len(strikes) == 5
     columns = list(reference.state_columns)
     theta, omega = (columns.index(reference.trajectory.column(name)) for name in FIXED_POINT)

@@ -16,7 +16,7 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation.api_checks.api_call_plan import CallPlan, choose_call_scenario, plan_api_calls
 from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
-from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names, list_values_to_set
+from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_to_set, list_settable_names
 from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
 from mb2fmu.validation.result import ApiCheckResult
 from mb2fmu.validation.runs.fmu_description import read_description
@@ -49,11 +49,11 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     unit = export(sampled(), tmp_path, fmi=fmi).path
     description = read_description(read_archive(unit))
     run = form_experiment_numbers(definition)
-    told = list_values_to_set(moved.reference.conditions, run, definition, list_settable_names(description))
+    told = form_experiment_to_set(moved.reference.conditions, run, definition, list_settable_names(description))
     chance = choose_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
     k, d = chance.changed
     assert chance.row in moved.limits.sides
-    assert len(chance.tuned) == 2
+    assert len(chance.tuned_parameters) == 2
     names = [variable.name for variable in moved.reference.variables]
     for kind in ("CoSimulation", "ModelExchange"):
         question = plan_api_calls(chance, definition, description, kind)

@@ -27,7 +27,7 @@ def touch(rate: float, meeting: float) -> ContactRows:
         rest_below=pair([0.02, 0.02]),
         closed=pair([1.0, 0.0]),
         resting=pair([0.0, 0.0]),
-        meeting=pair([meeting, 0.0]),
+        approaching_by_mode=pair([meeting, 0.0]),
     )
 
 

@@ -62,11 +62,11 @@ def test_a_unit_moves_as_its_model_does(folder):
 def test_a_unit_that_does_not_say_what_it_looks_like_needs_a_model(folder, tmp_path):
     tree = package.read_archive(folder / "Swing.fmu")
     bare = tmp_path / "bare.fmu"
-    package.write_archive(FileTree({path: tree[path] for path in tree if path != visualization.FILE}), bare)
+    package.write_archive(FileTree({path: tree[path] for path in tree if path != visualization.SCENE_FILE}), bare)
     with pytest.raises(PackageError, match=r"does not say what it looks like[\s\S]*--model MODEL.py"):
         pipeline.animate(bare)
     drawing, _ = pipeline.animate(bare, model=folder / "swing.py")
-    np.testing.assert_allclose(drawing.poses.positions, drawing.ghost.positions, atol=1e-6)
+    np.testing.assert_allclose(drawing.poses.positions, drawing.reference_poses.positions, atol=1e-6)
 
 
 def test_the_command_writes_a_page_and_pictures(folder, tmp_path):
@@ -131,8 +131,8 @@ def test_a_picture_is_not_written_as_a_page(tmp_path):
 @pytest.mark.parametrize("build", [moving_pivot, lagrangian_with_bodies])
 def test_core_units_carry_their_scene_and_the_same_bytes_each_time(build):
     cores = [pipeline.build(pipeline.derive(build()), backend="python").core for _ in range(2)]
-    assert cores[0][visualization.FILE] == cores[1][visualization.FILE]
-    scene = visualization.Scene.from_json(cores[0][visualization.FILE], "unit")
+    assert cores[0][visualization.SCENE_FILE] == cores[1][visualization.SCENE_FILE]
+    scene = visualization.Scene.from_json(cores[0][visualization.SCENE_FILE], "unit")
     assert scene.bodies
     assert len(choose_animation_frames(np.linspace(0, scene.stop, 2000))) > 2
 
@@ -145,8 +145,8 @@ def test_a_film_is_drawn_without_a_browser(scene, motion, tmp_path, monkeypatch)
     from mb2fmu.errors import ToolError
     from mb2fmu.pipeline.display import video
 
-    monkeypatch.setattr(video, "WIDTH", 160)
-    monkeypatch.setattr(video, "MOST", 5)
+    monkeypatch.setattr(video, "VIDEO_WIDTH_PIXELS", 160)
+    monkeypatch.setattr(video, "MAX_FRAMES", 5)
     drawing = visualization.draw_motion(scene, motion)
     video.render_video(drawing, tmp_path / "a.gif")
     with Image.open(tmp_path / "a.gif") as film:

@@ -39,7 +39,7 @@ def test_three_js_is_the_library_alone_with_its_licence():
     assert text.startswith("/**\n * @license\n * Copyright 2010-")
     assert "SPDX-License-Identifier: MIT" in text[:200]
     assert "GLTFLoader" not in text
-    assert len(three_js.load_three_js().packed) < 230_000
+    assert len(three_js.load_three_js().compressed_base64) < 230_000
     assert text.count("</script") == 0
 
 
@@ -105,11 +105,15 @@ def test_a_difference_too_small_for_a_picture_can_be_magnified(scene, motion, si
     """The ghost travels as its difference, in steps of its own: 1e-9 beside metres is there to five digits."""
     moved = replace(motion, states=motion.states + size * np.cos(motion.time)[:, None])
     drawing = visualization.draw_motion(scene, motion, moved)
-    flipped = replace(drawing.ghost, turns=-drawing.ghost.turns)  # the same rotations
-    page = visualization.render_animation_page(replace(drawing, ghost=flipped))
+    flipped = replace(drawing.reference_poses, turns=-drawing.reference_poses.turns)  # the same rotations
+    page = visualization.render_animation_page(replace(drawing, reference_poses=flipped))
     apart = decode_channels(data_of(page)["apart"], len(motion.time)).reshape(len(motion.time), -1, 7)
     expected = np.concatenate(
-        [drawing.ghost.positions - drawing.poses.positions, drawing.ghost.turns - drawing.poses.turns], axis=2
+        [
+            drawing.reference_poses.positions - drawing.poses.positions,
+            drawing.reference_poses.turns - drawing.poses.turns,
+        ],
+        axis=2,
     )
     assert 0.1 * size < np.max(np.abs(expected)) < 10 * size
     np.testing.assert_allclose(apart, expected, atol=4e-5 * np.max(np.abs(expected)))

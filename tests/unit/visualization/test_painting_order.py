@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.visualization.painting_order import (
-    MOST,
+    MAX_COMPARED_SOLIDS,
     box_hull,
     cylinder_hull,
     ellipsoid_hull,
@@ -89,5 +89,5 @@ def test_a_circle_is_cut_and_everybody_is_painted_once() -> None:
         turned.append((middle, 2.0, box_hull(middle, R, np.array([4.0, 0.2, 0.05]))))
     for some in itertools.permutations(turned):
         assert sorted(order(*some)) == [0, 1, 2]
-    many = [ball(0.0, 0.01 * k, 0.0) for k in range(MOST + 1)]
-    assert order(*many) == list(range(MOST, -1, -1))
+    many = [ball(0.0, 0.01 * k, 0.0) for k in range(MAX_COMPARED_SOLIDS + 1)]
+    assert order(*many) == list(range(MAX_COMPARED_SOLIDS, -1, -1))

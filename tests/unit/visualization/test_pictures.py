@@ -17,15 +17,15 @@ from scipy.spatial.transform import Rotation
 from mb2fmu import visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
-from mb2fmu.visualization.animation_page import STEPS, decode_channels, encode_channels
+from mb2fmu.visualization.animation_page import QUANTIZATION_STEPS, decode_channels, encode_channels
 from mb2fmu.visualization.scene.drawing import (
-    PALETTE,
+    BODY_COLOURS,
     anchor_positions,
     choose_viewpoint,
     inertia_ellipsoid,
-    moves_like_ball,
+    is_motion_of_balls_only,
 )
-from mb2fmu.visualization.scene.drawing_records import WORLD, AnchorPoint, DrawnSolid
+from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, AnchorPoint, DrawnSolid
 from mb2fmu.visualization.scene.mesh_decimation import decimate_mesh
 from mb2fmu.visualization.scene.unit_quaternions import (
     make_signs_continuous,
@@ -94,7 +94,7 @@ def test_what_is_sent_is_what_was_to_the_width_of_a_step(values):
     found = decode_channels(encode_channels(values), 7)
     span = np.ptp(values, axis=0)
     size = np.abs(values).max(axis=0)
-    assert np.all(np.abs(found - values) <= 0.51 * span / STEPS + 6e-9 * size + 1e-30)
+    assert np.all(np.abs(found - values) <= 0.51 * span / QUANTIZATION_STEPS + 6e-9 * size + 1e-30)
 
 
 def test_smooth_motion_takes_few_characters():
@@ -120,11 +120,11 @@ def test_what_is_fixed_in_a_body_moves_with_it(scene, motion, drawing):
 def test_only_what_moves_by_itself_has_a_pose(drawing):
     """Cart and bob, and no third: joints, shapes, springs and the traced point are fixed in them or in the ground."""
     assert drawing.poses.positions.shape[1] == 2
-    assert {solid.anchor.pose for solid in drawing.solids} <= {WORLD, 0, 1}
+    assert {solid.anchor.pose for solid in drawing.solids} <= {WORLD_POSE, 0, 1}
 
 
 def ground(solid):
-    return replace(solid, anchor=AnchorPoint(WORLD, solid.anchor.local))
+    return replace(solid, anchor=AnchorPoint(WORLD_POSE, solid.anchor.local))
 
 
 def seen_from_z(drawing, solid):
@@ -135,14 +135,16 @@ def seen_from_z(drawing, solid):
         traces=(),
         arrows=(),
         up=np.array([0.0, 1.0, 0.0]),
-        toward=np.array([0.0, 0.0, 1.0]),
+        view_direction=np.array([0.0, 0.0, 1.0]),
     )
 
 
 def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
     """An ellipsoid turned by 30° about the line of sight; a cylinder that is seen from its end, and from its side."""
     turn = tuple(quaternions_from_matrices(Rotation.from_euler("z", 30, degrees=True).as_matrix()[None])[0])
-    ball = DrawnSolid("ellipsoid", (2.0, 1.0, 5.0), AnchorPoint(WORLD, (0, 0, 0)), turn, PALETTE[0], 1.0, "shape")
+    ball = DrawnSolid(
+        "ellipsoid", (2.0, 1.0, 5.0), AnchorPoint(WORLD_POSE, (0, 0, 0)), turn, BODY_COLOURS[0], 1.0, "shape"
+    )
     shown = etree.fromstring(visualization.render_still_picture(seen_from_z(drawing, ball), triad=False)).find(
         f".//{SVG}ellipse"
     )
@@ -152,9 +154,9 @@ def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
     end = DrawnSolid(
         "cylinder",
         (3.0, 0.5),
-        AnchorPoint(WORLD, (0, 0, 0)),
+        AnchorPoint(WORLD_POSE, (0, 0, 0)),
         rotation_of_y_axis(np.array([0, 0, 1.0])),
-        PALETTE[0],
+        BODY_COLOURS[0],
         1.0,
         "rod",
     )
@@ -187,8 +189,8 @@ def test_a_still_is_a_picture_the_same_each_time_and_of_its_instant(scene, motio
 @pytest.mark.parametrize("speed", [0.0, 400.0])
 def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
     """A sphere is as large in every picture; where nothing travels, what stands in N stays where it is."""
-    ball = DrawnSolid("sphere", (0.3,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "ball")
-    post = replace(ball, anchor=AnchorPoint(WORLD, (0, 0, 0)))
+    ball = DrawnSolid("sphere", (0.3,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), BODY_COLOURS[0], 1.0, "ball")
+    post = replace(ball, anchor=AnchorPoint(WORLD_POSE, (0, 0, 0)))
     poses = drawing.poses
     away = np.outer(speed * (poses.time - poses.time[0]), [1.0, 0.0, 0.0])
     moving = replace(poses, positions=poses.positions + away[:, None, :])
@@ -209,10 +211,12 @@ def test_a_film_keeps_its_scale_and_its_eye_unless_it_follows(drawing, speed):
 
 def test_a_ball_alone_is_not_followed(drawing):
     """From near a ball shows nothing of its motion: the whole way is in the picture, and the ball moves in it."""
-    ball = DrawnSolid("sphere", (0.02,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), PALETTE[0], 1.0, "shape")
-    assert moves_like_ball((ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=AnchorPoint(WORLD, (0, 0, 0)))))
-    assert not moves_like_ball((ball, replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))))
-    assert not moves_like_ball((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
+    ball = DrawnSolid("sphere", (0.02,), AnchorPoint(0, (0, 0, 0)), (1.0, 0.0, 0.0, 0.0), BODY_COLOURS[0], 1.0, "shape")
+    assert is_motion_of_balls_only(
+        (ball, replace(ball, sizes=(0.01,)), replace(ball, anchor=AnchorPoint(WORLD_POSE, (0, 0, 0))))
+    )
+    assert not is_motion_of_balls_only((ball, replace(ball, anchor=AnchorPoint(0, (0, 1, 0)))))
+    assert not is_motion_of_balls_only((replace(ball, kind="box", sizes=(1.0, 1.0, 1.0)),))
     poses = drawing.poses
     away = np.outer(poses.time - poses.time[0], 2.0 * drawing.up)
     moving = replace(poses, positions=poses.positions + away[:, None, :])
@@ -238,7 +242,7 @@ def test_gravity_says_where_up_is_and_a_plane_is_seen_from_the_front(drawing, sc
     p = np.array([v.start for v in scene.parameters])
     flat = visualization.draw_motion(scene, visualization.StateTrajectory(time, states, np.zeros((30, 0)), p))
     assert flat.flat
-    np.testing.assert_allclose(flat.toward, [0, 0, 1], atol=1e-12)
+    np.testing.assert_allclose(flat.view_direction, [0, 0, 1], atol=1e-12)
 
 
 @pytest.mark.parametrize(("place", "seen_from"), [(-1.0, 1.0), (0.0, -1.0), (1.0, -1.0)])
@@ -255,15 +259,15 @@ def test_a_way_much_longer_than_the_mechanism_leaves_the_picture(drawing):
     """A traveller is as large in its still as at rest, and the page knows its size; a short way stays in it."""
     poses, far = drawing.poses, np.array([400.0, 0.0, 0.0])
     way = np.linspace(0, 1, len(poses.time))[:, None, None] * far
-    moving = tuple(solid for solid in drawing.solids if solid.anchor.pose != WORLD)
-    lines = tuple(line for line in drawing.lines if all(anchor.pose != WORLD for anchor in line.anchors))
+    moving = tuple(solid for solid in drawing.solids if solid.anchor.pose != WORLD_POSE)
+    lines = tuple(line for line in drawing.lines if all(anchor.pose != WORLD_POSE for anchor in line.anchors))
     alone = replace(drawing, solids=moving, lines=lines, arrows=())
     sizes = []
     for some in (replace(alone, traces=()), replace(alone, poses=replace(poses, positions=poses.positions + way))):
         root = etree.fromstring(visualization.render_still_picture(some))
         sizes.append((root.get("width"), root.get("height")))
     assert sizes[0] == sizes[1]
-    assert not drawing.travels
+    assert not drawing.travels_far
     reach = np.linalg.norm(np.ptp(poses.positions, axis=1), axis=1).max()
     assert reach < drawing.near
 

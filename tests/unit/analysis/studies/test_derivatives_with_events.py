@@ -16,7 +16,7 @@ from mb2fmu.analysis.saltation import SaltationIntegration
 from mb2fmu.analysis.studies.ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import Largest
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_for_many
+from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 STEP = 1e-5
@@ -26,7 +26,7 @@ STEP = 1e-5
 @pytest.fixture(scope="module")
 def ball() -> Ensemble:
     """It falls and bounces."""
-    return compile_for_many(MODELS / "bouncing_ball.py")
+    return compile_ensemble(MODELS / "bouncing_ball.py")
 
 
 def known(ensemble: Ensemble) -> dict[str, float]:
@@ -73,7 +73,7 @@ def test_through_latches_floors_and_friction_they_are_differences_of_the_units(
     name: str, to: tuple[str, ...], of: tuple[str, ...], step: float
 ) -> None:
     """Contacts open at no speed, others are held at rest: neither grazes. No event is at a sample."""
-    many = compile_for_many(MODELS / f"{name}.py")
+    many = compile_ensemble(MODELS / f"{name}.py")
     start, n = known(many), 2 * len(to) + 1
     values = {by: np.full(n, start[by]) for by in to}
     for k, by in enumerate(to):
@@ -134,7 +134,7 @@ def check_differences(many: Ensemble, to: tuple[str, ...], of: tuple[str, ...], 
 
 def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Held from one communication point to the next, as the FMU is given them; planted: all jumps left out."""
-    many = compile_for_many(pushed())
+    many = compile_ensemble(pushed())
     check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
     monkeypatch.setattr("mb2fmu.analysis.zero_order_hold.ZeroOrderHoldInputs.stretches", lambda _, end: iter((end,)))
     with pytest.raises(AssertionError):
@@ -142,7 +142,7 @@ def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_follows_from_states_has_them_too() -> None:
-    many = compile_for_many(stopped(), constraints="explicit")
+    many = compile_ensemble(stopped(), constraints="explicit")
     of = ("q1", "u1", "q2", "q3", "u2", "u3", "coupler_pin.x", "total_energy", "loop_force.x", "stop.impulse")
     check_differences(many, ("la", "lb"), of, 1e-6)
 
@@ -187,6 +187,6 @@ def test_blocks_and_solvers_have_derivatives_alike(ball: Ensemble, monkeypatch: 
 
 
 def test_where_they_cannot_be_had_it_is_named() -> None:
-    remembering = compile_for_many(MODELS / "four_bar.py", constraints="partition")
+    remembering = compile_ensemble(MODELS / "four_bar.py", constraints="partition")
     with pytest.raises(AnalysisError, match="loops remember their branch"):
         remembering.simulate(1, sensitivities=("g",))

@@ -16,7 +16,7 @@ from mb2fmu import Model
 from mb2fmu.analysis.studies.ensembles import Ensemble, EnsembleSolver
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_for_many
+from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), "four_bar": ("la", "q1")}
@@ -25,13 +25,13 @@ ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), 
 @pytest.fixture(scope="module", params=sorted(ASKED))
 def ensemble(request: pytest.FixtureRequest) -> tuple[Ensemble, tuple[str, ...]]:
     """A model with inputs that change, and one with a loop; a parameter and a start value of each."""
-    return compile_for_many(MODELS / f"{request.param}.py"), ASKED[request.param]
+    return compile_ensemble(MODELS / f"{request.param}.py"), ASKED[request.param]
 
 
 @pytest.fixture(scope="module")
 def pendulum() -> Ensemble:
     """Without a motor."""
-    driven = compile_for_many(MODELS / "double_pendulum.py")
+    driven = compile_ensemble(MODELS / "double_pendulum.py")
     return replace(driven, inputs=np.zeros((1, driven.inputs.shape[1])))
 
 
@@ -88,7 +88,7 @@ def test_derivatives_are_those_of_the_variational_equations_under_their_own_cont
     """The four-bar without a torque (its input held at 0), beside ``mb2fmu.sensitivities`` at 1e-11."""
     model = mb2fmu.load(MODELS / "four_bar.py")
     model.experiment(stop=0.5, step=0.05)
-    held = compile_for_many(model)
+    held = compile_ensemble(model)
     assert not held.inputs.any()
     to = ("la", "g", "q1")
     runs = held.simulate(1, trajectories=True, tolerance=1e-11, sensitivities=to)
@@ -137,7 +137,7 @@ def stiff() -> Model:
 
 def test_stiff_derivatives_are_the_closed_form() -> None:
     """Of x = a exp(r t) + b exp(s t), by the stiffness, the damping and the start, in few steps."""
-    ensemble = compile_for_many(stiff())
+    ensemble = compile_ensemble(stiff())
     to = ("k", "d", "x")
     runs = ensemble.simulate(1, solver="implicit", tolerance=1e-9, trajectories=True, sensitivities=to)
     k, d, m, x0, t = sm.symbols("k d m x0 t")

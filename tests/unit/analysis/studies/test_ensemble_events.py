@@ -14,7 +14,7 @@ from mb2fmu import Model, pipeline, validation
 from mb2fmu.analysis.studies.ensembles import Ensemble
 from mb2fmu.analysis.studies.output_reductions import FirstCrossing, Largest
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_for_many
+from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -22,7 +22,7 @@ MODELS = Path(__file__).parents[4] / "models"
 @pytest.fixture(scope="module")
 def ball() -> Ensemble:
     """It falls and bounces."""
-    return compile_for_many(MODELS / "bouncing_ball.py")
+    return compile_ensemble(MODELS / "bouncing_ball.py")
 
 
 def alone(model: Path, ensemble: Ensemble, folder: Path, name: str, values: np.ndarray, solver: str) -> np.ndarray:
@@ -41,7 +41,7 @@ def test_instances_with_events_have_the_bits_of_the_unit(
 ) -> None:
     """Bounces into rest, friction that sticks and breaks away, a latch and a floor: whole trajectories."""
     model = MODELS / f"{name}.py"
-    ensemble = compile_for_many(model)
+    ensemble = compile_ensemble(model)
     values = ensemble.p0[ensemble.parameters.index(varied)] * np.array([1.0, 0.9, 1.05])
     runs = ensemble.simulate(3, {varied: values}, trajectories=True, solver=solver)
     assert runs.messages == ("", "", "")
@@ -53,7 +53,7 @@ def test_instances_with_events_have_the_bits_of_the_unit(
 def test_inputs_that_change_and_a_memory_of_loops_have_the_bits_of_the_unit(tmp_path: Path) -> None:
     """The four-bar with two dependent coordinates, whose branch is remembered."""
     model = MODELS / "four_bar.py"
-    ensemble = compile_for_many(model, constraints="partition")
+    ensemble = compile_ensemble(model, constraints="partition")
     assert ensemble.runs_sequentially
     unit = pipeline.export(model, tmp_path, fmi="3", solver="explicit", constraints="partition")
     values = np.array([9.81, 5.0])
@@ -114,7 +114,7 @@ def kinked() -> Model:
 
 
 def test_kinks_are_met_as_the_unit_meets_them(tmp_path: Path) -> None:
-    ensemble = compile_for_many(kinked())
+    ensemble = compile_ensemble(kinked())
     unit = pipeline.export(kinked(), tmp_path, fmi="3", solver="explicit")
     for k in (4.0, 5.0):
         run = validation.form_experiment_numbers(unit.build.derivation.definition, {"k": k})

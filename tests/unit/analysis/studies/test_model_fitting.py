@@ -17,7 +17,7 @@ from mb2fmu import pipeline
 from mb2fmu.analysis.studies.model_fitting import FitUnknown, fit_unknowns
 from mb2fmu.cli import commands
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.pipeline.study_runs.parameter_fit import identify
+from mb2fmu.pipeline.study_runs.parameter_fit import identify_parameters
 
 MODELS = Path(__file__).parents[4] / "models"
 TRUE = {"m2": 1.3, "l2": 0.8}
@@ -52,7 +52,7 @@ def test_clean_data_give_the_parameters_back_in_any_unit(tmp_path: Path) -> None
     columns = np.column_stack([np.degrees(angles), 5.0 * np.sin(2.0 * time), np.zeros(len(time))])
     head = "time [ms],shoulder.angle [deg],elbow.angle [deg],shoulder.torque,der(elbow.speed) [rad/s2]"
     file = written(tmp_path / "a.csv", 1e3 * time, columns, head)
-    found = identify(MODELS / "double_pendulum.py", [file], ["m1", *TRUE])
+    found = identify_parameters(MODELS / "double_pendulum.py", [file], ["m1", *TRUE])
     np.testing.assert_allclose(found.values, [1.2, *TRUE.values()], rtol=1e-6)
     assert found.rank == 3
     assert "der(elbow.speed): derivatives of states, and what follows from them, are not compared" in found.words
@@ -66,9 +66,9 @@ def test_what_was_simulated_on_lines_is_fitted_on_lines(tmp_path: Path) -> None:
     command = ["simulate", str(model), "--input", str(table), "--stop", "2", "--step", "0.5", "--csv", str(data)]
     done = CliRunner().invoke(commands, [*command, "--at", "M=1.25"])
     assert done.exit_code == 0, done.output
-    straight = identify(model, [data], ["M"], between="lines").values[0]
+    straight = identify_parameters(model, [data], ["M"], between="lines").values[0]
     assert straight == pytest.approx(1.25, rel=1e-6)
-    assert abs(identify(model, [data], ["M"]).values[0] - 1.25) > 1e-3
+    assert abs(identify_parameters(model, [data], ["M"]).values[0] - 1.25) > 1e-3
 
 
 def test_what_bounces_and_what_sticks_is_fitted_from_simulated_motions(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_bounces_and_what_sticks_is_fitted_from_simulated_motions(tmp_path:
         values = [word for key, value in at.items() for word in ("--at", f"{key}={value}")]
         done = CliRunner().invoke(commands, ["simulate", file, *values, "--stop", stop, "--csv", str(data)])
         assert "event_indicator[1]" in data.read_text().split("\n", 1)[0], done.output
-        found = identify(file, [data], free.split(","))
+        found = identify_parameters(file, [data], free.split(","))
         wanted = [at.get(unknown.name, unknown.start) for unknown in found.unknowns]
         np.testing.assert_allclose(found.values, wanted, rtol=1e-7)
         assert any(sentence.startswith("no noise is left over") for sentence in found.words)
@@ -110,7 +110,7 @@ def test_a_length_of_a_closed_loop_is_given_back(tmp_path: Path) -> None:
     file = written(
         tmp_path / "a.csv", moved.time, np.column_stack([moved[name] for name in read]), f"time,{','.join(read)}"
     )
-    assert identify(model, [file], ["la"], between="lines").values[0] == pytest.approx(0.82, rel=1e-6)
+    assert identify_parameters(model, [file], ["la"], between="lines").values[0] == pytest.approx(0.82, rel=1e-6)
 
 
 def test_masses_alone_are_not_seen_and_the_fit_says_so(tmp_path: Path) -> None:
@@ -241,6 +241,6 @@ def test_noisy_swings_give_masses_within_two_deviations(swing: tuple[np.ndarray,
     for seed in range(100):
         noise = np.random.default_rng(seed).normal(0.0, 1.0, swing[1].shape) * 0.05 * np.abs(swing[1]).max(axis=0)
         file = written(tmp_path / "noisy.csv", swing[0], swing[1] + noise)
-        found = identify(pipeline.load(MODELS / "double_pendulum.py").at(l2=0.8), [file], ["m2"])
+        found = identify_parameters(pipeline.load(MODELS / "double_pendulum.py").at(l2=0.8), [file], ["m2"])
         good += bool(abs(found.values[0] - 1.3) < 2.0 * found.deviations[0])
     assert good >= 95

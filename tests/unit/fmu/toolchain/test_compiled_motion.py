@@ -11,14 +11,14 @@ import pytest
 from mb2fmu import pipeline
 from mb2fmu.fmu.toolchain import CompiledMotion, compile_motion
 from mb2fmu.fmu.toolchain.batch_arguments import BatchTimeGrid
-from mb2fmu.pipeline.simulation.batch_compilation import compile_for_many
+from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
 CART_POLE = Path(__file__).parents[4] / "models" / "cart_pole.py"
 
 
 @pytest.fixture(scope="module")
 def course() -> tuple[CompiledMotion, BatchTimeGrid, np.ndarray, np.ndarray]:
-    ensemble = compile_for_many(CART_POLE)
+    ensemble = compile_ensemble(CART_POLE)
     inputs = np.asarray(ensemble.inputs[:50])
     turns = np.zeros(51, dtype=bool)
     turns[1:-1] = (inputs[1:] != inputs[:-1]).any(axis=1) if len(inputs) > 1 else False

@@ -97,7 +97,7 @@ def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
     told = "default-src 'none'; style-src 'unsafe-inline'; script-src 'none'"
     policy = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
     frames = [
-        notebook_displays._framed(
+        notebook_displays._embed_page_in_frame(
             f"{policy}<body style='margin:0'><p style='margin:0;height:{high}px'></body>".encode(), "a", 300
         )
         for high in (700, 120)

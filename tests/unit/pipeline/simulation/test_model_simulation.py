@@ -19,7 +19,7 @@ from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.simulation.input_signals import parse_input_formula, read_inputs
-from mb2fmu.pipeline.simulation.simulation_times import MOST_TIMES, choose_stop_and_step
+from mb2fmu.pipeline.simulation.simulation_times import MAX_TIMES, choose_stop_and_step
 from mb2fmu.visualization.default_plots import choose_default_plots
 from mb2fmu.visualization.scene.poses import PlotSignals
 
@@ -193,14 +193,14 @@ TIMES = st.floats(1e-9, 1e9) | st.integers(1, 100)
 def test_times_are_possible_or_refused(stop, step, usual_stop, usual_step) -> None:
     """What is asked for is kept; the end is never passed by the first step; nobody waits for memory."""
     end, size = stop or usual_stop, step or usual_step
-    if (step is not None and size > end) or end / size > MOST_TIMES:
+    if (step is not None and size > end) or end / size > MAX_TIMES:
         with pytest.raises(ValidationError, match="→"):
             choose_stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
         return
     end, size = choose_stop_and_step(stop, step, usual_stop=usual_stop, usual_step=usual_step)
     assert end == (stop or usual_stop)
     assert step is None or size == step
-    assert end / MOST_TIMES <= size <= end
+    assert end / MAX_TIMES <= size <= end
 
 
 @pytest.mark.parametrize("time", [0, -1.0, math.inf, math.nan, "5", True, np.ones(2)])
@@ -298,9 +298,9 @@ def test_a_range_that_is_left_is_told(tmp_path: Path) -> None:
     path = tmp_path / "oscillator.py"
     path.write_text(text)
     for source in (path, pipeline.export(path, tmp_path / "out").path):
-        [left] = mb2fmu.simulate(source).departures()
+        [left] = mb2fmu.simulate(source).range_violations()
         assert (left.name, left.unit, left.bound) == ("x", "m", -0.5)
         assert left.time == pytest.approx(math.pi / 3, abs=0.01)
-        assert left.farthest == pytest.approx(-1.0, abs=1e-4)
+        assert left.extreme_value == pytest.approx(-1.0, abs=1e-4)
         result = CliRunner().invoke(commands, ["simulate", str(source)])
         assert "note: x is below -0.5 m, the smallest value that is declared for it, from t = 1.05 s" in result.stderr

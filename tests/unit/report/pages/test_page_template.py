@@ -21,7 +21,7 @@ from mechanisms import mechanism_of, moving_pivot
 from mb2fmu import visualization
 from mb2fmu.audit.checkers import CheckerFinding
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.report import ReportProvenance, describe, render
+from mb2fmu.report import ReportProvenance, render_description_page, render_validation_page
 from mb2fmu.report.terminal_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import IndependentCheck, IndependentChecks
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def page_of(case, provenance=None):
-    return render(case.definition, case.equations, case.interface, case.result, provenance)
+    return render_validation_page(case.definition, case.equations, case.interface, case.result, provenance)
 
 
 def parse(page):
@@ -69,9 +69,9 @@ def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
     bad = replace(good, name="own kinematics", ratio=7.5, verdict="failed", reason="der(u) is 7.5 times off")
     none = replace(good, points=0, ratio=0.0, worst="", verdict="unjudged", reason="too many operations")
     for checks, passed in (((good, none), case.result.passed), ((good, bad), False)):
-        result = replace(case.result, independence=IndependentChecks(checks=checks))
+        result = replace(case.result, independent_check_set=IndependentChecks(checks=checks))
         assert result.passed is passed
-        text = render(case.definition, case.equations, case.interface, result).decode()
+        text = render_validation_page(case.definition, case.equations, case.interface, result).decode()
         assert all(check.name in text for check in (*checks, result.independent_checks[-1]))
         assert [row["verdict"] for row in json.loads(result.to_json())["independent_checks"]][:2] == [
             r.verdict for r in checks
@@ -82,7 +82,7 @@ def test_a_rung_that_fails_fails_the_verdict_and_is_named(pendulum):
 
 def test_the_description_of_a_unit_that_nobody_has_run_claims_nothing(pendulum):
     case = pendulum()
-    page = describe(case.definition, case.equations, case.interface, licences="licenses/license.txt")
+    page = render_description_page(case.definition, case.equations, case.interface, licences="licenses/license.txt")
     root = parse(page)
     sections = ["model", "equations", "variables", "provenance"]
     assert [h.get("id") for h in root.iter("h2")] == sections
@@ -95,7 +95,10 @@ def test_the_description_of_a_unit_that_nobody_has_run_claims_nothing(pendulum):
     for heading in ("equations", "variables"):  # the same as in the report
         own, other = (tree.xpath(f"//section[h2/@id='{heading}']")[0] for tree in (root, with_verdict))
         assert etree.tostring(own) == etree.tostring(other)
-    assert describe(case.definition, case.equations, case.interface, licences="licenses/license.txt") == page
+    assert (
+        render_description_page(case.definition, case.equations, case.interface, licences="licenses/license.txt")
+        == page
+    )
 
 
 def scripts_of(page):
@@ -225,14 +228,17 @@ def test_variables_stand_with_the_symbols_of_the_equations(pendulum):
     rows = {row.find("th").text: row for row in root.findall(".//section[@aria-labelledby='variables']//tbody/tr")}
     assert list(rows) == [v.name for v in case.interface.variables]
     assert "".join(rows["m"].find("td/math").itertext()) == "mrod"
-    foreign = parse(render(case.definition, case.equations, None, case.result))
+    foreign = parse(render_validation_page(case.definition, case.equations, None, case.result))
     rows = {row.find("th").text: row for row in foreign.findall(".//section[@aria-labelledby='variables']//tbody/tr")}
     assert "".join(rows["hinge.angle"].find("td/math").itertext()) == "θ"
 
 
 def test_of_a_unit_that_is_not_ours_nothing_is_claimed(pendulum):
     case = pendulum()
-    ours, foreign = page_of(case).decode(), render(case.definition, case.equations, None, case.result).decode()
+    ours, foreign = (
+        page_of(case).decode(),
+        render_validation_page(case.definition, case.equations, None, case.result).decode(),
+    )
     assert "Solver of the unit" in ours
     assert "Solver of the unit" not in foreign
     assert "Reference by" in foreign
@@ -288,7 +294,9 @@ def motion():
 
 
 def moving_page(case, motion, limit=None):
-    return render(case.definition, case.equations, case.interface, case.result, motion=motion, limit=limit)
+    return render_validation_page(
+        case.definition, case.equations, case.interface, case.result, motion=motion, limit=limit
+    )
 
 
 def test_with_a_motion_only_its_two_scripts_may_run_too(pendulum, motion):

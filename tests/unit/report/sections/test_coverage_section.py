@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from lxml import etree
 
-from mb2fmu.report import render
+from mb2fmu.report import render_validation_page
 from mb2fmu.report.terminal_verdict import format_verdict_blocks, format_verdict_line
 from mb2fmu.validation import (
     ApiCheckResult,
@@ -48,11 +48,11 @@ def exercised(result, *, calls=(), failing=False):
     moved = PerturbedExperimentResult(
         kinds=(kind,), reference=result.reference, moves=moves, part=0.5, text="3 moved by a half"
     )
-    return replace(result, moved=moved, influences=influences, calls=tuple(calls))
+    return replace(result, moved=moved, exercised_quantities=influences, calls=tuple(calls))
 
 
 def page(case, result):
-    text = render(case.definition, case.equations, case.interface, result).decode()
+    text = render_validation_page(case.definition, case.equations, case.interface, result).decode()
     text = re.sub(r"<(meta|img)\b([^>]*)>", r"<\1\2/>", text.removeprefix("<!doctype html>\n"))
     return etree.fromstring(text)
 
@@ -65,7 +65,7 @@ def test_no_influence_is_not_proven_and_never_passed(pendulum):
     case = pendulum()
     result = exercised(case.result)
     assert result.passed  # errors decide on the FMU
-    assert [item.name for item in result.unproven] == ["g<"]
+    assert [item.name for item in result.not_exercised] == ["g<"]
     root = page(case, result)
     headline = said(root, ".//h2[@id='verdict']")
     assert "2 of 3 parameters, start values and inputs validated; not validated: g<" in headline

@@ -10,7 +10,7 @@ import sympy.physics.mechanics as me
 from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
-from mb2fmu.report import render
+from mb2fmu.report import render_validation_page
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.sections.coverage_section import describe_untested
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
@@ -31,7 +31,7 @@ def test_page_and_terminal_count_the_same_events(pendulum):
     result = replace(case.result, events=events)
     assert not result.passed
     assert replace(case.result, events=events[::2]).passed
-    text = render(case.definition, case.equations, case.interface, result).decode()
+    text = render_validation_page(case.definition, case.equations, case.interface, result).decode()
     text = re.sub(r"<(meta|img)\b([^>]*)>", r"<\1\2/>", text.removeprefix("<!doctype html>\n"))
     root = etree.fromstring(text)
     headline = "".join(root.find(".//h2[@id='verdict']").itertext())

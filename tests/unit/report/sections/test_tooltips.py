@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.report.sections.tooltips import WORDS, add_tooltips
+from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
 
-PIECES = st.lists(st.sampled_from([*WORDS, "of", "<b>", "&", "rebound", "Bounds", ":", "12"]), max_size=12)
+PIECES = st.lists(st.sampled_from([*EXPLANATIONS, "of", "<b>", "&", "rebound", "Bounds", ":", "12"]), max_size=12)
 
 
 @given(PIECES)
@@ -21,10 +21,10 @@ def test_the_text_stays_and_each_word_is_explained_once(pieces: list[str]) -> No
     assert html.unescape(re.sub(r"</?dfn[^>]*>", "", shown)) == text
     marked = re.findall(r"<dfn[^>]*>([^<]*)</dfn>", shown)
     assert len({html.unescape(word).lower() for word in marked}) == len(marked)
-    assert bool(marked) == any(piece in WORDS for piece in pieces)
+    assert bool(marked) == any(piece in EXPLANATIONS for piece in pieces)
 
 
-@pytest.mark.parametrize("word", list(WORDS))
+@pytest.mark.parametrize("word", list(EXPLANATIONS))
 def test_every_word_is_found_also_with_a_capital(word: str) -> None:
     assert str(add_tooltips(f"The {word.capitalize()}: 3")).count("<dfn") == 1
-    assert html.escape(WORDS[word], quote=True).replace("&#x27;", "&#39;") in str(add_tooltips(word))
+    assert html.escape(EXPLANATIONS[word], quote=True).replace("&#x27;", "&#39;") in str(add_tooltips(word))

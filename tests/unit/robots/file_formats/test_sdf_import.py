@@ -94,7 +94,7 @@ def test_the_second_reading_notices_a_fault_of_the_first(
 
 
 def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robot_accelerations, "POINTS", 200)
+    monkeypatch.setattr(robot_accelerations, "RANDOM_POINT_COUNT", 200)
     file, other = tmp_path / "robot.sdf", tmp_path / "twin.xml"
     file.write_text(ARM)
     other.write_text(twin())
@@ -108,7 +108,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
         values = sample.point.values
         x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-        own = sample.rates[robot_accelerations.WAY]
+        own = sample.rates[robot_accelerations.INDEPENDENT_IMPORT_WAY]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
     assert worst < 0.5
     assert "tip.position.x" in f.output_names

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives, single_seed_calls
+from mb2fmu.validation.api_checks.derivative_consistency import compare_derivatives, plan_single_seed_calls
 
 JACOBIAN = np.array([[2.0, -300.0, 0.0], [0.5, 4.0, 1e-9]])
 """Two unknowns by three knowns."""
@@ -31,7 +31,7 @@ Fault = Callable[[Call], float]
 def _answers(fault: Fault, *, adjoint: bool) -> list[list[list[float]]]:
     """What an FMU answers whose derivatives are times a factor that depends on the call."""
     found = []
-    for verb, unknown, known, rows in single_seed_calls(UNKNOWN, KNOWN, SIZES, adjoint=adjoint):
+    for verb, unknown, known, rows in plan_single_seed_calls(UNKNOWN, KNOWN, SIZES, adjoint=adjoint):
         block = JACOBIAN[np.ix_([UNKNOWN.index(u) for u in unknown], [KNOWN.index(k) for k in known])]
         block = block if verb == "directional" else block.T
         found.append([(fault(Call(verb, unknown, known, row)) * block @ np.array(row)).tolist() for row in rows])

@@ -45,12 +45,12 @@ def test_only_what_events_set_stays_in_doubt_behind_them(rested):
     assert len(grazing) >= 4
     at = places(reference)
     time = reference.trajectory.time
-    before = time < grazing[0].occasion.time - grazing[0].widest
+    before = time < grazing[0].simultaneous_events.time - grazing[0].largest_allowed_difference
     assert np.all(doubts[before] == 0.0)
     behind = time > reference.events[-1].time + 0.05
     assert np.all(doubts[behind][:, [at["x"], at["v"]]] == 0.0)
     assert np.all(doubts[behind, at["ground.impacts"]] == len(grazing))
-    fallen = grazing[0].occasion.first.states[0][at["ground.impulse"]]
+    fallen = grazing[0].simultaneous_events.first.states[0][at["ground.impulse"]]
     assert 0.0 < doubts[-1, at["ground.impulse"]] <= 1.01 * fallen
 
 
@@ -65,9 +65,16 @@ def test_a_blow_that_does_not_graze_tells_the_impulse_again_and_not_the_count():
     reference = reference_of(model)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     doubts, at = compute_grazing_uncertainty(reference, limits.events), places(reference)
-    late = (event for event in limits.events if event.occasion.time > 1.2 and not event.grazing)
-    again = next(event for event in late if event.occasion.first.jumped)
-    row = int(np.searchsorted(reference.trajectory.time, again.occasion.time + again.widest)) + 1
+    late = (event for event in limits.events if event.simultaneous_events.time > 1.2 and not event.grazing)
+    again = next(event for event in late if event.simultaneous_events.first.sets_state)
+    row = (
+        int(
+            np.searchsorted(
+                reference.trajectory.time, again.simultaneous_events.time + again.largest_allowed_difference
+            )
+        )
+        + 1
+    )
     assert doubts[row - 3, at["ground.impulse"]] > 0.0
     assert doubts[row, at["ground.impulse"]] == 0.0
     assert doubts[row, at["ground.impacts"]] > 0.0
@@ -80,8 +87,8 @@ def test_a_step_with_low_bounces_may_end_after_one_more_and_others_not(rested):
     off = 5e-5 * reference.state_scales
     for k, bounces in ((10, 0), (20, 1), (80, 2)):
         x = reference.states[k]
-        base = flow.landing(CommunicationStep(k), x)
-        assert sum(event.jumped for event in base.events) >= bounces
+        base = flow.compute_step_end(CommunicationStep(k), x)
+        assert sum(event.sets_state for event in base.events) >= bounces
         same, other = flow.spread(CommunicationStep(k), x, base, off)
         assert (other[at["ground.impacts"]] > 0.0) == (bounces == 2)
         if bounces == 0:

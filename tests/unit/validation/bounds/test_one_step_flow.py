@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 from event_models import ball, behind_a_clutch, particle, reference_of
 
 from mb2fmu import Impact
-from mb2fmu.validation.bounds.event_time_bounds import OFFSETS
+from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -32,14 +32,14 @@ def test_lateness_is_what_the_saltation_says(falling, kind):
     """In closed form: late by δ = o / |v⁻|, it is lower by (v⁺ − v⁻) δ just behind, and faster by (1 + e) g δ."""
     reference, step, time = falling
     flow, x = OneStepFlow(reference), reference.states[step.k]
-    base = flow.landing(step, x)
+    base = flow.compute_step_end(step, x)
     assert base.x == pytest.approx(reference.states[step.k + 1], rel=1e-9)
     assert base.events[0].time == pytest.approx(time, rel=1e-12)
-    late = OFFSETS[kind] / (G * time)
+    late = MARGIN_OFFSETS[kind] / (G * time)
     faster = G * (1.0 + BOUNCE) * late
     rest = float(reference.trajectory.time[step.k + 1]) - time
     lower = (1.0 + BOUNCE) * G * time * late - faster * rest
-    found = flow.lateness(step, x, base, kind)
+    found = flow.compute_delay_shift(step, x, base, kind)
     assert found == pytest.approx([lower, faster], rel=1e-2, abs=2e-15)
 
 
@@ -47,7 +47,7 @@ def test_nothing_is_late_where_nothing_happens(falling):
     reference, step, _ = falling
     flow, quiet = OneStepFlow(reference), CommunicationStep(step.k - 2)
     x = reference.states[quiet.k]
-    assert not flow.lateness(quiet, x, flow.landing(quiet, x), "ModelExchange").any()
+    assert not flow.compute_delay_shift(quiet, x, flow.compute_step_end(quiet, x), "ModelExchange").any()
 
 
 @pytest.mark.parametrize(("later", "passes"), [(1.0, True), (-1.0, True), (4.0, False), (-4.0, False)])
@@ -57,11 +57,11 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
     flow = OneStepFlow(reference)
     x = reference.states[step.k]
     values = reference.trajectory.values.copy()
-    end = flow.landing(step, x, late=later * 1e-10).x
+    end = flow.compute_step_end(step, x, late=later * 1e-10).x
     columns = list(reference.state_columns)
     values[step.k + 1, columns] = end
     for k in range(step.k + 1, len(values) - 1):
-        end = flow.landing(CommunicationStep(k), end).x
+        end = flow.compute_step_end(CommunicationStep(k), end).x
         values[k + 1, columns] = end
     names = tuple(v.name for v in reference.variables)
     unit = FmuSimulationResult(names, reference.trajectory.time, values, (), 0.0, kind="ModelExchange")
@@ -77,7 +77,7 @@ def test_a_step_that_begins_in_given_modes_has_the_event_of_its_new_inputs():
     pressed = [k for k in range(1, len(inputs)) if inputs[k - 1] <= 0.0 < inputs[k]]
     assert pressed
     for k in pressed:
-        found = flow.landing(CommunicationStep(k, begins=reference.modes[k]), reference.states[k])
+        found = flow.compute_step_end(CommunicationStep(k, start_modes=reference.modes[k]), reference.states[k])
         assert found.x == pytest.approx(reference.states[k + 1], rel=1e-8, abs=1e-10)
 
 
@@ -93,9 +93,9 @@ def test_a_step_at_which_parameters_change_opens_what_they_lift():
     lowered = list(before)
     lowered[names.index("height")] = 0.099
     flow, k = OneStepFlow(reference, lowered), 4
-    held = flow.landing(CommunicationStep(k), reference.states[k])
+    held = flow.compute_step_end(CommunicationStep(k), reference.states[k])
     assert not held.events  # as if it had always been so: what rests keeps its gap
-    found = flow.landing(CommunicationStep(k, before=before), reference.states[k])
-    first = next(event for event in found.events if event.jumped)
+    found = flow.compute_step_end(CommunicationStep(k, before=before), reference.states[k])
+    first = next(event for event in found.events if event.sets_state)
     assert first.name == "impact of floor"
     assert first.time - reference.conditions.time[k] == pytest.approx(np.sqrt(2e-3 / G), rel=1e-9)

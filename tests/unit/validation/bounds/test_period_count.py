@@ -8,8 +8,8 @@ from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
 
 from mb2fmu.model import check_model
-from mb2fmu.validation.bounds.period_count import count_traversals
-from mb2fmu.validation.comparison.motion_comparison import FACTOR, compare_variables, compute_error_bounds
+from mb2fmu.validation.bounds.traversal_count import count_traversals
+from mb2fmu.validation.comparison.motion_comparison import ERROR_BOUND_FACTOR, compare_variables, compute_error_bounds
 from mb2fmu.validation.experiment.perturbed_experiment import form_perturbed_experiment
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -51,7 +51,7 @@ def test_a_right_unit_passes_and_another_spring_does_not(judged):
     stiffness = (2 * np.pi * FREQUENCY) ** 2
     results = compare_variables(reference, limits, unit(reference, stiffness))
     assert {each.verdict for each in results} == {"passed"}
-    assert max(each.ratio for each in results) > 1.0 / FACTOR  # the bound says something
+    assert max(each.ratio for each in results) > 1.0 / ERROR_BOUND_FACTOR  # the bound says something
     wrong = compare_variables(reference, limits, unit(reference, stiffness * (1 + 1e-5)))
     assert {each.verdict for each in wrong} == {"failed"}
 

@@ -12,7 +12,7 @@ from mb2fmu import model, pipeline
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
 from mb2fmu.model import check_model
-from mb2fmu.validation.comparison.constraint_diagnostics import compare_diagnostics
+from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -33,7 +33,7 @@ class Told:
         names, values = self.simulation.names, self.simulation.values.copy()
         if name:
             values[:, names.index(f"diagnostics.{name}")] *= factor
-        results = compare_diagnostics(self.reference, replace(self.simulation, values=values))
+        results = compare_constraint_diagnostics(self.reference, replace(self.simulation, values=values))
         return {result.name.removeprefix("diagnostics."): result.verdict for result in results}
 
 

@@ -40,7 +40,7 @@ def seen(looked, late=0.0, change=lambda row: row):
     """What an FMU would show: [time, before, time, after] of each event, moved along its own slopes."""
     found = []
     for watch in looked:
-        time = watch.limit.occasion.time + late
+        time = watch.limit.simultaneous_events.time + late
         before, after = watch.values + late * watch.slopes
         found.append([time, before.tolist(), time, change(after.copy()).tolist()])
     return found
@@ -120,7 +120,7 @@ def test_a_unit_that_cannot_be_looked_into_is_not_judged(judged):
     names = list_watched_variables(reference, DESCRIPTION)
     offers = SimpleNamespace(states=False)
     variables = {name: SimpleNamespace(reference=k) for k, name in enumerate(names)}
-    unit = SimpleNamespace(variables=variables, offers={"CoSimulation": offers}, any_step=True)
+    unit = SimpleNamespace(variables=variables, capabilities={"CoSimulation": offers}, any_step=True)
     assert plan_event_sessions([looked], "CoSimulation", unit, names) == {}
     assert plan_event_sessions([looked], "ModelExchange", unit, names) == {}
     assert set(verdicts(judged, "CoSimulation", ["not looked at"] * len(looked))) == {"unjudged"}
@@ -139,11 +139,15 @@ def test_what_grazes_is_told_as_grazing(judged):
 def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
     reference, limits, looked = judged
     assert describe_unwatched_events(limits, looked) == ""
-    monkeypatch.setattr(event_comparison, "MOST", 1)
+    monkeypatch.setattr(event_comparison, "MAX_WATCHED_EVENTS", 1)
     first = list_watched_events(reference, limits, DESCRIPTION)
     assert len(first) == 1
-    last = first[0].limit.occasion.time
-    later = [event for event in limits.events if event.occasion.time > last and not event.occasion.outside]
+    last = first[0].limit.simultaneous_events.time
+    later = [
+        event
+        for event in limits.events
+        if event.simultaneous_events.time > last and not event.simultaneous_events.outside
+    ]
     said = describe_unwatched_events(limits, first)
     assert said.startswith(f"{len(later)} events after t = ") if later else said == ""
 
@@ -168,7 +172,7 @@ def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(
     looked = list_watched_events(reference, limits, SimpleNamespace(rates=()))
     x, force = (reference.trajectory.column(name) for name in ("x", "force"))
     assert np.ptp(reference.trajectory.values[:, force]) == 0.0
-    (number,) = (k for k, watch in enumerate(looked) if abs(watch.limit.occasion.time - 0.514) < 1e-9)
+    (number,) = (k for k, watch in enumerate(looked) if abs(watch.limit.simultaneous_events.time - 0.514) < 1e-9)
     row = int(np.searchsorted(reference.trajectory.time, 0.514))
     late = 0.5 * max(limits.values[row - 1, x], limits.values[row, x])
 
@@ -196,10 +200,10 @@ def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
     mode = reference.trajectory.column("floor.resting")
     assert reference.trajectory.values[:, mode].tolist() == [0.25, *[0.0] * (len(reference.trajectory.time) - 1)]
     assert limits.judged[mode] == len(reference.trajectory.time)
-    (parted,) = (event for event in limits.events if "parted" in event.occasion.first.name)
+    (parted,) = (event for event in limits.events if "parted" in event.simultaneous_events.first.name)
     assert not parted.grazing
-    assert parted.occasion.time == pytest.approx(0.05 / 4000 / 10.0, rel=1e-6)
-    assert parted.widest < parted.occasion.time
+    assert parted.simultaneous_events.time == pytest.approx(0.05 / 4000 / 10.0, rel=1e-6)
+    assert parted.largest_allowed_difference < parted.simultaneous_events.time
 
 
 def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it():
@@ -224,7 +228,7 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
         (result,) = results((reference, limits, looked), "CoSimulation", [found])
         return result.verdict
 
-    assert watch.limit.occasion.time == pytest.approx(0.4, abs=1e-13)
+    assert watch.limit.simultaneous_events.time == pytest.approx(0.4, abs=1e-13)
     assert [judged_with(step) for step in (6, 7, 8, 9)] == ["failed", "passed", "passed", "failed"]
 
 
@@ -270,7 +274,9 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
         for watch in (each for each in list_watched_events(reference, allowed, DESCRIPTION) if not each.reason):
             for kind in KINDS:
                 request = watch.request(kind)
-                for late in np.linspace(watch.low, watch.high, 21) - watch.limit.occasion.time:
+                for late in np.linspace(watch.low, watch.high, 21) - watch.limit.simultaneous_events.time:
                     sides = watch.values + late * watch.slopes
-                    passed = [watch.has_passed(request, watch.limit.occasion.time + late, side) for side in sides]
+                    passed = [
+                        watch.has_passed(request, watch.limit.simultaneous_events.time + late, side) for side in sides
+                    ]
                     assert passed == [False, True]

@@ -20,15 +20,15 @@ from mb2fmu.validation import (
     measure_sensitivity,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
-    FACTOR,
+    ERROR_BOUND_FACTOR,
     ErrorBounds,
     compare_invariants,
     compare_variables,
     compute_error_bounds,
 )
 from mb2fmu.validation.reference.reference_run import (
-    compute_slope_with_held_inputs,
     compute_start_state,
+    make_slope_with_held_inputs,
     observe_trajectory,
 )
 from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
@@ -66,7 +66,7 @@ def integrated(reference: ReferenceRun, tolerance: float, *, run=None, start=Non
     """What an FMU with RK45 at the tolerance shows, restarted at every communication point."""
     numeric, run = reference.numeric, run or reference.conditions
     x = compute_start_state(numeric, run) if start is None else start
-    slope = compute_slope_with_held_inputs(numeric, run)
+    slope = make_slope_with_held_inputs(numeric, run)
     states = [x]
     for k, (begin, end) in enumerate(pairwise(run.time.tolist())):
         f = slope(k)
@@ -96,7 +96,7 @@ def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_unit_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
     reference = prepared[name].reference
-    slope = compute_slope_with_held_inputs(reference.numeric, reference.conditions)
+    slope = make_slope_with_held_inputs(reference.numeric, reference.conditions)
     start = np.append(reference.states[0], 0.0)
     states = integrate_explicit_euler(slope, reference.trajectory.time, start, 1e-4)[:, :-1]
     numeric, run = reference.numeric, reference.conditions
@@ -244,7 +244,7 @@ def test_what_stands_still_is_judged_by_its_typical_magnitude(prepared, level, n
     typical = np.where(np.arange(values.shape[1]) == column, 0.3, p.reference.typical)
     reference = replace(p.reference, trajectory=trajectory, variables=variables, typical=typical)
     limits = compute_error_bounds(reference, np.zeros_like(values))
-    size = FACTOR * reference.conditions.tolerance * reference.typical[column]
+    size = ERROR_BOUND_FACTOR * reference.conditions.tolerance * reference.typical[column]
     for error, verdict in ((0.9 * size, "passed"), (1.1 * size, "failed")):
         found = values.copy()
         found[-1, column] += error

@@ -16,7 +16,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.compiled import body_tables, link_tree
+from mb2fmu.validation.compiled import link_tree, mechanism_c_tables
 from mb2fmu.validation.compiled.link_tree import ArticulatedTree
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from models.chain import chain
@@ -44,8 +44,8 @@ def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[
             found.append(spoilt(tree))
         return found[-1] if found else None
 
-    monkeypatch.setattr(link_tree, "FEWEST", 1)
-    monkeypatch.setattr(body_tables, "find_articulated_tree", kept)
+    monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", 1)
+    monkeypatch.setattr(mechanism_c_tables, "find_articulated_tree", kept)
     return found
 
 
@@ -122,7 +122,7 @@ def test_long_chains_alone_are_solved_so(monkeypatch) -> None:
         made.append(link_tree.find_articulated_tree(*args))
         return made[-1]
 
-    monkeypatch.setattr(body_tables, "find_articulated_tree", kept)
-    for n in (link_tree.FEWEST - 1, link_tree.FEWEST):
+    monkeypatch.setattr(mechanism_c_tables, "find_articulated_tree", kept)
+    for n in (link_tree.MIN_SPEEDS_FOR_TREE - 1, link_tree.MIN_SPEEDS_FOR_TREE):
         assert difference(mechanism_of(chain(n))) < 1e-11
     assert [tree is None for tree in made] == [True, False]

@@ -12,7 +12,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.compiled import body_tables
+from mb2fmu.validation.compiled import mechanism_c_tables
 from mb2fmu.validation.compiled.mass_matrix_columns import (
     ColumnDependencies,
     CompositeBody,
@@ -45,7 +45,7 @@ def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[N
         made.append(MassMatrixColumns(*given))
         return made[-1]
 
-    monkeypatch.setattr(body_tables, "MassMatrixColumns", kept)
+    monkeypatch.setattr(mechanism_c_tables, "MassMatrixColumns", kept)
     numeric = NewtonEulerEquations(mechanism, formulate_given_acceleration(mechanism))
     assert numeric.compile()
     return numeric, made[0]
@@ -61,13 +61,13 @@ def tree(tmp_path: Path) -> Mechanism:
 def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
     numeric, columns = columns_of(tree, monkeypatch)
     names = [str(u) for u in tree.u]
-    assert [name for name, stem in zip(names, columns.stems, strict=True) if stem is None] == ["u_swing"]
+    assert [name for name, stem in zip(names, columns.branches, strict=True) if stem is None] == ["u_swing"]
     assert largest_difference(numeric, tree, count=6, seed=3) < 1e-13
 
 
 @pytest.mark.parametrize("fault", ["no moment", "a step of the path left out"])
 def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    stem_of, composites_of = MassMatrixColumns._turning_stem, MassMatrixColumns._composites
+    stem_of, composites_of = MassMatrixColumns._find_turning_branch, MassMatrixColumns._composites
 
     def without_moment(self: MassMatrixColumns, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
         stem = stem_of(self, node, moved)
@@ -77,7 +77,7 @@ def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.Monke
         return [replace(c, pieces=tuple((k, way[1:]) for k, way in c.pieces)) for c in composites_of(self)]
 
     if fault == "no moment":
-        monkeypatch.setattr(MassMatrixColumns, "_turning_stem", without_moment)
+        monkeypatch.setattr(MassMatrixColumns, "_find_turning_branch", without_moment)
     else:
         monkeypatch.setattr(MassMatrixColumns, "_composites", nearer)
     assert largest_difference(columns_of(tree, monkeypatch)[0], tree, count=6, seed=3) > 1e-6

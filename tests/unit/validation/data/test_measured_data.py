@@ -113,7 +113,7 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
     values[row] += 2e-3
     given = written(tmp_path, "time,x", zip(TIMES, values, strict=True))
     for tolerance, passes in ((1.9e-3, False), (2.1e-3, True)):
-        for result in compare_data(unit, given, DataRunSettings(otherwise=ColumnTolerance(tolerance))):
+        for result in compare_data(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(tolerance))):
             (column,) = result.columns
             assert result.passed is passes
             assert (column.row, column.time) == (row + 1, TIMES[row])
@@ -124,7 +124,7 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
 def test_empty_cells_say_nothing(unit, tmp_path):
     rows = [(0.0, START, ""), (0.5, "", ""), (1.0, x_of(1.0), -999.0)]
     given = written(tmp_path, "time,x,pull", rows)
-    result, _ = compare_data(unit, given, DataRunSettings(otherwise=ColumnTolerance(1e-4)))
+    result, _ = compare_data(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1e-4)))
     assert [(c.name, c.count, c.verdict) for c in result.columns] == [("x", 2, "passed"), ("pull", 1, "failed")]
 
 
@@ -139,10 +139,12 @@ def test_parts_of_the_largest_magnitude(unit, tmp_path):
 def test_parameters_and_start_values_are_set(unit, tmp_path):
     stiffer = x_of(TIMES, spring=80.0) * 3.0
     given = written(tmp_path, "time,x", zip(TIMES, stiffer, strict=True))
-    settings = DataRunSettings(starts={"k": 80.0, "x": 3.0 * START}, otherwise=ColumnTolerance(1e-5), tolerance=1e-9)
+    settings = DataRunSettings(
+        starts={"k": 80.0, "x": 3.0 * START}, default_tolerance=ColumnTolerance(1e-5), tolerance=1e-9
+    )
     assert all(result.passed for result in compare_data(unit, given, settings))
     assert not any(
-        result.passed for result in compare_data(unit, given, DataRunSettings(otherwise=ColumnTolerance(1e-3)))
+        result.passed for result in compare_data(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1e-3)))
     )
 
 
@@ -160,7 +162,7 @@ def test_measured_inputs_drive_the_unit(unit, tmp_path):
     given = written(tmp_path, "time,force [kN],x,pull", rows)
     errors = {}
     for step in (0.04, 0.01):
-        settings = DataRunSettings(otherwise=ColumnTolerance(0.1), step=step, tolerance=1e-9)
+        settings = DataRunSettings(default_tolerance=ColumnTolerance(0.1), step=step, tolerance=1e-9)
         for result in compare_data(unit, given, settings):
             assert result.driven == ("force",)
             assert result.passed
@@ -169,7 +171,8 @@ def test_measured_inputs_drive_the_unit(unit, tmp_path):
         assert errors[kind, 0.01] < errors[kind, 0.04] / 8
     unmoved = written(tmp_path, "time,x", zip(times, exact.y[0], strict=True))
     assert not any(
-        result.passed for result in compare_data(unit, unmoved, DataRunSettings(otherwise=ColumnTolerance(1e-2)))
+        result.passed
+        for result in compare_data(unit, unmoved, DataRunSettings(default_tolerance=ColumnTolerance(1e-2)))
     )
 
 
@@ -188,7 +191,7 @@ def points(folder, error=0.0, seed=3):
 
 
 def test_derivatives_at_given_points(unit, tmp_path):
-    (result,) = compare_points(unit, points(tmp_path), DataRunSettings(otherwise=ColumnTolerance(1e-11)))
+    (result,) = compare_points(unit, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1e-11)))
     assert result.passed
     assert result.kind == "ModelExchange"
     assert result.driven == ("x", "v", "force", "k")
@@ -196,7 +199,9 @@ def test_derivatives_at_given_points(unit, tmp_path):
 
 
 def test_one_wrong_number_among_points_is_found(unit, tmp_path):
-    (result,) = compare_points(unit, points(tmp_path, error=1e-9), DataRunSettings(otherwise=ColumnTolerance(1e-11)))
+    (result,) = compare_points(
+        unit, points(tmp_path, error=1e-9), DataRunSettings(default_tolerance=ColumnTolerance(1e-11))
+    )
     assert [(c.name, c.verdict) for c in result.columns] == [("der(x)", "passed"), ("der(v)", "failed")]
     assert result.columns[1].row == 8
     assert result.columns[1].error == pytest.approx(1e-9, rel=1e-3)
@@ -224,13 +229,15 @@ def test_points_as_json_with_what_each_has(unit, tmp_path):
 def test_a_unit_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
     head = "x,v,force,k,pull"
     rows = [(0.3, -1.0, 4.0, 45.0, -45.0 * 0.3 + DAMPER), (-0.2, 0.5, 0.0, 50.0, 10.0 - DAMPER / 2)]
-    (result,) = compare_points(other, written(tmp_path, head, rows), DataRunSettings(otherwise=ColumnTolerance(1e-12)))
+    (result,) = compare_points(
+        other, written(tmp_path, head, rows), DataRunSettings(default_tolerance=ColumnTolerance(1e-12))
+    )
     assert result.passed
     assert result.kind == "CoSimulation"
     with pytest.raises(ValidationError, match="begins at 0 s"):
-        compare_points(other, points(tmp_path), DataRunSettings(otherwise=ColumnTolerance(1.0)))
+        compare_points(other, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
     data = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
-    (result,) = compare_data(other, data, DataRunSettings(otherwise=ColumnTolerance(1e-5)))
+    (result,) = compare_data(other, data, DataRunSettings(default_tolerance=ColumnTolerance(1e-5)))
     assert result.passed
 
 
@@ -252,7 +259,7 @@ def test_a_unit_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
 def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
     rows = [(float(k), *[1.0] * head.count(",")) for k in range(2)]
     with pytest.raises(ValidationError) as caught:
-        compare_data(unit, written(tmp_path, head, rows), DataRunSettings(otherwise=ColumnTolerance(1.0)))
+        compare_data(unit, written(tmp_path, head, rows), DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
     assert told in str(caught.value)
 
 
@@ -329,7 +336,7 @@ def test_a_unit_that_refuses_a_point_says_which(unit, tmp_path):
     """A mass of zero has no acceleration."""
     given = written(tmp_path, "x,m,der(v)", [(0.1, 2.0, -2.5), (0.1, 0.0, 1.0)])
     with pytest.raises(ToolError) as caught:
-        compare_points(unit, given, DataRunSettings(otherwise=ColumnTolerance(1.0)))
+        compare_points(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
     assert "row 2" in str(caught.value)
 
 
@@ -339,7 +346,7 @@ def test_a_unit_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
     assert 'canHandleVariableCommunicationStepSize="true"' in text
     text = text.replace('canHandleVariableCommunicationStepSize="true"', "")
     write_archive(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
-    settings = DataRunSettings(otherwise=ColumnTolerance(1e-4))
+    settings = DataRunSettings(default_tolerance=ColumnTolerance(1e-4))
     with pytest.raises(ValidationError, match="steps of one size only"):
         compare_data(tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings)
     even = [(t, x_of(t)) for t in (0.1, 0.2, 0.3, 0.4)]

@@ -10,10 +10,10 @@ import sympy as sm
 from mb2fmu.model.functions import LookupTable
 from mb2fmu.validation.evaluation_plans.scalar_functions import compile_scalar_function
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import (
-    LARGE,
+    MAX_CSE_OCCURRENCES,
     count_occurrences,
+    extract_repeated_parts,
     iterate_distinct_parts,
-    make_repeated_part_cse,
 )
 
 x, y = sm.symbols("x y")
@@ -44,7 +44,7 @@ def test_parts_are_visited_once_and_counted_everywhere():
 def test_values_are_those_of_the_expression(times):
     """57 million occurrences of a thousand parts took 195 s; 2**60 of them had come to no end."""
     results = [folded(x, times), sm.Piecewise((folded(x, times), x > 0), (y, True)), x]
-    assert (count_occurrences(results) > LARGE) is (times > 10)
+    assert (count_occurrences(results) > MAX_CSE_OCCURRENCES) is (times > 10)
     number = folded_number(0.3, 0.7, times)
     assert compile_scalar_function([x, y], results)(0.3, 0.7) == pytest.approx([number, number, 0.3], rel=1e-13)
     assert compile_scalar_function([x, y], results)(-0.3, 0.7)[1] == 0.7
@@ -57,4 +57,4 @@ def test_tables_and_functions_with_numbers_of_their_own():
         folded_number(known, 0.4, 30)
     )
     twice = sm.Function("twice")
-    assert len(make_repeated_part_cse([twice(x) + twice(x) ** 2])[0]) == 1
+    assert len(extract_repeated_parts([twice(x) + twice(x) ** 2])[0]) == 1

@@ -7,7 +7,7 @@ from event_models import particle, reference_of
 
 from mb2fmu import Model
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
-from mb2fmu.validation.experiment.exercised_quantities import _integrated, _ResetToDefault
+from mb2fmu.validation.experiment.exercised_quantities import _integrate_change, _ResetToDefault
 from mb2fmu.validation.reference.start_sensitivity import measure_sensitivity
 
 HALF = sm.Rational(1, 2)
@@ -28,7 +28,7 @@ def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
     reference = reference_of(crossing(wall=10.0))
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     change = _ResetToDefault(np.array([0.6 - 10.0]), np.zeros_like(reference.conditions.inputs))
-    ratios = _integrated(reference, limits, change)  # comes to its wall at 0.6 s, of 0.8 s
+    ratios = _integrate_change(reference, limits, change)  # comes to its wall at 0.6 s, of 0.8 s
     assert ratios is not None
     assert ratios[0] > 1.0
 
@@ -37,4 +37,4 @@ def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
     reference = reference_of(crossing(wall=10.0))
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     change = _ResetToDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.conditions.inputs))
-    assert _integrated(reference, limits, change) is None
+    assert _integrate_change(reference, limits, change) is None

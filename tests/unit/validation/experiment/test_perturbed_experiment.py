@@ -28,11 +28,16 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import form_experiment_numbers, make_reference, make_reference_data
-from mb2fmu.validation.bounds.perturbation_sizes import LEAST, MOST, keep_within_bounds, perturbation_fraction
+from mb2fmu.validation.bounds.perturbation_sizes import (
+    LARGEST_PERTURBATION_FRACTION,
+    SMALLEST_PERTURBATION_FRACTION,
+    keep_within_bounds,
+    perturbation_fraction,
+)
 from mb2fmu.validation.experiment.perturbed_experiment import (
-    find_following_coordinates,
+    find_dependent_speeds,
+    form_experiment_to_set,
     form_perturbed_experiment,
-    list_values_to_set,
 )
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -43,7 +48,7 @@ x, y, u, v, a, b, l1, l2, g, unused = sm.symbols("x y u v a b l1 l2 g unused")
 @given(st.integers(0, 400))
 def test_parts_are_generic(index):
     parts = [perturbation_fraction(k) for k in range(index, index + 40)]
-    assert all(LEAST <= abs(part) <= MOST for part in parts)
+    assert all(SMALLEST_PERTURBATION_FRACTION <= abs(part) <= LARGEST_PERTURBATION_FRACTION for part in parts)
     assert np.min(np.diff(np.sort(parts))) > 1e-5
     assert {part > 0 for part in parts} == {True, False}
 
@@ -91,8 +96,8 @@ def test_everything_is_moved_and_told(cases):
     assert run is not None
     assert len(np.unique(run.inputs)) == len(run.inputs)
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
-    told = list_values_to_set(run, form_experiment_numbers(definition), definition, {"w", "q", "z"})
-    assert dict(told.overridden) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
+    told = form_experiment_to_set(run, form_experiment_numbers(definition), definition, {"w", "q", "z"})
+    assert dict(told.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
     kept = form_perturbed_experiment(definition, reference, settable={"w", "q", "z"})
     assert {move.name: move.reason for move in kept.moves if move.role != "input"} == {
         "w": "", "q": "", "z": "", "d": "the FMU does not let it be set", "u": "the FMU does not let it be set",
@@ -158,8 +163,8 @@ def test_what_cannot_be_moved_is_not_proven():
     assert run is not None
     assert run.parameters[0] == 1.0
     assert run.q[0] ** 2 + run.q[1] ** 2 == pytest.approx(1.0, abs=1e-12)
-    found = {item.name: item for item in moved.influences}
-    assert {name for name, item in found.items() if not item.proven} == {"l1", "l2", "unused"}
+    found = {item.name: item for item in moved.exercised_quantities}
+    assert {name for name, item in found.items() if not item.is_exercised} == {"l1", "l2", "unused"}
     assert found["l1"].reason == "the mechanism cannot be started with another value"
     assert found["l2"].reason == found["unused"].reason == "not exercised"
     assert "y" not in found
@@ -174,8 +179,8 @@ def test_lengths_that_must_be_equal_are_moved_together():
     assert run is not None
     assert run.parameters[0] == run.parameters[1] != 1.0
     assert np.hypot(*run.q) == pytest.approx(run.parameters[0], abs=1e-12)
-    found = {item.name: item for item in moved.influences}
-    assert {name for name, item in found.items() if not item.proven} == {"unused"}
+    found = {item.name: item for item in moved.exercised_quantities}
+    assert {name for name, item in found.items() if not item.is_exercised} == {"unused"}
 
 
 def test_no_length_locks_what_moves_by_default():
@@ -218,7 +223,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
             case.definition, case.equations, experiment=replace(run, parameters=tuple(parameters))
         ).trajectory.values
         off = np.abs(ignoring - moved.reference.trajectory.values) / moved.limits.values
-        found = next(item for item in moved.influences if item.name == record.name)
+        found = next(item for item in moved.exercised_quantities if item.name == record.name)
         assert found.ratio == pytest.approx(followed(off), rel=1e-3)
     for k, name_ in enumerate(run.input_names):
         inputs = run.inputs.copy()
@@ -227,7 +232,7 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
             case.definition, case.equations, experiment=replace(run, inputs=inputs)
         ).trajectory.values
         off = np.abs(ignoring - moved.reference.trajectory.values) / moved.limits.values
-        found = next(item for item in moved.influences if item.name == name_)
+        found = next(item for item in moved.exercised_quantities if item.name == name_)
         assert found.ratio == pytest.approx(followed(off), rel=1e-3)
 
 
@@ -250,7 +255,7 @@ def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
         read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"}
     )
     assert foreign.part == everywhere.part  # nothing is known of such states
-    assert find_following_coordinates(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
+    assert find_dependent_speeds(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
 
 
 def in_a_hole(*, rests: bool) -> Model:

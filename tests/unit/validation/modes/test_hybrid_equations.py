@@ -37,7 +37,7 @@ def belt():
 
 
 def instants(reference, *, jumps: bool = True) -> list[float]:
-    return [event.time for event in reference.events if event.jumped or not jumps]
+    return [event.time for event in reference.events if event.sets_state or not jumps]
 
 
 def test_a_ball_bounces_when_it_should():
@@ -95,9 +95,9 @@ def test_parameters_that_change_are_an_event():
         x = np.array([0.1, speed])
         new = numeric.prepare([(before | changes)[name] for name in names])
         assert numeric.changed(1.0, x, [], old, new).tolist() == x.tolist()
-        with numeric.keeping_modes(1.0, x, [], old, new):
+        with numeric.keep_modes(1.0, x, [], old, new):
             assert numeric.x_dot(1.0, x, [], new)[0][1] == pytest.approx(rate, abs=1e-13)
-        with numeric.keeping_modes(1.0, x, [], old):
+        with numeric.keep_modes(1.0, x, [], old):
             kept, _ = numeric.x_dot(1.0, x, [], new)
         assert abs(kept[1] - rate) > 0.05  # in the modes before
 

@@ -10,7 +10,7 @@ from mb2fmu import Model, model
 from mb2fmu.mechanics import mechanism
 from mb2fmu.mechanics.formulations import formulate_given_acceleration
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.reference.conditioning_digits import FEW, compute_known_digits
+from mb2fmu.validation.reference.conditioning_digits import FEW_DIGITS, compute_known_digits
 
 
 def _between_springs(stiffness: float):
@@ -37,7 +37,7 @@ def _between_springs(stiffness: float):
 def test_forces_that_cancel_leave_few_digits(stiffness, few):
     digits = compute_known_digits(_between_springs(stiffness))
     assert digits is not None
-    assert (digits.known < FEW) is few
+    assert (digits.known < FEW_DIGITS) is few
     assert bool(digits.text) is few
 
 

@@ -40,10 +40,10 @@ def test_an_excerpt_is_small_and_ends_where_knowledge_does(cases):
     case = cases["double_pendulum"]((2.5, 1.0), stop=15.0, step=0.02)
     reference = make_reference(case.definition, case.equations)
     made = reference_files.take_reference_excerpt(reference)
-    assert 20 <= len(made.time) <= reference_files.ROWS + 1
+    assert 20 <= len(made.time) <= reference_files.MAX_STORED_ROWS + 1
     assert made.time[-1] < reference.trajectory.time[-1]
     largest = np.max(np.abs(reference.trajectory.values), axis=0).reshape(2, 2).max(axis=1).repeat(2)  # angles, rates
-    assert np.all(made.uncertainty <= reference_files.KNOWN * largest)
+    assert np.all(made.uncertainty <= reference_files.KNOWN_UNCERTAINTY * largest)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,11 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import OutputExpression
 from mb2fmu.validation import make_reference, measure_sensitivity
-from mb2fmu.validation.reference.start_sensitivity import DIRECTIONS, POINTS, choose_error_directions
+from mb2fmu.validation.reference.start_sensitivity import (
+    MAX_ERROR_DIRECTIONS,
+    MAX_SENSITIVITY_POINTS,
+    choose_error_directions,
+)
 
 
 def test_sensitivity_is_the_running_maximum_of_the_transition_matrix(cases):
@@ -35,7 +39,7 @@ def test_a_short_rapid_change_of_an_output_is_seen(cases):
     A = np.array([[0, 1, 0], [-9.0, 0, 0], [1, 0, -1.0]])
     grown = np.array([np.abs(scipy.linalg.expm(A * t))[0] @ reference.state_scales for t in time.tolist()])
     exact = e / (position**2 + e**2) * grown
-    _, usual = reference.conditions.thinned(POINTS)
+    _, usual = reference.conditions.select_points(MAX_SENSITIVITY_POINTS)
     assert np.max(exact[usual]) < 0.3 * np.max(exact)
     assert 0.7 * np.max(exact) < measure_sensitivity(reference)[-1, 3] < 1.01 * np.max(exact)
 
@@ -48,9 +52,9 @@ def test_chaos_is_seen(cases):
     assert high > 1000 * low
 
 
-@pytest.mark.parametrize("n", [1, DIRECTIONS, DIRECTIONS + 1, 20])
+@pytest.mark.parametrize("n", [1, MAX_ERROR_DIRECTIONS, MAX_ERROR_DIRECTIONS + 1, 20])
 def test_directions_touch_every_state_and_are_always_the_same(n):
     rows = choose_error_directions(n)
-    assert rows.shape[0] == min(n, DIRECTIONS)
+    assert rows.shape[0] == min(n, MAX_ERROR_DIRECTIONS)
     assert np.all(np.any(rows != 0, axis=0))
     assert np.array_equal(rows, choose_error_directions(n))

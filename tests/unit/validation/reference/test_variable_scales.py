@@ -27,8 +27,8 @@ from mb2fmu.validation import (
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
 from mb2fmu.validation.reference.reference_run import (
     compute_constraint_scales,
-    compute_slope_with_held_inputs,
     compute_start_state,
+    make_slope_with_held_inputs,
     observe_trajectory,
 )
 from mb2fmu.validation.reference.variable_scales import (
@@ -111,7 +111,7 @@ def reference_of(model: Model) -> ReferenceRun:
 def integrated(reference: ReferenceRun, parameters: dict[str, float], definition) -> np.ndarray:
     """What an FMU with other parameters shows, one that integrates well."""
     numeric, run = reference.numeric, form_experiment_numbers(definition, parameters)
-    slope = compute_slope_with_held_inputs(numeric, run)(0)
+    slope = make_slope_with_held_inputs(numeric, run)(0)
     answer = solve_ivp(
         lambda t, x: slope(t, np.append(x, 0.0))[:-1],
         (0.0, float(run.time[-1])),

@@ -29,7 +29,7 @@ def experiment(steps: int = 100, step: float = 0.01, torque: float = 0.0, **over
         u=(0.0,),
         z=(),
         tolerance=1e-6,
-        overridden=overridden,
+        overridden_values=overridden,
     )
 
 
@@ -125,7 +125,7 @@ def test_a_unit_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(
 
 
 def test_all_that_is_missing_is_named_at_once(pendulum_fmu):
-    run = replace(experiment(), input_names=("force",), overridden={"mass": 1.0})
+    run = replace(experiment(), input_names=("force",), overridden_values={"mass": 1.0})
     with pytest.raises(ValidationError) as caught:
         simulate_fmu(pendulum_fmu, run, ("q", "theta", "omega"))
     assert [fault.where for fault in caught.value.faults] == ["theta", "omega", "force", "mass"]

@@ -8,14 +8,14 @@ from cranks import carried, platform
 
 from mb2fmu.mechanics.mechanism import close_loops, read_mechanism
 from mb2fmu.model import check_model
-from mb2fmu.validation.source_checks.source_accelerations import POINTS, sample_source_accelerations
+from mb2fmu.validation.source_checks.source_accelerations import RANDOM_POINT_COUNT, sample_source_accelerations
 
 
 def test_three_cranks_swing_at_every_point():
     """Closed form: (M + m) l q'' = -(M + 3 m / 2) g sin(q). Seen: points where the cranks lie in line, or lock."""
     checked = check_model(platform())
     found = sample_source_accelerations(checked, close_loops(read_mechanism(checked)))
-    assert len(found.samples) == POINTS
+    assert len(found.samples) == RANDOM_POINT_COUNT
     slot = found.starts
     for sample in found.samples:
         M, m, l, g = (sample.point.values[slot[name]] for name in ("M", "m", "l", "g"))

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
 from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion
-from mb2fmu.validation.source_checks.source_outputs import _oriented
+from mb2fmu.validation.source_checks.source_outputs import _evaluate_orientation
 
 
 @pytest.mark.parametrize("representation", ["quaternion", "zxy", "XYZ", "313", "yxy"])
@@ -23,7 +23,7 @@ def test_attitudes_are_those_of_the_reference(representation, relative):
             name="a", kind="orientation", subject=("B",), representation=representation,
             relative_to="A" if relative else None,
         )  # fmt: skip
-        found = _oriented(request, asked)
+        found = _evaluate_orientation(request, asked)
         turned = sm.Matrix(base.T @ frame if relative else frame)
         quaternion = representation == "quaternion"
         wanted = unit_quaternion(turned) if quaternion else euler_angles(turned, representation)
@@ -39,4 +39,4 @@ def test_nothing_is_said_where_numbers_jump():
     half = Rotation.from_euler("z", 180.0, degrees=True).as_matrix()
     for representation in ("quaternion", "zxy"):
         request = OutputRequest(name="a", kind="orientation", subject=("B",), representation=representation)
-        assert _oriented(request, RequestedMotion({}, {}, {}, {"B": half})) == {}
+        assert _evaluate_orientation(request, RequestedMotion({}, {}, {}, {"B": half})) == {}

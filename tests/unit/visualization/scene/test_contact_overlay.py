@@ -15,7 +15,7 @@ from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pi
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.motion_drawings import require_scene
 from mb2fmu.visualization.scene.contact_locations import locate_contacts
-from mb2fmu.visualization.scene.contact_overlay import HELD, OPEN, SLIDES, form_contact_overlay
+from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_contact_overlay
 from mb2fmu.visualization.scene.poses import StateTrajectory
 from mb2fmu.visualization.scene.scene import Scene
 
@@ -100,9 +100,9 @@ def test_efforts_states_and_blows_are_the_variables(scene):
     assert each["wall"]["blows"] == [[0.3, 1.0, 2.5]]
     assert each["wall"]["words"] == ["open", "sticks", "slides"]
     states = dict(zip(each, found.values[:, 0 : 2 * len(each) : 2].T.tolist(), strict=True))
-    assert states["wall"] == [OPEN] * 3 + [SLIDES] * 4 + [HELD] * 3
-    assert states["bolt"] == [OPEN] * 5 + [HELD] * 5
-    assert states["slide"] == [HELD] * 5 + [OPEN] * 5
+    assert states["wall"] == [STATE_OPEN] * 3 + [STATE_SLIDING] * 4 + [STATE_STICKING] * 3
+    assert states["bolt"] == [STATE_OPEN] * 5 + [STATE_STICKING] * 5
+    assert states["slide"] == [STATE_STICKING] * 5 + [STATE_OPEN] * 5
     sizes = dict(zip(each, found.values[:, 1 : 2 * len(each) : 2].T.tolist(), strict=True))
     assert sizes["wall"][-1] == 4.0
     assert sizes["bolt"][-1] == 8.0
@@ -191,6 +191,6 @@ def test_compliant_stops_and_play_push_where_they_act(lever):
     found = form_contact_overlay(visualization.draw_motion(scene, motion), signals)
     assert [(each["name"], each["unit"]) for each in found.parts["each"]] == [("stop", "N"), ("play", "N.m")]
     assert {word for each in found.parts["each"] for word in each["words"]} == {"open", "rests", "touches"}
-    assert np.array_equal(found.values[:, 0] == SLIDES, force != 0)
-    assert np.array_equal(found.values[:, 2] == SLIDES, torque != 0)
+    assert np.array_equal(found.values[:, 0] == STATE_SLIDING, force != 0)
+    assert np.array_equal(found.values[:, 2] == STATE_SLIDING, torque != 0)
     assert np.array_equal(np.sign(found.values[:, 4]), np.sign(force))  # inwards, along x

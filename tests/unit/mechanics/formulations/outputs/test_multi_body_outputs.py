@@ -118,8 +118,8 @@ def test_the_reference_reads_the_same(unit: Evaluated) -> None:
     state = random_states(m, 1, seed=6)[0]
     u_dot = numeric.accelerations(state)
     reading = form_observable_expressions(m, unit.equations)
-    numbers = evaluate_kinematic_quantities(reading.sights.all, numeric.numeric, u_dot)
-    known = dict(zip(reading.sights.symbols, numbers, strict=True))
+    numbers = evaluate_kinematic_quantities(reading.kinematic_quantities.all, numeric.numeric, u_dot)
+    known = dict(zip(reading.kinematic_quantities.symbols, numbers, strict=True))
     values = [*state.p, *numeric.numeric.parameters(list(state.p))[len(m.p) :]]
     known |= dict(zip([*m.p, *(a.symbol for a in m.calculated_parameters)], values, strict=True))
     told = [

@@ -21,7 +21,7 @@ from mb2fmu.validation.reference.variable_scales import find_moving_variables
 
 Floats = npt.NDArray[np.float64]
 
-_POINTS = 200
+_SAMPLED_POINTS = 200
 
 
 def count_traversals(reference: ReferenceRun) -> Floats:
@@ -34,9 +34,9 @@ def count_traversals(reference: ReferenceRun) -> Floats:
     time = reference.conditions.time
     if not columns:
         return np.zeros(len(time))
-    rows = np.unique(np.linspace(0, len(time) - 1, _POINTS).astype(np.int64))
+    rows = np.unique(np.linspace(0, len(time) - 1, _SAMPLED_POINTS).astype(np.int64))
     prepared = reference.numeric.prepare(reference.conditions.parameters)
-    rates = np.abs([_rate(reference, k, prepared) for k in rows.tolist()])
+    rates = np.abs([_compute_state_derivative(reference, k, prepared) for k in rows.tolist()])
     between = (rates[1:] + rates[:-1]) / 2 * np.diff(time[rows])[:, None]
     integrals = np.concatenate([np.zeros((1, len(columns))), np.cumsum(between, axis=0)])
     ways = np.cumsum(np.abs(np.diff(states, axis=0, prepend=states[:1])), axis=0)
@@ -46,10 +46,10 @@ def count_traversals(reference: ReferenceRun) -> Floats:
     return np.asarray(np.max(np.array(often) / ranges[:, None], axis=0))
 
 
-def _rate(reference: ReferenceRun, k: int, prepared: Sequence[float]) -> Floats:
+def _compute_state_derivative(reference: ReferenceRun, k: int, prepared: Sequence[float]) -> Floats:
     """Return x' of the reference at a communication point."""
     numeric, run = reference.numeric, reference.conditions
     t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
     if reference.modes and isinstance(numeric, HybridEquations):
-        return numeric.motion_in(t, x, r, prepared, reference.modes[k]).x_dot
+        return numeric.motion_in_modes(t, x, r, prepared, reference.modes[k]).x_dot
     return numeric.motion(t, x, r, prepared).x_dot

@@ -25,7 +25,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.validation.compiled import c_structures
-from mb2fmu.validation.compiled.c_expressions import Tables
+from mb2fmu.validation.compiled.c_expressions import LookupTableDefinitions
+from mb2fmu.validation.compiled.expression_value_code import ExpressionValueCode
 from mb2fmu.validation.compiled.link_tree import ArticulatedTree, find_articulated_tree
 from mb2fmu.validation.compiled.mass_matrix_columns import (
     FrameAndPointTerms,
@@ -33,10 +34,9 @@ from mb2fmu.validation.compiled.mass_matrix_columns import (
     KinematicBranch,
     MassMatrixColumns,
 )
-from mb2fmu.validation.compiled.value_code import ExpressionValueCode
-from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINDS, KinematicQuantity
+from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINEMATIC_QUANTITY_KINDS, KinematicQuantity
 
-_SENSED: tuple[MotionVectorKind, ...] = get_args(MotionVectorKind)
+_MOTION_VECTOR_KINDS: tuple[MotionVectorKind, ...] = get_args(MotionVectorKind)
 """``enum sensed`` of bodies.h."""
 
 
@@ -48,10 +48,10 @@ class MechanismCTables:
         tables: Lookup tables that were printed before; those that are met are added.
     """
 
-    def __init__(self, mechanism: Mechanism, tables: Tables) -> None:
+    def __init__(self, mechanism: Mechanism, tables: LookupTableDefinitions) -> None:
         m = self._m = mechanism
         self._columns = {ui: k for k, ui in enumerate(m.u_all)}
-        self._rates = m.rates(_rates_of_coordinates(m))
+        self._rates = m.rates(_coordinate_rates(m))
         parameters = [*m.p, *(a.symbol for a in m.calculated_parameters)]
         given = [m.t, *m.q, *m.u, *m.z, *m.r, *parameters]
         self._pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
@@ -75,7 +75,7 @@ class MechanismCTables:
 
     def structure(
         self, library: ctypes.CDLL, sights: Sequence[KinematicQuantity], first: int
-    ) -> c_structures.Mechanism:
+    ) -> c_structures.MechanismStructure:
         """Return the filled structure, which lives as long as this object.
 
         Args:
@@ -84,7 +84,7 @@ class MechanismCTables:
             first: The slot of their first number.
         """
         m, values = self._m, self.values
-        s = c_structures.Mechanism()
+        s = c_structures.MechanismStructure()
         w = values.values()
         s.w, s.n_v, s.n_w, s.n_q, s.n_u = self._array(w), self._given, len(w), len(m.q), len(m.u)
         s.n_all, s.n_z = len(m.u_all), len(m.z)
@@ -96,7 +96,7 @@ class MechanismCTables:
         self._add_columns(s)
         counts = [len(sight.symbols) for sight in sights]
         s.n_sights = len(sights)
-        s.sight_kind = self._whole(KINDS.index(sight.kind) for sight in sights)
+        s.sight_kind = self._whole(KINEMATIC_QUANTITY_KINDS.index(sight.kind) for sight in sights)
         s.sight_node = self._whole(sight.node for sight in sights)
         s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(sights)])
         return s
@@ -163,7 +163,7 @@ class MechanismCTables:
         """Keep an array of 64-bit integers, and return its address."""
         return self._array([*numbers, 0], np.int64)  # never empty
 
-    def _add_vectors(self, s: c_structures.Mechanism) -> None:
+    def _add_vectors(self, s: c_structures.MechanismStructure) -> None:
         """Add frames, points, and the terms of both, whose numbers are gathered one after the other."""
         m = self._m
         gathered: list[int] = []
@@ -173,15 +173,15 @@ class MechanismCTables:
             gathered += self.values.places(list(frame.rotation))
         s.n_frames, s.rotation = len(m.frames), self._whole(rotation)
         s.frame_parent = self._whole(f.parent for f in m.frames)
-        s.frame_terms, (s.turning,) = self._vectors([self._frames], gathered)
-        s.point_terms, (s.moving,) = self._vectors([self._moving], gathered)
-        s.place_terms, (s.places_of_points,) = self._vectors([self._places], gathered)
+        s.frame_terms, (s.turning,) = self._collect_vector_terms([self._frames], gathered)
+        s.point_terms, (s.moving,) = self._collect_vector_terms([self._moving], gathered)
+        s.place_terms, (s.places_of_points,) = self._collect_vector_terms([self._places], gathered)
         s.given = self._whole(int(p.velocity is not None) for p in m.points)
         s.n_gathered, s.gathered = len(gathered), self._whole(gathered)
 
-    def _vectors(
+    def _collect_vector_terms(
         self, nodes: Sequence[FrameAndPointTerms], gathered: list[int]
-    ) -> tuple[c_structures.Terms, list[c_structures.PathSums]]:
+    ) -> tuple[c_structures.VectorTermsStructure, list[c_structures.PathSumsStructure]]:
         """Return terms of some sets of nodes, whose places are added to ``gathered``, and the paths of each set."""
         terms: list[FrameVectorTerm] = []
         paths = []
@@ -192,7 +192,7 @@ class MechanismCTables:
                 terms += own
             counts = [len(own) for own in each.terms]
             arrays = map(self._whole, (each.order(), each.above, first, counts))
-            paths.append(c_structures.PathSums(len(each.above), *arrays))
+            paths.append(c_structures.PathSumsStructure(len(each.above), *arrays))
         numbers = []
         for term in terms:
             numbers.append(len(gathered))
@@ -201,9 +201,9 @@ class MechanismCTables:
         begin = [0, *itertools.accumulate(speeds)][: len(terms)]
         columns = [column for term in terms for column in term.speeds]
         arrays = map(self._whole, ([term.frame for term in terms], numbers, speeds, columns, begin))
-        return c_structures.Terms(len(terms), *arrays), paths
+        return c_structures.VectorTermsStructure(len(terms), *arrays), paths
 
-    def _add_bodies(self, s: c_structures.Mechanism) -> None:
+    def _add_bodies(self, s: c_structures.MechanismStructure) -> None:
         """Fill the tables of bodies: mass centre, frame (−1 for a particle), mass, inertia, row by row."""
         bodies = self._m.bodies
         s.n_bodies = len(bodies)
@@ -215,7 +215,7 @@ class MechanismCTables:
         s.n_potential = len(self._m.potential_forces)
         s.potential = self._whole(self.values.places(self._m.potential_forces))
 
-    def _add_loads(self, s: c_structures.Mechanism) -> None:
+    def _add_loads(self, s: c_structures.MechanismStructure) -> None:
         """Fill the tables of forces, torques and pathways; a torque actuator gives two torques of opposite sign."""
         place, places = self.values.place, self.values.places
         forces: list[tuple[int, int, list[int], int, float]] = []  # node, frame, vector, factor, sign
@@ -229,9 +229,9 @@ class MechanismCTables:
                 for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
                     if node >= 0:
                         torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
-        s.forces, s.torques = self._pieces(forces), self._pieces(torques)
+        s.forces, s.torques = self._tabulate_load_pieces(forces), self._tabulate_load_pieces(torques)
         paths = [load.points for load in self._pathways]
-        s.pathways = c_structures.Pathways(
+        s.pathways = c_structures.PathwaysStructure(
             len(paths),
             self._whole(itertools.accumulate(map(len, paths), initial=0)),
             self._whole(itertools.chain(*paths)),
@@ -239,20 +239,22 @@ class MechanismCTables:
             self._whole(place(load.force) for load in self._pathways),
         )
         sensed = self._m.sensed
-        s.sensed = c_structures.SensedVectors(
+        s.sensed = c_structures.SensedVectorsStructure(
             len(sensed),
-            self._whole(_SENSED.index(each.kind) for each in sensed),
+            self._whole(_MOTION_VECTOR_KINDS.index(each.kind) for each in sensed),
             self._whole(each.number for each in sensed),
             self._whole(place(each.symbols[0]) for each in sensed),
         )
 
-    def _pieces(self, rows: Sequence[tuple[int, int, list[int], int, float]]) -> c_structures.Pieces:
+    def _tabulate_load_pieces(
+        self, rows: Sequence[tuple[int, int, list[int], int, float]]
+    ) -> c_structures.LoadPiecesStructure:
         """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
         nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
         whole = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
-        return c_structures.Pieces(len(rows), *whole, self._array([*signs, 0.0]))
+        return c_structures.LoadPiecesStructure(len(rows), *whole, self._array([*signs, 0.0]))
 
-    def _add_constraints(self, s: c_structures.Mechanism) -> None:
+    def _add_constraints(self, s: c_structures.MechanismStructure) -> None:
         """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""
         m, c, places = self._m, self._m.velocity_constraints, self.values.places
         s.K, s.k0 = self._entries(m.kinematics.matrix), self._whole(places(list(m.kinematics.offset)))
@@ -261,14 +263,14 @@ class MechanismCTables:
         s.A = self._entries(c.jacobian) if c else self._entries(sm.zeros(0, 0))
         s.b, s.gamma = (self._whole(places(list(part))) for part in ((c.offset, c.bias) if c else ((), ())))
 
-    def _entries(self, matrix: sm.MatrixBase) -> c_structures.Entries:
+    def _entries(self, matrix: sm.MatrixBase) -> c_structures.MatrixEntriesStructure:
         """Return a matrix as rows, columns and places of the entries that are not zero."""
         entries = matrix.todok()
         rows, columns = ([at[k] for at in entries] for k in (0, 1))
         places = self.values.places(list(entries.values()))
-        return c_structures.Entries(len(entries), *map(self._whole, (rows, columns, places)))
+        return c_structures.MatrixEntriesStructure(len(entries), *map(self._whole, (rows, columns, places)))
 
-    def _add_columns(self, s: c_structures.Mechanism) -> None:
+    def _add_columns(self, s: c_structures.MechanismStructure) -> None:
         """Add what each column of the mass matrix comes from."""
         columns = MassMatrixColumns(self._m, self._frames, self._moving)
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
@@ -281,7 +283,7 @@ class MechanismCTables:
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
         s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
-        stems = [stem or KinematicBranch(-1, turns=False, point=-1, frame=-1) for stem in columns.stems]
+        stems = [stem or KinematicBranch(-1, turns=False, point=-1, frame=-1) for stem in columns.branches]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
             self._whole(getattr(stem, name) for stem in stems) for name in ("node", "point", "frame", "turns")
         )
@@ -289,7 +291,7 @@ class MechanismCTables:
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
         self._add_articulated(s, find_articulated_tree(self._m, columns, self._frames, self._moving))
 
-    def _add_articulated(self, s: c_structures.Mechanism, tree: ArticulatedTree | None) -> None:
+    def _add_articulated(self, s: c_structures.MechanismStructure, tree: ArticulatedTree | None) -> None:
         """Add the tree of links, if the mechanism is one."""
         if tree is None:
             return
@@ -301,7 +303,7 @@ class MechanismCTables:
             places = getattr(tree, name)
             begin, path = self._lists([self._terms_of(place.path) for place in places])
             node, link = self._whole(place.node for place in places), self._whole(place.speed for place in places)
-            setattr(s.articulated, name, c_structures.Places(len(places), node, link, begin, path))
+            setattr(s.articulated, name, c_structures.LinkPlacementsStructure(len(places), node, link, begin, path))
 
     def _terms_of(self, path: Sequence[int]) -> list[int]:
         """Return the numbers of the terms of some points."""
@@ -314,7 +316,7 @@ class MechanismCTables:
         return self._whole(begin), self._whole(itertools.chain(*lists))
 
 
-def _rates_of_coordinates(m: Mechanism) -> list[sm.Expr]:
+def _coordinate_rates(m: Mechanism) -> list[sm.Expr]:
     """Return K u + k0, one by one."""
     rates = list(m.kinematics.offset)
     for (row, column), entry in m.kinematics.matrix.todok().items():

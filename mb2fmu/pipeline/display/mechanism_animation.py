@@ -61,12 +61,16 @@ def animate(
     stage = Stopwatch(observer)
     if isinstance(source, Model) or Path(source).suffix != ".fmu":
         chosen = (source if isinstance(source, Model) else load(source, arguments)).at(at)
-        return _moved(simulate_model(chosen, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer))
+        return _draw_simulated_motion(
+            simulate_model(chosen, inputs=inputs, tables=tables, stop=stop, step=step, observer=observer)
+        )
     path = Path(source)
     if at or inputs or tables or stop is not None or step is not None:
-        _refuse_ghost(model)
+        _refuse_reference_with_settings(model)
         with stage("simulate"):
-            return _moved(simulate_fmu_file(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step))
+            return _draw_simulated_motion(
+                simulate_fmu_file(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step)
+            )
     with stage("unpack"):
         unit = package.read_archive(path)
         if model is None:
@@ -81,7 +85,7 @@ def animate(
         return draw_fmu_motion(path, unit, scene, ghost)
 
 
-def _refuse_ghost(model: AnyModel | None) -> None:
+def _refuse_reference_with_settings(model: AnyModel | None) -> None:
     """Refuse a model as ghost together with settings: it moves through its own experiment.
 
     Raises:
@@ -92,6 +96,6 @@ def _refuse_ghost(model: AnyModel | None) -> None:
         raise ValidationError("other values, inputs and times cannot be shown beside a model:", [fault])
 
 
-def _moved(simulated: ModelSimulation | FmuSimulation) -> tuple[Drawing, PlotSignals]:
+def _draw_simulated_motion(simulated: ModelSimulation | FmuSimulation) -> tuple[Drawing, PlotSignals]:
     """Return a model as its own equations move it, or its unit."""
     return simulated.drawing(), simulated.signals

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mb2fmu.errors import Fault, ValidationError
 
 
-def find_alternating_switches(t: float, what: str, names: Sequence[str]) -> ValidationError:
+def make_alternating_switches_error(t: float, what: str, names: Sequence[str]) -> ValidationError:
     """Return switches that alternate: those of the last changes, each once."""
     last = list(dict.fromkeys(reversed(names[-12:])))[:4]
     remedy = "give them hysteresis, or make sure that what one of them sets does not make the other true again"

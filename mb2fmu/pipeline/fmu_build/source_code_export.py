@@ -1,6 +1,6 @@
 """Equations as source code of other languages.
 
-Each target is a row of :data:`PRINTERS`: a name, and a function from a derivation to files.
+Each target is a row of :data:`TARGET_PRINTERS`: a name, and a function from a derivation to files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.event_support import add_modes, find_sticking_switches, needs_events
+from mb2fmu.pipeline.derivation.event_support import add_discrete_modes, find_sticking_switches, needs_events
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import SOURCE_TARGETS
 
@@ -39,26 +39,26 @@ def describe_native_interface(derivation: Derivation) -> FmuInterface:
     return interface.describe_interface(definition, derivation.equations, derivation.program, target)
 
 
-def _held(run: ExperimentNumbers) -> tuple[tuple[float, ...], ...]:
+def _inputs_per_step(run: ExperimentNumbers) -> tuple[tuple[float, ...], ...]:
     """Return inputs over each communication step; one row if they never change."""
-    rows = run.inputs[:1] if run.steady else run.inputs
+    rows = run.inputs[:1] if run.has_constant_inputs else run.inputs
     return tuple(tuple(row) for row in rows.tolist())
 
 
-def _c(derivation: Derivation) -> FileTree:
+def _print_c(derivation: Derivation) -> FileTree:
     """Print plain C99: x', outputs, Jacobian and the FMU's own solver, with the bits of the FMU."""
     from mb2fmu import validation
     from mb2fmu.compiler import derivatives
     from mb2fmu.fmu import emit_c
 
     run = validation.form_experiment_numbers(derivation.definition)
-    experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _held(run))
+    experiment = emit_c.ExperimentInputs(run.step, len(run.inputs), _inputs_per_step(run))
     return emit_c.emit_standalone(
         derivatives.add_fmu_derivatives(derivation.program), describe_native_interface(derivation), experiment
     )
 
 
-def _matlab(derivation: Derivation) -> FileTree:
+def _print_matlab(derivation: Derivation) -> FileTree:
     """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
@@ -71,22 +71,22 @@ def _matlab(derivation: Derivation) -> FileTree:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
     facts = matlab.MatlabModelFacts(
         name=derivation.definition.name,
-        states=_named(interface, "state"),
-        inputs=_named(interface, "input"),
-        parameters=_named(interface, "parameter"),
+        states=_named_quantities(interface, "state"),
+        inputs=_named_quantities(interface, "input"),
+        parameters=_named_quantities(interface, "parameter"),
         outputs=tuple(matlab.NamedQuantity(o.name, o.unit) for o in derivation.equations.outputs),
         x0=tuple(x0.tolist()),
         r0=tuple(r0.tolist()),
         p0=tuple(p0.tolist()),
         step=run.step,
-        held=_held(run),
+        held=_inputs_per_step(run),
         steps=len(run.inputs),
         tolerance=run.tolerance,
     )
     return matlab.emit_matlab_files(program, facts)
 
 
-def _modelica(derivation: Derivation) -> FileTree:
+def _print_modelica(derivation: Derivation) -> FileTree:
     """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
@@ -119,12 +119,12 @@ def _modelica(derivation: Derivation) -> FileTree:
             modelica.FlangeConnection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
             for terminal in interface.terminals
         ),
-        sampled_events=_sampled(derivation),
+        sampled_events=_sampled_event_times(derivation),
     )
-    return modelica.emit_modelica_file(_with_modes(derivation), facts)
+    return modelica.emit_modelica_file(_add_modelica_modes(derivation), facts)
 
 
-def _with_modes(derivation: Derivation) -> Program:
+def _add_modelica_modes(derivation: Derivation) -> Program:
     """Return the program with all modes in discrete memory if events order them, else as it is: Modelica has switches.
 
     Friction that sticks, contacts and latches change several things at one instant, in an order that the FMU knows;
@@ -134,7 +134,7 @@ def _with_modes(derivation: Derivation) -> Program:
     of_conditions = any(event.late or event.kind == "when" for event in derivation.equations.events)
     if not (find_sticking_switches(program) or mechanism.contacts or mechanism.latches or of_conditions):
         return program
-    frozen = add_modes(derivation)
+    frozen = add_discrete_modes(derivation)
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
     found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
     labels = program.entries["outputs"].labels
@@ -142,7 +142,7 @@ def _with_modes(derivation: Derivation) -> Program:
     return dataclasses.replace(frozen, entries={**frozen.entries, "outputs": outputs})
 
 
-def _sampled(derivation: Derivation) -> dict[int, SampledEventTimes]:
+def _sampled_event_times(derivation: Derivation) -> dict[int, SampledEventTimes]:
     """Return the model's events at set times, with their instants."""
     from mb2fmu.targets.modelica import SampledEventTimes
 
@@ -153,7 +153,7 @@ def _sampled(derivation: Derivation) -> dict[int, SampledEventTimes]:
     return found
 
 
-def _casadi(derivation: Derivation) -> FileTree:
+def _print_casadi(derivation: Derivation) -> FileTree:
     """Print external functions for CasADi: their C code, and a library of each for this machine."""
     from mb2fmu.fmu import toolchain
     from mb2fmu.targets import casadi
@@ -162,7 +162,7 @@ def _casadi(derivation: Derivation) -> FileTree:
     x0, r0, p0 = start_values(derivation)
 
     def quantities(source: VariableSource, values: Sequence[float]) -> tuple[tuple[str, str, float], ...]:
-        return tuple((v.name, v.unit, x) for v, x in zip(_named(interface, source), values, strict=True))
+        return tuple((v.name, v.unit, x) for v, x in zip(_named_quantities(interface, source), values, strict=True))
 
     facts = casadi.CasadiModelFacts(
         name=interface.model_identifier,
@@ -182,7 +182,7 @@ def _casadi(derivation: Derivation) -> FileTree:
     return files
 
 
-def _named(interface: FmuInterface, source: VariableSource) -> tuple[NamedQuantity, ...]:
+def _named_quantities(interface: FmuInterface, source: VariableSource) -> tuple[NamedQuantity, ...]:
     """Return names and units of x, r or p, in order."""
     from mb2fmu.targets.matlab import NamedQuantity
 
@@ -190,15 +190,15 @@ def _named(interface: FmuInterface, source: VariableSource) -> tuple[NamedQuanti
     return tuple(NamedQuantity(variable.name, variable.unit) for variable in found)
 
 
-PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
-    {"c": _c, "matlab": _matlab, "modelica": _modelica, "casadi": _casadi}
+TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
+    {"c": _print_c, "matlab": _print_matlab, "modelica": _print_modelica, "casadi": _print_casadi}
 )
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
 
-assert tuple(PRINTERS) == tuple(SOURCE_TARGETS)
+assert tuple(TARGET_PRINTERS) == tuple(SOURCE_TARGETS)
 
 
-def source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:
+def export_source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:
     """Write the equations as source code of another language; files of the same names are replaced, one by one.
 
     Args:
@@ -229,7 +229,7 @@ def list_source_files(derivation: Derivation, target: str) -> FileTree:
         what = f"{name} has events or friction that sticks, which source code of this kind does not have"
         remedy = "export an FMU, whose sources have them; or write tanh(v/v0) for friction"
         raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
-    return PRINTERS[target](derivation)
+    return TARGET_PRINTERS[target](derivation)
 
 
 def write_source_files(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
