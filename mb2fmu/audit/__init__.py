@@ -22,18 +22,8 @@ if TYPE_CHECKING:
     from mb2fmu.audit.recorded_reference import RecordedReference, find_recorded_reference, read_recorded_reference
 
 __all__ = [
-    "SEVERITIES",
-    "AuditPolicy",
-    "AuditResult",
-    "AuditRule",
-    "Finding",
-    "RecordedReference",
-    "Severity",
-    "audit",
-    "find_recorded_reference",
-    "read_policy",
-    "read_recorded_reference",
-    "rules",
+    "SEVERITIES", "AuditPolicy", "AuditResult", "AuditRule", "Finding", "RecordedReference", "Severity", "audit",
+    "find_recorded_reference", "read_policy", "read_recorded_reference", "rules",
 ]  # fmt: skip
 
 _HOMES = {

@@ -17,19 +17,8 @@ import numpy.typing as npt
 from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op, select_operations
 
 __all__ = [
-    "BINARY_OPERATIONS",
-    "LEAF_OPERATIONS",
-    "TERNARY_OPERATIONS",
-    "UNARY_OPERATIONS",
-    "Block",
-    "Entry",
-    "Layout",
-    "Op",
-    "Program",
-    "Table",
-    "WrittenOutSystem",
-    "read_constant_results",
-    "read_initial_memory",
+    "BINARY_OPERATIONS", "LEAF_OPERATIONS", "TERNARY_OPERATIONS", "UNARY_OPERATIONS", "Block", "Entry", "Layout",
+    "Op", "Program", "Table", "WrittenOutSystem", "read_constant_results", "read_initial_memory",
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ class OutputCounts:
             self.latches,
         )
         parts = zip(first, (self.switches, self.contacts, self.frictions, self.latch_rows), strict=True)
-        object.__setattr__(self, "rated", np.concatenate([begin + np.arange(count) for begin, count in parts]))
+        object.__setattr__(self, "rate_indices", np.concatenate([begin + np.arange(count) for begin, count in parts]))
 
     @property
     def first_contact_output(self) -> int:

@@ -96,7 +96,7 @@ class SourceAccelerations:
         events: What was read of events against the model's own expressions: (error over bound, of what and when).
         left_out: What events are made of and could not be compared.
         latched_import_differences: (time, what the reading is off by) at points where a latch is closed, as
-            :class:`AccelerationSample` has it: there the objects tell no x', and still their velocities, energy and forces.
+            :class:`AccelerationSample` has it: there the objects give no x', but their velocities, energy and forces.
         laws: By law: (error over bound, of what and when) of the FMU's own runs.
     """
 

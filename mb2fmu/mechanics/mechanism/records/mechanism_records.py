@@ -33,20 +33,8 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import (
 from mb2fmu.model.declarations.model_declarations import Declarations
 
 __all__ = [
-    "Body",
-    "Components",
-    "ForceApplication",
-    "ForceLoad",
-    "Frame",
-    "KinematicPoint",
-    "Lagrangian",
-    "Load",
-    "Mechanism",
-    "MotionVector",
-    "PathwayLoad",
-    "TorqueActuatorLoad",
-    "TorqueLoad",
-    "VectorTerms",
+    "Body", "Components", "ForceApplication", "ForceLoad", "Frame", "KinematicPoint", "Lagrangian", "Load",
+    "Mechanism", "MotionVector", "PathwayLoad", "TorqueActuatorLoad", "TorqueLoad", "VectorTerms",
 ]  # fmt: skip
 
 
