@@ -183,7 +183,11 @@ class _RobotModelBuilder:
         return found
 
     def _gravity(self) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
-        """Declare the size of gravity as a parameter, and return its vector in m/s²."""
+        """Declare the size of gravity as a parameter, and return its vector in m/s².
+
+        ``RobotMechanics.gravity`` takes the vector on; ``tree/robot_mechanism.py`` makes a weight of each link of it, a
+        load like any other.
+        """
         given = self.settings.gravity or self.description.gravity or (0.0, 0.0, -STANDARD_GRAVITY)
         size = float(np.linalg.norm(given))
         if size == 0.0:
