@@ -69,7 +69,7 @@ def audit(
     path: Path, *, only: Sequence[str] = ("*",), skip: Sequence[str] = (), run: bool = True, others: bool = True,
     budget: float = BUDGET, time_limit: float = CALL_LIMIT, memory_limit: int | None = None, jobs: int | None = None,
     policy: AuditPolicy = NO_POLICY, effort: float | None = None, recorded: RecordedReference | None = None,
-    windows: bool = False, valgrind: bool = False,
+    windows: bool = False, valgrind: bool = False, together: bool = False,
 ) -> AuditResult:  # fmt: skip
     """Judge an FMU.
 
@@ -89,6 +89,7 @@ def audit(
         recorded: A run that is repeated and compared (rule ``experiment.reference``).
         windows: Runs what the archive has for Windows; through wine, unless this is Windows.
         valgrind: Runs it once more under valgrind, if that is installed (rule ``life.memory``).
+        together: Runs all interface types in one process: quicker, but what one leaves behind the next one finds.
 
     Raises:
         PackageError: If it cannot be read as an archive.
@@ -108,7 +109,8 @@ def audit(
         asked = pool.submit(_others, path, (1.0 - CLOSING) * budget) if others else None
         memory = memory_limit or _memory()
         bounds = SupervisedRunLimits(
-            end, time_limit, memory, jobs, budget if effort is None else effort, recorded, windows, wine, watcher
+            end, time_limit, memory, jobs, budget if effort is None else effort, recorded, windows, wine, watcher,
+            together,
         )  # fmt: skip
         seen = _seen(unit, wanted, bounds, run=run)
         said = _answers(asked, path, end)

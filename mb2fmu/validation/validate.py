@@ -232,7 +232,8 @@ def validate(
         fmu: The archive; FMI 2.0 or 3.0.
         definition: The checked model.
         reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
-        method: The formulation that the FMU was made by, if known; only shown.
+        method: The formulation that the FMU was made by, if it was made here; None: the FMU may come from elsewhere,
+            and its runtime is judged too.
         mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
             equations in numbers, and ``choose_reference_equations`` only tell names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
@@ -268,7 +269,11 @@ def validate(
         calls = plan.judge_api_checks(definition, driven)
     with clock("conformance", "audit what the FMU says of itself"):
         redundant = _has_redundant_rows(made.reference, run)
-        findings = check_conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
+        findings = (
+            check_conformity(fmu, definition, reference_equations, redundant=redundant, runtime=method is None)
+            if conformance
+            else ()
+        )
     digits = compute_known_digits(made.reference)
     return ValidationResult(
         model=definition.name,

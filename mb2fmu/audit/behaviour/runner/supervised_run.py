@@ -124,6 +124,7 @@ class SupervisedRunLimits:
         windows: What the archive has for Windows is run, on another system.
         wine: Runs what is there for Windows, in place of what is there for this machine.
         valgrind: Watches the memory that the FMU uses, in a run of its own.
+        together: All interface types are tried in one process.
     """
 
     deadline: float
@@ -135,6 +136,7 @@ class SupervisedRunLimits:
     windows: bool = False
     wine: RemoteHost | None = None
     valgrind: RemoteHost | None = None
+    together: bool = False
 
 
 def find_loadable_libraries(
@@ -194,7 +196,9 @@ def run_all_trials(
             trial.idle[rule] = f"nothing of it is tried in {' and '.join(members)}"
         # What one leaves behind is not the other's; where nothing is asked, nothing is started.
         groups = [{kind: member} for kind, member in members.items() if served[kind]]
-        base["effort"] = bounds.effort / (1 if bounds.jobs > 1 else len(members))
+        if bounds.together:
+            groups = [{kind: member for group in groups for kind, member in group.items()}]
+        base["effort"] = bounds.effort / (1 if bounds.jobs > 1 else len(groups))
         guards = _Supervisors()
         with _parallel(min(max(len(groups), 1), bounds.jobs), guards) as run:
             for part in run(lambda group: _tried(archive, scratch, group, base, guards), groups):
