@@ -44,8 +44,8 @@ VALIDATION_RULES = (
 RUNTIME_RULES = (
     *("life.several", "life.threads", "life.name", "life.order", "life.uninitialized", "life.visible", "life.unload"),
 )
-"""Rules about what the FMU runtime does, which is the same in all FMUs that are made here: the tests of mb2fmu judge it,
-and ``mb2fmu audit`` does for any FMU."""
+"""Rules about what the FMU runtime does, which is the same in all FMUs that are made here: the tests of mb2fmu judge
+it, and ``mb2fmu audit`` does for any FMU."""
 
 DEPENDENCY_RULES = "dependencies.*"
 AUDIT_CPU_TIME_S = 20.0

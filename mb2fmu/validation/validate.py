@@ -45,7 +45,6 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
 from mb2fmu.validation.reference.conditioning_digits import KnownDigits, compute_known_digits
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.first_integrals_along_run import (
-    ConservedQuantitySet,
     FirstIntegralsAlongRun,
     find_first_integrals,
 )
@@ -156,27 +155,26 @@ def make_reference_data(
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
-    conserved = find_first_integrals(integrals_of, reference_equations) if integrals_of else None
-    kept = _evaluate_first_integrals(conserved, reference, limits)
+    kept = _evaluate_first_integrals(integrals_of, reference_equations, reference, limits)
     if not exercise:
         return ReferenceData(reference, limits, integrals=kept)
     moved = _make_perturbed_reference_data(
         definition, reference_equations, reference, settable, any_step=any_step, states=states
     )
     if moved.reference is not None and moved.limits is not None:
-        moved = replace(moved, integrals=_evaluate_first_integrals(conserved, moved.reference, moved.limits))
+        found = _evaluate_first_integrals(integrals_of, reference_equations, moved.reference, moved.limits)
+        moved = replace(moved, integrals=found)
     return ReferenceData(reference, limits, moved, kept)
 
 
 def _evaluate_first_integrals(
-    conserved: ConservedQuantitySet | None, reference: ReferenceRun, limits: ErrorBounds
+    mechanism: Mechanism | None, equations: EquationsOfMotion, reference: ReferenceRun, limits: ErrorBounds
 ) -> FirstIntegralsAlongRun | None:
-    """Return the integrals of motion along a reference; None where there are none."""
-    return (
-        FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides)
-        if conserved and conserved.kept
-        else None
-    )
+    """Return the integrals of motion along a reference, those of its own experiment; None where there are none."""
+    if mechanism is None:
+        return None
+    conserved = find_first_integrals(mechanism, equations, reference.conditions.parameters)
+    return FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides) if conserved.kept else None
 
 
 def _make_perturbed_reference_data(
@@ -416,7 +414,7 @@ def _plan_run(
 def _has_redundant_rows(reference: ReferenceRun, run: ExperimentNumbers) -> bool:
     """Return whether rows of the velocity constraints follow from others at the start."""
     numeric = reference.numeric
-    return numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
+    return numeric.has_redundant_rows(0.0, reference.states[0], run.held(0), numeric.prepare(run.parameters))
 
 
 def _form_provenance(fmu: Path, method: Method | None, reference: ReferenceRun, tolerance: float) -> dict[str, object]:

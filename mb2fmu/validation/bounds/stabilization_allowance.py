@@ -50,7 +50,7 @@ def compute_stabilization_effect(
 
     def parted(state: Floats) -> Floats:
         """Return the way to the constraints."""
-        return state - numeric.project(t, state, prepared)
+        return state - numeric.project(t, state, reference.conditions.held(row), prepared)
 
     def along(v: Floats) -> Floats:
         """Return its derivative along a direction: central differences, extrapolated."""

@@ -157,7 +157,7 @@ def _follow_change(
     parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
     other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
     prepared = numeric.prepare(parameters)
-    start = numeric.project(0.0, reference.states[0], prepared)
+    start = numeric.project(0.0, reference.states[0], other.held(0), prepared)
     moved, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
     for end in ends:
         rows = slice(len(moved) - 1, end + 1)
@@ -245,7 +245,7 @@ def _evaluate_with_change(
     t, x0 = float(run.time[row]), reference.states[row]
     try:
         prepared = numeric.prepare(parameters.tolist())
-        x = numeric.project(t, x0 + _PROBE_FRACTION * gone, prepared)
+        x = numeric.project(t, x0 + _PROBE_FRACTION * gone, inputs, prepared)
         motion = numeric.motion(t, x, inputs.tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None

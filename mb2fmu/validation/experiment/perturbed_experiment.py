@@ -218,7 +218,7 @@ def _count_independent_rows(reference: ReferenceRun) -> int:
     numeric, run = reference.numeric, reference.conditions
     prepared, last = numeric.prepare(run.parameters), len(reference.states) - 1
     rows = sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)})
-    return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
+    return max(numeric.independent_rows(float(run.time[k]), reference.states[k], run.held(k), prepared) for k in rows)
 
 
 def _choose_step_stride(reference: ReferenceRun, count: int) -> int:
@@ -275,8 +275,8 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
     try:
         prepared = numeric.prepare(parameters)
         x = reference.states[0] + part * intention.starts
-        x = numeric.project(0.0, x, prepared)
-        x = intention.gaps.opened(x, prepared, reference.states[0], numeric.prepare(given.parameters))
+        x = numeric.project(0.0, x, inputs[0], prepared)
+        x = intention.gaps.opened(x, inputs[0], prepared, reference.states[0], numeric.prepare(given.parameters))
         x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
@@ -284,7 +284,7 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
     finite = all(np.all(np.isfinite(a)) for a in (x, motion.x_dot, motion.outputs, motion.u))
     if not finite or np.any(np.abs(motion.residual) > _CLOSURE_TOLERANCE * intention.rows):
         return None
-    if numeric.independent_rows(0.0, x, prepared) > intention.independent:
+    if numeric.independent_rows(0.0, x, inputs[0], prepared) > intention.independent:
         return None  # what moves by default is a rigid frame with such lengths
     n_q, n_z = numeric.n_q, numeric.n_z
     return replace(
@@ -361,7 +361,9 @@ def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple
     for each in (default, moved):
         numeric, run = each.numeric, each.conditions
         prepared = numeric.prepare(run.parameters)
-        sides.append(numeric.dependent_determinant_sign(float(run.time[0]), each.states[0], prepared, followers))
+        sides.append(
+            numeric.dependent_determinant_sign(float(run.time[0]), each.states[0], run.held(0), prepared, followers)
+        )
     return sides[0] * sides[1] > 0 and moved.find_undetermined_time(followers) is None
 
 

@@ -92,11 +92,19 @@ class ContactGaps:
         if faults:
             raise ValidationError("the reference cannot be integrated:", faults)
 
-    def opened(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
+    def opened(
+        self,
+        x: Floats,
+        r: Sequence[float] | Floats,
+        prepared: Sequence[float],
+        default: Floats,
+        before: Sequence[float],
+    ) -> Floats:
         """Return the state at t = 0 moved by the shortest way to gaps >= 0, with resting contacts closed.
 
         Args:
             x: The state, shape (n_x,).
+            r: Inputs.
             prepared: Parameters.
             default: The default start, shape (n_x,).
             before: Its parameters.
@@ -108,7 +116,7 @@ class ContactGaps:
             return x
         n_q, typical = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
         wanted = self.at(default[:n_q], before)
-        found = self._numeric.project(0.0, x, prepared)
+        found = self._numeric.project(0.0, x, r, prepared)
         for _ in range(_MAX_NEWTON_ITERATIONS):
             off = self.at(found[:n_q], prepared) - wanted
             held = [
@@ -121,7 +129,7 @@ class ContactGaps:
                 return found
             found = found.copy()
             found[:n_q] -= typical * np.linalg.lstsq(slopes, off[held], rcond=None)[0]
-            found = self._numeric.project(0.0, found, prepared)
+            found = self._numeric.project(0.0, found, r, prepared)
         what = "no start is found at which nothing lies inside of what it touches"
         raise ValidationError("the perturbed experiment cannot be started:", [Fault(what, remedy="move less")])
 

@@ -74,7 +74,9 @@ _DISPLACEMENT_FRACTIONS = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that hav
 class ConstraintRows(Protocol):
     """Constraint rows as functions of numbers."""
 
-    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+    def residual(
+        self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
         """Return φ(q, t), then A u + b; shape (n_phi + m,)."""
 
 
@@ -171,6 +173,7 @@ def compute_row_scales(
     holonomic: int,
     time: Floats,
     motion: tuple[Floats, Floats, Floats],
+    inputs: Sequence[Floats],
     scales: Floats,
     prepared: Sequence[float],
 ) -> tuple[Floats, Floats]:
@@ -181,6 +184,7 @@ def compute_row_scales(
         holonomic: Number of rows φ(q, t), which come first.
         time: In s, shape (n_t,).
         motion: All q, u, z over time, shapes (n_t, n_q), (n_t, n_u), (n_t, n_z).
+        inputs: At each of these times.
         scales: Of q, then of u, shape (n_q + n_u,).
         prepared: Parameter values.
 
@@ -192,14 +196,14 @@ def compute_row_scales(
     effects, terms = [], []
     for k in np.unique(np.linspace(0, len(time) - 1, count).astype(np.int64)).tolist():
         t, (q, u, z) = float(time[k]), (part[k] for part in motion)
-        base = rows.residual(t, q, u, z, prepared)
+        base = rows.residual(t, q, u, z, inputs[k], prepared)
         effect, term = np.zeros((n_q + n_u, len(base))), np.zeros((n_q + n_u, len(base)))
         for j, scale in enumerate(scales.tolist()):
             place = np.append(q, u)
             for part in _DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1]:
                 moved = place.copy()
                 moved[j] += part * scale
-                changed = np.abs(rows.residual(t, moved[:n_q], moved[n_q:], z, prepared) - base)
+                changed = np.abs(rows.residual(t, moved[:n_q], moved[n_q:], z, inputs[k], prepared) - base)
                 effect[j] = np.fmax(effect[j], changed)
             term[j] = changed / abs(part * scale) * abs(place[j])
         effect[:n_q, holonomic:], term[:n_q, holonomic:] = 0.0, 0.0  # of velocity rows the speeds alone are moved
