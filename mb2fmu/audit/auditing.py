@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
 from mb2fmu.audit.audit_result import AuditResult
-from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED
+from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.remote_hosts import RemoteHost, make_valgrind_host, make_wine_host
 from mb2fmu.audit.behaviour.runner.supervised_run import (
     SupervisedRunLimits,
@@ -35,23 +35,23 @@ from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.optional_packages import require_packages
 
-BUDGET = 120.0
+TIME_BUDGET = 120.0
 """For the whole audit, in s."""
 
-CLOSING = 0.04
+RESERVED_SHARE = 0.04
 """Part of the budget that is left for ending what runs, and for telling what was found."""
 
-CALL_LIMIT = 15.0
+CALL_TIME_LIMIT = 15.0
 """For one call of the FMU, in s."""
 
 MEMORY_LIMIT = 8 * 1024**3
-OTHERS = "checker"
+CHECKER_RULE = "checker"
 """Rule that findings of other checkers are listed under."""
 
-MOST_OF_A_RULE = 6
+MAX_FINDINGS_PER_RULE = 6
 """Findings of one rule that are listed; more of them are counted."""
 
-NOT_TO_THE_END = "the trials that judge it came to no end"
+UNFINISHED_REASON = "the trials that judge it came to no end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,27 @@ class _CollectedFindings:
     description: DescribedModel | None
     version: str
     observations: list[Observation]
-    trial: SupervisedRunResult
-    idle: Mapping[str, str]
+    run_result: SupervisedRunResult
+    inapplicable: Mapping[str, str]
 
 
 def audit(
-    path: Path, *, only: Sequence[str] = ("*",), skip: Sequence[str] = (), run: bool = True, others: bool = True,
-    budget: float = BUDGET, time_limit: float = CALL_LIMIT, memory_limit: int | None = None, jobs: int | None = None,
-    policy: AuditPolicy = NO_POLICY, effort: float | None = None, recorded: RecordedReference | None = None,
-    windows: bool = False, valgrind: bool = False,
-) -> AuditResult:  # fmt: skip
+    path: Path,
+    *,
+    only: Sequence[str] = ("*",),
+    skip: Sequence[str] = (),
+    run: bool = True,
+    run_checkers: bool = True,
+    budget: float = TIME_BUDGET,
+    time_limit: float = CALL_TIME_LIMIT,
+    memory_limit: int | None = None,
+    jobs: int | None = None,
+    policy: AuditPolicy = NO_POLICY,
+    effort: float | None = None,
+    recorded: RecordedReference | None = None,
+    windows: bool = False,
+    valgrind: bool = False,
+) -> AuditResult:
     """Judge an FMU.
 
     Args:
@@ -78,7 +89,7 @@ def audit(
         only: Patterns of rule ids, such as ``dependencies.*``: other rules are not judged.
         skip: Patterns of rule ids that are not judged.
         run: Whether to run it, or to judge only what can be read.
-        others: Whether to ask fmpy and fmutool too.
+        run_checkers: Whether to ask fmpy and fmutool too.
         budget: What everything may take, in s.
         time_limit: What one call of the FMU may take, in s.
         memory_limit: Address space of the process that runs it, in bytes; None: 8 GiB, or half of the machine's.
@@ -95,155 +106,179 @@ def audit(
         Mb2FmuError: If no rule has an id of ``only``.
         ToolError: If a package is missing (extra ``audit``), or wine where it is needed.
     """
-    require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if others else ()))
-    wanted = _wanted(only, (*skip, *policy.skip))
-    unit = archive.read_archive(path)
+    require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if run_checkers else ()))
+    rule_ids = _select_rules(only, (*skip, *policy.skip))
+    archive_ = archive.read_archive(path)
     windows = windows and run and sys.platform != "win32"
-    wine = _wine(unit) if windows else None
-    began = time.monotonic()
-    watcher = make_valgrind_host() if valgrind and run and not windows and MEMORY in wanted else None
+    wine = _prepare_wine_host(archive_) if windows else None
+    start_time = time.monotonic()
+    valgrind_host = make_valgrind_host() if valgrind and run and not windows and MEMORY_RULE in rule_ids else None
     jobs = jobs or os.cpu_count() or 1
-    end = began + (1.0 - CLOSING) * budget
+    deadline = start_time + (1.0 - RESERVED_SHARE) * budget
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(_others, path, (1.0 - CLOSING) * budget) if others else None
-        memory = memory_limit or _memory()
-        bounds = SupervisedRunLimits(
-            end, time_limit, memory, jobs, budget if effort is None else effort, recorded, windows, wine, watcher
-        )  # fmt: skip
-        seen = _seen(unit, wanted, bounds, run=run)
-        said = _answers(asked, path, end)
-    return policy.applied(_result(path, seen, wanted, said, run=run, began=began))
+        checker_run = pool.submit(_run_checkers, path, (1.0 - RESERVED_SHARE) * budget) if run_checkers else None
+        memory_bytes = memory_limit or _default_memory_limit()
+        limits = SupervisedRunLimits(
+            deadline,
+            time_limit,
+            memory_bytes,
+            jobs,
+            budget if effort is None else effort,
+            recorded,
+            windows,
+            wine,
+            valgrind_host,
+        )
+        collected = _collect_findings(archive_, rule_ids, limits, run=run)
+        checker_findings = _await_checkers(checker_run, path, deadline)
+    return policy.apply_to(_form_result(path, collected, rule_ids, checker_findings, run=run, start_time=start_time))
 
 
-def _wine(unit: archive.FmuArchive) -> RemoteHost | None:
+def _prepare_wine_host(fmu: archive.FmuArchive) -> RemoteHost | None:
     """Return wine, set up if needed; None if the archive has nothing for Windows that it could run.
 
     Raises:
         ToolError: If wine is not installed, or cannot be set up.
     """
     try:
-        description = read_description(unit.contents.get(DESCRIPTION, b""))
+        description = read_description(fmu.contents.get(DESCRIPTION, b""))
     except ValueError:  # xml.readable tells it
         return None
-    return make_wine_host() if find_loadable_libraries(description, unit.names, windows=True) else None
+    return make_wine_host() if find_loadable_libraries(description, fmu.names, windows=True) else None
 
 
-def _seen(
-    unit: archive.FmuArchive, wanted: Sequence[str], bounds: SupervisedRunLimits, *, run: bool
+def _collect_findings(
+    fmu: archive.FmuArchive, rule_ids: Sequence[str], limits: SupervisedRunLimits, *, run: bool
 ) -> _CollectedFindings:
     """Read the archive and its description, and run the FMU."""
-    seen, trial, idle = list(archive.check_archive_members(unit)), SupervisedRunResult(), {}
+    observations, run_result, inapplicable = list(archive.check_archive_members(fmu)), SupervisedRunResult(), {}
     description, version = None, ""
-    if DESCRIPTION in unit.contents:
+    if DESCRIPTION in fmu.contents:
         try:
-            description = read_description(unit.contents[DESCRIPTION])
+            description = read_description(fmu.contents[DESCRIPTION])
             version = description.attributes.get("fmiVersion", "")
         except ValueError as error:
-            version = fmi1_rules.find_fmi1_version(unit.contents[DESCRIPTION])
+            version = fmi1_rules.find_fmi1_version(fmu.contents[DESCRIPTION])
             if version:
-                seen += fmi1_rules.check_fmi1_description(unit.contents[DESCRIPTION])
-                trial.skipped.append(f"all but schema and variables: this is FMI {version}")
+                observations += fmi1_rules.check_fmi1_description(fmu.contents[DESCRIPTION])
+                run_result.skipped.append(f"all but schema and variables: this is FMI {version}")
             else:
-                seen.append(Observation("xml.readable", str(error), DESCRIPTION))
+                observations.append(Observation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
-        idle = rule_applicability.find_inapplicable_rules(unit, description)
-        behaviour = [each for each in wanted if rules()[each].half == "behaviour" or each == "binary.symbols"]
+        inapplicable = rule_applicability.find_inapplicable_rules(fmu, description)
+        behaviour_rules = [
+            rule_id for rule_id in rule_ids if rules()[rule_id].half == "behaviour" or rule_id == "binary.symbols"
+        ]
         with ThreadPoolExecutor(1) as pool:
             # Reading takes a while, and loading what reads binaries half a second: meanwhile the FMU is run.
-            read = pool.submit(_read, unit, description, wanted)
-            if run and any(rules()[each].half == "behaviour" for each in wanted):
-                trial = run_all_trials(unit, description, behaviour, bounds)
-            seen += read.result()
-    return _CollectedFindings(description, version, seen, trial, idle)
+            static_check = pool.submit(_check_static_rules, fmu, description, rule_ids)
+            if run and any(rules()[rule_id].half == "behaviour" for rule_id in rule_ids):
+                run_result = run_all_trials(fmu, description, behaviour_rules, limits)
+            observations += static_check.result()
+    return _CollectedFindings(description, version, observations, run_result, inapplicable)
 
 
-def _result(
-    path: Path, seen: _CollectedFindings, wanted: Sequence[str], said: Sequence[Finding], *, run: bool, began: float
+def _form_result(
+    path: Path,
+    collected: _CollectedFindings,
+    rule_ids: Sequence[str],
+    checker_findings: Sequence[Finding],
+    *,
+    run: bool,
+    start_time: float,
 ) -> AuditResult:
     """Return everything that was seen, in its final form."""
-    description, trial = seen.description, seen.trial
+    description, run_result = collected.description, collected.run_result
     version = description.version if description else 2
-    found = [form_finding(each, version) for each in _merged([*seen.observations, *trial.observations])]
-    found = [each for each in found if each.rule in wanted]
-    every = [*_capped(found), *(each for each in said if each.rule == OTHERS)]
-    every.sort(key=lambda each: SEVERITIES.index(each.severity))
-    broken = {each.rule for each in found}
-    unjudged = {name: why for name in wanted if name not in broken and (why := _unjudged(name, seen, version, run=run))}
-    asked = run and description is not None and any(rules()[name].half == "behaviour" for name in wanted)
+    findings = [
+        form_finding(item, version) for item in _merge_interfaces([*collected.observations, *run_result.observations])
+    ]
+    findings = [item for item in findings if item.rule in rule_ids]
+    listed = [*_limit_findings(findings), *(item for item in checker_findings if item.rule == CHECKER_RULE)]
+    listed.sort(key=lambda item: SEVERITIES.index(item.severity))
+    broken = {item.rule for item in findings}
+    unjudged = {
+        rule_id: reason
+        for rule_id in rule_ids
+        if rule_id not in broken and (reason := _find_unjudged_reason(rule_id, collected, version, run=run))
+    }
+    was_to_run = run and description is not None and any(rules()[rule_id].half == "behaviour" for rule_id in rule_ids)
     return AuditResult(
         path.name,
         hashlib.sha256(path.read_bytes()).hexdigest(),
-        seen.version,
+        collected.version,
         tuple(description.interfaces) if description else (),
         description.attributes.get("modelName", "") if description else "",
-        tuple(every),
-        tuple(dict.fromkeys(trial.skipped)),
-        tuple(trial.tried),
-        tuple(name for name in wanted if name not in unjudged),
-        tuple(dict.fromkeys(each.source for each in said)),
-        time.monotonic() - began,
+        tuple(listed),
+        tuple(dict.fromkeys(run_result.skipped)),
+        tuple(run_result.tried),
+        tuple(rule_id for rule_id in rule_ids if rule_id not in unjudged),
+        tuple(dict.fromkeys(item.source for item in checker_findings)),
+        time.monotonic() - start_time,
         unjudged=unjudged,
-        faults=tuple(dict.fromkeys(trial.faults)),
-        lacking=tuple(dict.fromkeys(trial.lacking)),
-        runnable=trial.runnable if asked else None,
+        faults=tuple(dict.fromkeys(run_result.faults)),
+        lacking=tuple(dict.fromkeys(run_result.lacking)),
+        runnable=run_result.runnable if was_to_run else None,
     )
 
 
-def _unjudged(name: str, seen: _CollectedFindings, version: int, *, run: bool) -> str:
+def _find_unjudged_reason(rule_id: str, collected: _CollectedFindings, version: int, *, run: bool) -> str:
     """Return why a requested rule was not judged; empty if it was."""
-    rule, trial = rules()[name], seen.trial
+    rule, run_result = rules()[rule_id], collected.run_result
     if version not in rule.sections:
         return f"FMI {version} has nothing of it"
     if rule.half == "description":
-        if seen.description is None and name not in rule_applicability.ARCHIVE:
+        if collected.description is None and rule_id not in rule_applicability.ARCHIVE_RULES:
             return "there is no description that can be read"
-        return seen.idle.get(name, "")
-    if name in trial.judged:
+        return collected.inapplicable.get(rule_id, "")
+    if rule_id in run_result.judged:
         return ""
-    if run and seen.description is not None and not trial.runnable:
+    if run and collected.description is not None and not run_result.runnable:
         return "the archive has no binary that this machine can run"
-    untried = NOT_TO_THE_END if trial.tried else "the FMU was not run"
-    if name == MEMORY and not any(each.endswith(WATCHED) for each in trial.tried):
-        untried = "valgrind is not installed, or was not asked for"
-    return trial.idle.get(name) or untried
+    reason = UNFINISHED_REASON if run_result.tried else "the FMU was not run"
+    if rule_id == MEMORY_RULE and not any(title.endswith(VALGRIND_TITLE) for title in run_result.tried):
+        reason = "valgrind is not installed, or was not asked for"
+    return run_result.inapplicable.get(rule_id) or reason
 
 
-def _memory() -> int:
+def _default_memory_limit() -> int:
     """Return the default limit of memory, in bytes."""
     try:
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        physical_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return MEMORY_LIMIT
-    return min(MEMORY_LIMIT, max(physical // 2, 1024**3))
+    return min(MEMORY_LIMIT, max(physical_memory // 2, 1024**3))
 
 
-def _wanted(only: Sequence[str], skip: Sequence[str]) -> list[str]:
+def _select_rules(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     """Return the ids of the requested rules."""
-    unknown = [each for each in (*only, *skip) if not fnmatch.filter(rules(), each)]
-    if unknown:
-        faults = [Fault(each, "", "see mb2fmu audit --list-rules") for each in unknown]
+    unmatched = [each for each in (*only, *skip) if not fnmatch.filter(rules(), each)]
+    if unmatched:
+        faults = [Fault(each, "", "see mb2fmu audit --list-rules") for each in unmatched]
         raise Mb2FmuError("no such rule", faults)
     return [
-        name
-        for name in rules()
-        if any(fnmatch.fnmatch(name, pattern) for pattern in only)
-        and not any(fnmatch.fnmatch(name, pattern) for pattern in skip)
+        rule_id
+        for rule_id in rules()
+        if any(fnmatch.fnmatch(rule_id, pattern) for pattern in only)
+        and not any(fnmatch.fnmatch(rule_id, pattern) for pattern in skip)
     ]
 
 
-def _read(unit: archive.FmuArchive, description: DescribedModel, wanted: Sequence[str]) -> list[Observation]:
+def _check_static_rules(
+    fmu: archive.FmuArchive, description: DescribedModel, rule_ids: Sequence[str]
+) -> list[Observation]:
     """Return what rules on archive, description and binaries find; binaries are read only if wanted."""
-    seen = _described(unit, description)
-    if any(each.startswith("binary.") for each in wanted):
-        seen += binary_rules.check_binaries(unit, description)
-    return seen
+    observations = _check_description(fmu, description)
+    if any(rule_id.startswith("binary.") for rule_id in rule_ids):
+        observations += binary_rules.check_binaries(fmu, description)
+    return observations
 
 
-def _described(unit: archive.FmuArchive, description: DescribedModel) -> list[Observation]:
+def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> list[Observation]:
     """Return what rules on archive and description find."""
     return [
-        *archive.check_promised_files(unit, description),
-        *schema_validation.check_schemas(unit, description),
+        *archive.check_promised_files(fmu, description),
+        *schema_validation.check_schemas(fmu, description),
         *header_rules.check_header(description),
         *quantities.check_unit_definitions(description),
         *variables.check_variables(description),
@@ -251,63 +286,73 @@ def _described(unit: archive.FmuArchive, description: DescribedModel) -> list[Ob
     ]
 
 
-def _merged(seen: Iterable[Observation]) -> list[Observation]:
+def _merge_interfaces(observations: Iterable[Observation]) -> list[Observation]:
     """Merge equal findings of both interface types."""
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for each in _crashes(seen):
-        kind, _, rest = each.where.partition(", ")
-        inner = kind in {"ModelExchange", "CoSimulation"}
-        kinds = groups.setdefault((each.rule, each.message, rest if inner else each.where), [])
-        if inner and kind not in kinds:
-            kinds.append(kind)
+    for observation in _merge_crashes(observations):
+        first_part, _, place = observation.where.partition(", ")
+        has_interface = first_part in {"ModelExchange", "CoSimulation"}
+        interfaces = groups.setdefault(
+            (observation.rule, observation.message, place if has_interface else observation.where), []
+        )
+        if has_interface and first_part not in interfaces:
+            interfaces.append(first_part)
     return [
-        Observation(rule, message, ", ".join([*([" and ".join(kinds)] if kinds else []), *([where] if where else [])]))
-        for (rule, message, where), kinds in groups.items()
+        Observation(
+            rule,
+            message,
+            ", ".join([*([" and ".join(interfaces)] if interfaces else []), *([place_] if place_ else [])]),
+        )
+        for (rule, message, place_), interfaces in groups.items()
     ]
 
 
-def _crashes(seen: Iterable[Observation]) -> Iterator[Observation]:
+def _merge_crashes(observations: Iterable[Observation]) -> Iterator[Observation]:
     """Yield one finding per crashing function: its first trial, and the number of the others."""
     groups: dict[tuple[str, str, str], list[Observation]] = {}
-    for each in seen:
-        what = each.message.partition(" while trying ")[0] if each.rule == "life.crash" else each.message
-        groups.setdefault((each.rule, what, each.where), []).append(each)
+    for observation in observations:
+        key_message = (
+            observation.message.partition(" while trying ")[0]
+            if observation.rule == "life.crash"
+            else observation.message
+        )
+        groups.setdefault((observation.rule, key_message, observation.where), []).append(observation)
     for group in groups.values():
-        first, more = group[0], len({each.message for each in group}) - 1
-        text = f"; and in {more} more trial{'s' * (more > 1)}" if more else ""
-        yield Observation(first.rule, first.message + text, first.where)
+        first, others = group[0], len({observation.message for observation in group}) - 1
+        suffix = f"; and in {others} more trial{'s' * (others > 1)}" if others else ""
+        yield Observation(first.rule, first.message + suffix, first.where)
 
 
-def _capped(found: Sequence[Finding]) -> Iterator[Finding]:
+def _limit_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
     """Yield the first findings of each rule, and the number of the others."""
     groups: dict[str, list[Finding]] = {}
-    for each in found:
-        groups.setdefault(each.rule, []).append(each)
+    for finding in findings:
+        groups.setdefault(finding.rule, []).append(finding)
     for group in groups.values():
-        yield from group[:MOST_OF_A_RULE]
-        more = len(group) - MOST_OF_A_RULE
-        if more > 0:
-            yield replace(group[0], message=f"and {more} more of this rule", where="", number=more)
+        yield from group[:MAX_FINDINGS_PER_RULE]
+        omitted = len(group) - MAX_FINDINGS_PER_RULE
+        if omitted > 0:
+            yield replace(group[0], message=f"and {omitted} more of this rule", where="", number=omitted)
 
 
-def _answers(asked: Future[list[Finding]] | None, path: Path, deadline: float) -> list[Finding]:
+def _await_checkers(checker_run: Future[list[Finding]] | None, path: Path, deadline: float) -> list[Finding]:
     """Return findings of other checkers; one that is not done in time is reported."""
-    if asked is None:
+    if checker_run is None:
         return []
     try:
-        return asked.result(timeout=max(deadline - time.monotonic(), 1.0))
+        return checker_run.result(timeout=max(deadline - time.monotonic(), 1.0))
     except TimeoutError:
-        return [Finding(OTHERS, "note", "not done within the budget", path.name, source="fmpy, fmutool")]
+        return [Finding(CHECKER_RULE, "note", "not done within the budget", path.name, source="fmpy, fmutool")]
 
 
-def _others(path: Path, time_limit: float) -> list[Finding]:
+def _run_checkers(path: Path, time_limit: float) -> list[Finding]:
     """Return other checkers' findings; notes say only that a checker has no objections."""
     try:
-        said = check_conformance(path, time_limit=time_limit)
+        checker_findings = check_conformance(path, time_limit=time_limit)
     except ToolError as error:
         return [
             Finding(
-                OTHERS,
+                CHECKER_RULE,
                 "warning",
                 str(error).splitlines()[0],
                 path.name,
@@ -316,6 +361,11 @@ def _others(path: Path, time_limit: float) -> list[Finding]:
             )
         ]
     return [
-        Finding(OTHERS if each.severity != "note" else "", each.severity, each.message, source=each.checker)
-        for each in said
+        Finding(
+            CHECKER_RULE if finding.severity != "note" else "",
+            finding.severity,
+            finding.message,
+            source=finding.checker,
+        )
+        for finding in checker_findings
     ]

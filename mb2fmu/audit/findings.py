@@ -10,7 +10,7 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-OWN = "mb2fmu"
+AUDITOR_NAME = "mb2fmu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Finding:
     where: str = ""
     remedy: str = ""
     section: str = ""
-    source: str = OWN
+    source: str = AUDITOR_NAME
     number: int = 1
 
     def __str__(self) -> str:
@@ -80,22 +80,22 @@ def rules() -> Mapping[str, AuditRule]:
     from importlib import resources
 
     table = tomllib.loads(resources.files("mb2fmu.audit").joinpath("rules.toml").read_text(encoding="utf-8"))
-    found: dict[str, AuditRule] = {}
+    rules_by_id: dict[str, AuditRule] = {}
     halves: tuple[Literal["description", "behaviour"], ...] = ("description", "behaviour")
     for half in halves:
-        for name, entry in table[half].items():
+        for rule_id, entry in table[half].items():
             sections = {int(key[-1]): str(entry[key]) for key in ("fmi2", "fmi3") if key in entry}
-            assert entry["severity"] in SEVERITIES, name
-            assert sections, name
-            found[name] = AuditRule(
-                name,
+            assert entry["severity"] in SEVERITIES, rule_id
+            assert sections, rule_id
+            rules_by_id[rule_id] = AuditRule(
+                rule_id,
                 entry["severity"],
                 half,
                 entry["says"],
                 entry["remedy"],
                 MappingProxyType(sections),
             )
-    return MappingProxyType(found)
+    return MappingProxyType(rules_by_id)
 
 
 def form_finding(observation: Observation, version: int) -> Finding:

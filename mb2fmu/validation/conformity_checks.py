@@ -99,7 +99,7 @@ def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool) -> Ite
     rules = (*VALIDATION_RULES, DEPENDENCY_RULES) if states <= MAX_STATES_FOR_DEPENDENCIES else VALIDATION_RULES
     lesser = [each.id for each in all_rules().values() if each.severity != "error"]
     result = audit(
-        fmu, only=rules, skip=lesser, others=False, jobs=1, budget=AUDIT_WALL_TIME_S, effort=AUDIT_CPU_TIME_S
+        fmu, only=rules, skip=lesser, run_checkers=False, jobs=1, budget=AUDIT_WALL_TIME_S, effort=AUDIT_CPU_TIME_S
     )
     if result.faults:
         raise Mb2FmuError(

@@ -59,7 +59,7 @@ class Planted:
     def judged(self, path: Path) -> AuditResult:
         """What its rules say of a unit."""
         limit = 1.0 if HANGS & set(self.rules) else LIMIT
-        return audit(path, only=self.rules, run=self.run, others=False, time_limit=limit, jobs=1)
+        return audit(path, only=self.rules, run=self.run, run_checkers=False, time_limit=limit, jobs=1)
 
     def named(self, path: Path) -> set[str]:
         """Its rules that say something of a unit."""

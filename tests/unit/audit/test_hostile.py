@@ -27,7 +27,7 @@ def test_harm_is_named_and_contained(harm: int, tmp_path: Path, monkeypatch: pyt
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    found = audit(path, only=only, others=False, time_limit=0.7, jobs=1)
+    found = audit(path, only=only, run_checkers=False, time_limit=0.7, jobs=1)
     assert found.faults == ()
     assert {each.rule for each in found.findings} & set(rules), [str(each) for each in found.findings]
     assert list(scratch.iterdir()) == []
@@ -36,14 +36,14 @@ def test_harm_is_named_and_contained(harm: int, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_calm_one_is_blamed_for_nothing(tmp_path: Path) -> None:
-    found = audit(hostile.unit(0, tmp_path / "unit.fmu"), only=("host.*", "life.*"), others=False)
+    found = audit(hostile.unit(0, tmp_path / "unit.fmu"), only=("host.*", "life.*"), run_checkers=False)
     assert [str(each) for each in found.findings] == []
     assert found.faults == found.lacking == ()
 
 
 def test_threads_that_loop_end_the_trials_of_their_unit_alone(tmp_path: Path) -> None:
     """Asked for everything: each step leaves one, which would take the processor from all that follows."""
-    found = audit(hostile.unit(55, tmp_path / "unit.fmu"), others=False, jobs=1)
+    found = audit(hostile.unit(55, tmp_path / "unit.fmu"), run_checkers=False, jobs=1)
     assert found.faults == ()
     assert "life.leak" in {each.rule for each in found.findings}
     assert any("keep the processor busy" in each for each in found.skipped)
@@ -52,14 +52,16 @@ def test_threads_that_loop_end_the_trials_of_their_unit_alone(tmp_path: Path) ->
 
 def test_statuses_that_no_standard_has_are_told_as_numbers(tmp_path: Path) -> None:
     """Whichever trial meets them: asked for everything, one of them had fallen over it."""
-    found = audit(hostile.unit(62, tmp_path / "unit.fmu"), others=False, jobs=1)
+    found = audit(hostile.unit(62, tmp_path / "unit.fmu"), run_checkers=False, jobs=1)
     assert found.faults == ()
     assert any("42" in each.message for each in found.findings)
 
 
 def test_what_follows_threads_that_wait_is_tried_in_a_new_process(tmp_path: Path) -> None:
     late = ("host.rounding", "host.locale")
-    found = audit(hostile.unit(95, tmp_path / "unit.fmu"), only=("value.*", "life.*", *late), others=False, jobs=1)
+    found = audit(
+        hostile.unit(95, tmp_path / "unit.fmu"), only=("value.*", "life.*", *late), run_checkers=False, jobs=1
+    )
     assert found.faults == ()
     assert {each.rule for each in found.findings} == {"life.leak"}
     assert set(late) <= set(found.judged)

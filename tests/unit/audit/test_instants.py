@@ -34,7 +34,7 @@ def build():
 
 def named(path: Path) -> list[str]:
     """Messages of the rule."""
-    return [each.message for each in audit(path, only=[RULE], others=False).findings if each.rule == RULE]
+    return [each.message for each in audit(path, only=[RULE], run_checkers=False).findings if each.rule == RULE]
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])

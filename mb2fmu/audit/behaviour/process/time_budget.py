@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-SPENT = "the time for the whole audit is spent (--budget)"
-BETWEEN_LOOKS = 0.01
+BUDGET_SPENT = "the time for the whole audit is spent (--budget)"
+CLOCK_READ_INTERVAL = 0.01
 """Time between two looks at the processor's clock, in s: asking for it takes longer than a call of a small unit."""
 
 
@@ -28,18 +28,18 @@ class TimeBudgetError(SkippedTrialError):
 class CallObserver(Protocol):
     """Protocol: notes the beginning and end of calls."""
 
-    def enter(self, name: str) -> None:
+    def begin_call(self, name: str) -> None:
         """Note that a call begins."""
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         """Note that all calls came back."""
 
 
 class _NoObserver:
-    def enter(self, name: str) -> None:
+    def begin_call(self, name: str) -> None:
         """Note nothing."""
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         """Note nothing."""
 
 
@@ -48,25 +48,25 @@ class TimeBudget:
     """Limits of the probe that is being tried.
 
     Attributes:
-        witness: Notes calls.
+        observer: Notes calls.
         deadline: Of everything, by the monotonic clock, in s.
-        share: Time of the processor at which the present probe is over, in s.
-        depth: Calls that have not come back: of several threads, or from within callbacks.
-        spent: Why the present probe was ended; empty if it was not.
-        look: When to ask for the time of the processor again, by the monotonic clock, in s.
+        cpu_deadline: Time of the processor at which the present probe is over, in s.
+        open_calls: Calls that have not come back: of several threads, or from within callbacks.
+        exhausted_reason: Why the present probe was ended; empty if it was not.
+        next_clock_read: When to ask for the time of the processor again, by the monotonic clock, in s.
     """
 
-    witness: CallObserver = field(default_factory=_NoObserver)
+    observer: CallObserver = field(default_factory=_NoObserver)
     deadline: float = math.inf
-    share: float = math.inf
-    depth: int = 0
-    spent: str = ""
-    look: float = 0.0
+    cpu_deadline: float = math.inf
+    open_calls: int = 0
+    exhausted_reason: str = ""
+    next_clock_read: float = 0.0
 
-    def begin(self, share: float) -> None:
+    def start_trial(self, cpu_time: float) -> None:
         """Begin another probe, with its limit of processor time, in s."""
-        self.share = time.process_time() + share
-        self.spent = ""
+        self.cpu_deadline = time.process_time() + cpu_time
+        self.exhausted_reason = ""
 
     def check(self) -> None:
         """End the present probe if its time is over.
@@ -76,60 +76,60 @@ class TimeBudget:
         """
         now = time.monotonic()
         if now > self.deadline:
-            self.spent = SPENT
-            raise TimeBudgetError(self.spent)
-        if now < self.look:
+            self.exhausted_reason = BUDGET_SPENT
+            raise TimeBudgetError(self.exhausted_reason)
+        if now < self.next_clock_read:
             return
-        self.look = now + BETWEEN_LOOKS
-        if time.process_time() > self.share:
-            self.look = 0.0
-            self.spent = "its share of the time is spent (--budget)"
-            raise TimeBudgetError(self.spent)
+        self.next_clock_read = now + CLOCK_READ_INTERVAL
+        if time.process_time() > self.cpu_deadline:
+            self.next_clock_read = 0.0
+            self.exhausted_reason = "its share of the time is spent (--budget)"
+            raise TimeBudgetError(self.exhausted_reason)
 
     @contextmanager
-    def within(self, part: float) -> Iterator[None]:
+    def limit_share(self, fraction: float) -> Iterator[None]:
         """Limit what is done inside to a fraction of the probe's remaining time; break it off afterwards.
 
         The probe itself goes on with the rest, unless that is spent, too.
 
         Args:
-            part: From 0 to 1.
+            fraction: From 0 to 1.
 
         Raises:
             SpentError: If the probe is over.
         """
-        whole, now = self.share, time.process_time()
-        self.share = now + part * (whole - now)
+        full_deadline, now = self.cpu_deadline, time.process_time()
+        self.cpu_deadline = now + fraction * (full_deadline - now)
         try:
             yield
         except TimeBudgetError:
-            if time.monotonic() > self.deadline or time.process_time() > whole:
+            if time.monotonic() > self.deadline or time.process_time() > full_deadline:
                 raise
-            self.spent = ""
+            self.exhausted_reason = ""
         finally:
-            self.share = whole
+            self.cpu_deadline = full_deadline
 
     @contextmanager
-    def calling(self, name: str) -> Iterator[None]:
+    def observe_call(self, name: str) -> Iterator[None]:
         """Note one call; for calls whose speed does not matter."""
-        self.enter(name)
+        self.begin_call(name)
         try:
             yield
         finally:
-            self.leave()
+            self.end_call()
 
-    def enter(self, name: str) -> None:
+    def begin_call(self, name: str) -> None:
         """Note that a call begins."""
-        self.depth += 1
-        self.witness.enter(name)
+        self.open_calls += 1
+        self.observer.begin_call(name)
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         """Note that the call came back."""
-        self.depth -= 1
-        if self.depth <= 0:
-            self.witness.leave()
+        self.open_calls -= 1
+        if self.open_calls <= 0:
+            self.observer.end_call()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nothing more is to be begun."""
         return time.monotonic() > self.deadline

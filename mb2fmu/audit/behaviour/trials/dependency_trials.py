@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.initial_solutions import (
-    SLIGHT,
-    VISIBLE,
+    SMALL_FRACTION,
+    VISIBLE_CHANGE,
     drop_jumps_to_other_solutions,
     drop_mode_changes,
 )
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
@@ -34,14 +34,14 @@ from mb2fmu.audit.findings import Observation
 ROUND_OFF = 1e-13
 """Part of the largest unknown that the round-off of another one is: forces that cancel leave it, solves share it."""
 
-LINEAR = 1e-5
+FACTOR_TOLERANCE = 1e-5
 """Relative difference of quotients that is more than round-off."""
 
-RULES = (
+DEPENDENCY_RULES = (
     "dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind",
     "dependencies.own_state",
 )  # fmt: skip
-Group = tuple[int, ...]
+ParameterSet = tuple[int, ...]
 
 
 @dataclass
@@ -49,61 +49,61 @@ class ChangeEffects:
     """Effects of changes.
 
     Attributes:
-        moved: (unknown, known) → whether the unknown changed at all, at any point.
-        visible: (unknown, known) → whether it changed by more than noise.
+        changed: (unknown, known) → whether the unknown changed at all, at any point.
+        visibly_changed: (unknown, known) → whether it changed by more than noise.
         quotients: (unknown, known) → (which set of parameters, quotient of the changes), one per point.
-        tried: Knowns that could be changed at all.
+        change_counts: Knowns that could be changed at all.
     """
 
-    moved: set[tuple[int, int]] = field(default_factory=set)
-    visible: dict[tuple[int, int], float] = field(default_factory=dict)
-    quotients: dict[tuple[int, int], list[tuple[Group, float, float]]] = field(
+    changed: set[tuple[int, int]] = field(default_factory=set)
+    visibly_changed: dict[tuple[int, int], float] = field(default_factory=dict)
+    quotients: dict[tuple[int, int], list[tuple[ParameterSet, float, float]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    tried: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    change_counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
-    def enter(
+    def record_change(
         self,
         unknowns: Sequence[DescribedVariable],
         known: DescribedVariable,
-        base: Sequence[Value],
-        other: Sequence[Value],
-        change: float,
-        group: Group,
+        values_before: Sequence[Value],
+        values_after: Sequence[Value],
+        known_change: float,
+        parameter_set: ParameterSet,
     ) -> None:
         """Enter what one change of one known does to the unknowns."""
-        self.tried[known.index] += 1
-        shared = ROUND_OFF * max(
-            (abs(each) for each in base if isinstance(each, float) and math.isfinite(each)), default=0
+        self.change_counts[known.index] += 1
+        round_off = ROUND_OFF * max(
+            (abs(value) for value in values_before if isinstance(value, float) and math.isfinite(value)), default=0
         )
-        for unknown, before, after in zip(unknowns, base, other, strict=True):
+        for unknown, before, after in zip(unknowns, values_before, values_after, strict=True):
             key = unknown.index, known.index
             if before == after or not (isinstance(before, float) and isinstance(after, float)):
                 if before != after:
-                    self.moved.add(key)
-                    self.visible[key] = 1.0
+                    self.changed.add(key)
+                    self.visibly_changed[key] = 1.0
                 else:
-                    self.quotients[key].append((group, 0.0, 0.0))
+                    self.quotients[key].append((parameter_set, 0.0, 0.0))
                 continue
             if not (math.isfinite(before) and math.isfinite(after)):
                 continue
-            self.moved.add(key)
-            size = abs(after - before) / max(abs(before), abs(after), 1e-9)
-            if size > VISIBLE and abs(after - before) > shared:
-                self.visible[key] = max(size, self.visible.get(key, 0.0))
-            noise = 1e-14 * max(abs(before), abs(after)) / abs(change)
-            self.quotients[key].append((group, (after - before) / change, noise))
+            self.changed.add(key)
+            relative_change = abs(after - before) / max(abs(before), abs(after), 1e-9)
+            if relative_change > VISIBLE_CHANGE and abs(after - before) > round_off:
+                self.visibly_changed[key] = max(relative_change, self.visibly_changed.get(key, 0.0))
+            noise = 1e-14 * max(abs(before), abs(after)) / abs(known_change)
+            self.quotients[key].append((parameter_set, (after - before) / known_change, noise))
 
 
 def compare_effects_with_dependencies(
-    stage: TrialFixture,
+    fixture: TrialFixture,
     entries: Sequence[StructureUnknown],
     effects: ChangeEffects,
     knowns: Sequence[DescribedVariable],
-    times: int,
+    min_changes: int,
 ) -> Iterator[Observation]:
     """Compare effects with declarations."""
-    among = frozenset(knowns)
+    changed_knowns = frozenset(knowns)
     for unknown in entries:
         variable = unknown.variable
         if variable is None or unknown.dependencies is None:
@@ -111,247 +111,288 @@ def compare_effects_with_dependencies(
         declared = dict.fromkeys(each for each in unknown.targets if each)
         for known in knowns:
             key = variable.index, known.index
-            if key in effects.visible and known not in declared:
-                by = f"(by {effects.visible[key]:.2g} of its value)"
-                text = f'changes with "{known.name}" {by}, which its dependencies leave out'
+            if key in effects.visibly_changed and known not in declared:
+                change_text = f"(by {effects.visibly_changed[key]:.2g} of its value)"
+                message = f'changes with "{known.name}" {change_text}, which its dependencies leave out'
                 rule = "dependencies.own_state" if known is variable else "dependencies.missing"
-                yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
+                yield Observation(rule, message, f"{fixture.interface}, {unknown.place}")
         for known in declared:
             if (
-                known in among
-                and effects.tried[known.index] >= times
-                and (variable.index, known.index) not in effects.moved
+                known in changed_knowns
+                and effects.change_counts[known.index] >= min_changes
+                and (variable.index, known.index) not in effects.changed
             ):
-                points = effects.tried[known.index]
-                text = f'does not change with "{known.name}" at any of {points} points, though that is listed'
-                through = unknown.list == "Outputs" and known.causality == "input"
-                rule = "dependencies.feedthrough" if through else "dependencies.excessive"
-                yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
-        kinds = unknown.kinds or ()
-        for target, kind in zip(unknown.targets, kinds, strict=False):
+                change_count = effects.change_counts[known.index]
+                message = f'does not change with "{known.name}" at any of {change_count} points, though that is listed'
+                is_feedthrough = unknown.list == "Outputs" and known.causality == "input"
+                rule = "dependencies.feedthrough" if is_feedthrough else "dependencies.excessive"
+                yield Observation(rule, message, f"{fixture.interface}, {unknown.place}")
+        declared_kinds = unknown.kinds or ()
+        for target, kind in zip(unknown.targets, declared_kinds, strict=False):
             if target is not None and kind != "dependent":
-                yield from _kind(stage, unknown, target, kind, effects.quotients[variable.index, target.index])
+                yield from _check_dependency_kind(
+                    fixture, unknown, target, kind, effects.quotients[variable.index, target.index]
+                )
 
 
-def _kind(
-    stage: TrialFixture,
+def _check_dependency_kind(
+    fixture: TrialFixture,
     unknown: StructureUnknown,
     known: DescribedVariable,
     kind: str,
-    quotients: Sequence[tuple[Group, float, float]],
+    quotients: Sequence[tuple[ParameterSet, float, float]],
 ) -> Iterator[Observation]:
     """Check that factors stay the same: ``constant`` always, ``fixed`` after initialization, others between events."""
-    moved = _moved_factor(kind, quotients)
-    if moved is None:
+    factor_range = _find_factor_range(kind, quotients)
+    if factor_range is None:
         return
-    weaker = next((each for each in WEAKER[kind] if _moved_factor(each, quotients) is None), "dependent")
-    text = f'its factor in front of "{known.name}" is called {kind}, but goes from {moved[0]:.6g} to {moved[1]:.6g}'
-    yield Observation("dependencies.kind", f"{text}; {weaker} would be right", f"{stage.kind}, {unknown.place}")
+    correct_kind = next(
+        (candidate for candidate in WEAKER_KINDS[kind] if _find_factor_range(candidate, quotients) is None), "dependent"
+    )
+    message = (
+        f'its factor in front of "{known.name}" is called {kind}, but goes from {factor_range[0]:.6g} to '
+        f"{factor_range[1]:.6g}"
+    )
+    yield Observation(
+        "dependencies.kind", f"{message}; {correct_kind} would be right", f"{fixture.interface}, {unknown.place}"
+    )
 
 
-WEAKER: Mapping[str, tuple[str, ...]] = defaultdict(tuple, {"constant": ("fixed", "tunable"), "fixed": ("tunable",)})
+WEAKER_KINDS: Mapping[str, tuple[str, ...]] = defaultdict(
+    tuple, {"constant": ("fixed", "tunable"), "fixed": ("tunable",)}
+)
 """Kind → those that promise less."""
 
 
-def _moved_factor(kind: str, quotients: Sequence[tuple[Group, float, float]]) -> tuple[float, float] | None:
+def _find_factor_range(kind: str, quotients: Sequence[tuple[ParameterSet, float, float]]) -> tuple[float, float] | None:
     """Return the smallest and largest value of a factor that should be constant; None if it is."""
-    depth = {"constant": 0, "fixed": 1}.get(kind, 2)
-    groups: dict[Group, list[tuple[float, float]]] = defaultdict(list)
+    key_length = {"constant": 0, "fixed": 1}.get(kind, 2)
+    quotients_by_group: dict[ParameterSet, list[tuple[float, float]]] = defaultdict(list)
     for group, quotient, noise in quotients:
-        groups[group[:depth]].append((quotient, noise))
-    for found in groups.values():
-        numbers = [quotient for quotient, _ in found]
-        spread = max(numbers) - min(numbers)
-        if spread > LINEAR * max(map(abs, numbers)) + 10 * max(noise for _, noise in found):
-            return min(numbers), max(numbers)
+        quotients_by_group[group[:key_length]].append((quotient, noise))
+    for group_quotients in quotients_by_group.values():
+        factors = [quotient for quotient, _ in group_quotients]
+        spread = max(factors) - min(factors)
+        if spread > FACTOR_TOLERANCE * max(map(abs, factors)) + 10 * max(noise for _, noise in group_quotients):
+            return min(factors), max(factors)
     return None
 
 
-def choose_value_changes(stage: TrialFixture, variable: DescribedVariable, value: float) -> list[float]:
+def choose_value_changes(fixture: TrialFixture, variable: DescribedVariable, value: float) -> list[float]:
     """Return a large and a small change of a value, within the bounds."""
-    size = max(abs(value), stage.scale(variable))
-    found = []
+    magnitude = max(abs(value), fixture.scale(variable))
+    changed_values = []
     for relative in (0.37, -0.11):
         for sign in (1.0, -1.0):
-            other = stage.inside(variable, value + sign * relative * size)
-            if other != value:
-                found.append(other)
+            changed = fixture.clip_to_bounds(variable, value + sign * relative * magnitude)
+            if changed != value:
+                changed_values.append(changed)
                 break
-    return found
+    return changed_values
 
 
-@probe("changing states, inputs and time", *RULES, kinds=("ModelExchange",))
-def try_continuous_dependencies(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("changing states, inputs and time", *DEPENDENCY_RULES, interfaces=("ModelExchange",))
+def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
     """Check outputs and derivatives in Continuous-Time Mode."""
     entries = [
-        each
-        for name in ("Outputs", "Derivatives", "EventIndicators")
-        for each in stage.description.listed(name)
-        if each.variable in stage.scalar_set
+        entry
+        for list_name in ("Outputs", "Derivatives", "EventIndicators")
+        for entry in fixture.description.listed(list_name)
+        if entry.variable in fixture.scalar_set
     ]
-    if not entries or len(stage.states) != stage.n_states:
+    if not entries or len(fixture.states) != fixture.n_states:
         return
     effects = ChangeEffects()
-    unknowns = list({id(each.variable): each.variable for each in entries if each.variable}.values())
-    independent = stage.description.independent
-    knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalar_set and independent else [])]
-    done = 0
-    parameters = stage.role("parameter")
-    patient = stage.patient()
+    unknowns = list({id(entry.variable): entry.variable for entry in entries if entry.variable}.values())
+    independent = fixture.description.independent
+    knowns = [
+        *fixture.states,
+        *fixture.inputs,
+        *([independent] if independent in fixture.scalar_set and independent else []),
+    ]
+    evaluated = 0
+    parameters = fixture.select_scalars("parameter")
+    has_time = fixture.start_time_check()
     for phase in range(4):
-        if not patient():
+        if not has_time():
             break
-        with stage.instance() as instance:
+        with fixture.open_instance() as instance:
             try:
-                done += _phase(stage, instance, phase, parameters, unknowns, effects, patient)
+                evaluated += _run_phase(fixture, instance, phase, parameters, unknowns, effects, has_time)
             except (RefusedCallError, SkippedTrialError):
                 continue
-    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        stage.initialize(instance)
-        for point in list_points_of_motion(stage):
-            _round(stage, instance, point, unknowns, effects, (0, 0), patient)
-    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        for point, due in iterate_points_between_events(stage, instance):
-            _round(stage, instance, point, unknowns, effects, (0, 0), patient, due)
-    if done < 2:
-        stage.skipped.append(
-            f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
+    with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
+        fixture.initialize(instance)
+        for point in list_points_of_motion(fixture):
+            _record_effects_at_point(fixture, instance, point, unknowns, effects, (0, 0), has_time)
+    with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
+        for point, next_event_time in iterate_points_between_events(fixture, instance):
+            _record_effects_at_point(fixture, instance, point, unknowns, effects, (0, 0), has_time, next_event_time)
+    if evaluated < 2:
+        fixture.skipped.append(
+            f"{fixture.interface}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
         )
         return
-    yield from compare_effects_with_dependencies(stage, entries, effects, knowns, 4)
-    if stage.description.version == 3:
-        yield from _parameters(stage, entries, unknowns)
+    yield from compare_effects_with_dependencies(fixture, entries, effects, knowns, 4)
+    if fixture.description.version == 3:
+        yield from _check_tunable_parameters(fixture, entries, unknowns)
 
 
-def _phase(
-    stage: TrialFixture,
+def _run_phase(
+    fixture: TrialFixture,
     instance: FmuInstance,
     phase: int,
     parameters: Sequence[DescribedVariable],
     unknowns: Sequence[DescribedVariable],
     effects: ChangeEffects,
-    patient: Callable[[], bool],
+    has_time: Callable[[], bool],
 ) -> int:
     """Run one initialization: from the second on with other parameters, then tunable ones changed by an event."""
-    within: dict[DescribedVariable, Value] = {}
+    initial_values: dict[DescribedVariable, Value] = {}
     if phase:
-        within = {each: stage.near(each, 0.2) for each in parameters}
-        within |= {
-            each: stage.near(each, 0.3)
-            for each in stage.role("local", "output")
-            if each.initial == "exact" and each.variability in {"fixed", "tunable"}
+        initial_values = {variable: fixture.choose_near_start(variable, 0.2) for variable in parameters}
+        initial_values |= {
+            variable: fixture.choose_near_start(variable, 0.3)
+            for variable in fixture.select_scalars("local", "output")
+            if variable.initial == "exact" and variable.variability in {"fixed", "tunable"}
         }
-    stage.initialize(instance, within=within)
-    done = 0
-    for part in range(2):
-        if part:
-            tunable = [each for each in parameters if each.variability == "tunable"]
-            if not tunable:
+    fixture.initialize(instance, initial_values=initial_values)
+    evaluated = 0
+    for tuning_round in range(2):
+        if tuning_round:
+            tunable_parameters = [variable for variable in parameters if variable.variability == "tunable"]
+            if not tunable_parameters:
                 break
-            instance.event()
-            instance.set({each: stage.near(each, 0.15) for each in tunable})
-            stage.settle(instance)
-            instance.go_on()
+            instance.enter_event_mode()
+            instance.set({variable: fixture.choose_near_start(variable, 0.15) for variable in tunable_parameters})
+            fixture.settle_events(instance)
+            instance.leave_event_mode()
         for _ in range(2):
-            _round(stage, instance, choose_random_point(stage, instance), unknowns, effects, (phase, part), patient)
-            done += 1
-    return done
+            _record_effects_at_point(
+                fixture,
+                instance,
+                choose_random_point(fixture, instance),
+                unknowns,
+                effects,
+                (phase, tuning_round),
+                has_time,
+            )
+            evaluated += 1
+    return evaluated
 
 
-def _moves(
-    stage: TrialFixture, point: EvaluationPoint, due: float
+def _iterate_changed_points(
+    fixture: TrialFixture, point: EvaluationPoint, next_event_time: float
 ) -> Iterator[tuple[DescribedVariable, EvaluationPoint, float]]:
     """Yield points with one known changed: the known, the point, and the change."""
-    for k, state in enumerate(stage.states):
-        for value in choose_value_changes(stage, state, point.states[k]):
-            others = (*point.states[:k], value, *point.states[k + 1 :])
-            yield state, EvaluationPoint(point.time, others, point.inputs), value - point.states[k]
-    for k, each in enumerate(stage.inputs):
-        for value in choose_value_changes(stage, each, point.inputs[k]):
-            others = (*point.inputs[:k], value, *point.inputs[k + 1 :])
-            yield each, EvaluationPoint(point.time, point.states, others), value - point.inputs[k]
-    independent = stage.description.independent
-    if independent is not None and independent in stage.scalar_set:
-        for later in (0.3 * stage.step, 1.7 * stage.step):
-            if point.time + later < due:
-                yield independent, EvaluationPoint(point.time + later, point.states, point.inputs), later
+    for index, state in enumerate(fixture.states):
+        for value in choose_value_changes(fixture, state, point.states[index]):
+            changed_values = (*point.states[:index], value, *point.states[index + 1 :])
+            yield state, EvaluationPoint(point.time, changed_values, point.inputs), value - point.states[index]
+    for index, input_variable in enumerate(fixture.inputs):
+        for value in choose_value_changes(fixture, input_variable, point.inputs[index]):
+            changed_values = (*point.inputs[:index], value, *point.inputs[index + 1 :])
+            yield input_variable, EvaluationPoint(point.time, point.states, changed_values), value - point.inputs[index]
+    independent = fixture.description.independent
+    if independent is not None and independent in fixture.scalar_set:
+        for delay in (0.3 * fixture.step, 1.7 * fixture.step):
+            if point.time + delay < next_event_time:
+                yield independent, EvaluationPoint(point.time + delay, point.states, point.inputs), delay
 
 
-def _round(
-    stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable],
-    effects: ChangeEffects, group: Group,
-    patient: Callable[[], bool], due: float = math.inf,
+def _record_effects_at_point(
+    fixture: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable],
+    effects: ChangeEffects, parameter_set: ParameterSet,
+    has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
     """Change every known at one point; time by less than the distance to the next time event."""
-    move_to_point(stage, instance, point)
-    base = instance.get(unknowns)
-    for known, moved, change in _moves(stage, point, due):
-        if not patient():
+    move_to_point(fixture, instance, point)
+    values_before = instance.get(unknowns)
+    for known, changed_point, change in _iterate_changed_points(fixture, point, next_event_time):
+        if not has_time():
             return
         try:
-            move_to_point(stage, instance, moved)
-            other = instance.get(unknowns)
+            move_to_point(fixture, instance, changed_point)
+            values_after = instance.get(unknowns)
         except RefusedCallError:
-            move_to_point(stage, instance, point)
+            move_to_point(fixture, instance, point)
             continue
-        effects.enter(unknowns, known, base, other, change, group)
-        move_to_point(stage, instance, point)
+        effects.record_change(unknowns, known, values_before, values_after, change, parameter_set)
+        move_to_point(fixture, instance, point)
 
 
-def _parameters(
-    stage: TrialFixture, entries: Sequence[StructureUnknown], unknowns: Sequence[DescribedVariable]
+def _check_tunable_parameters(
+    fixture: TrialFixture, entries: Sequence[StructureUnknown], unknowns: Sequence[DescribedVariable]
 ) -> Iterator[Observation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
-    tunable = stage.role("parameter", variability="tunable")
+    tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
     effects = ChangeEffects()
-    for round_ in range(3):
-        with stage.instance() as instance:
+    for set_number in range(3):
+        with fixture.open_instance() as instance:
             try:
-                stage.initialize(
-                    instance, within={each: stage.near(each, 0.2) for each in stage.role("parameter")} if round_ else {}
+                fixture.initialize(
+                    instance,
+                    initial_values={
+                        parameter: fixture.choose_near_start(parameter, 0.2)
+                        for parameter in fixture.select_scalars("parameter")
+                    }
+                    if set_number
+                    else {},
                 )
-                point = choose_random_point(stage, instance)
-                _tuned(stage, instance, point, tunable, unknowns, effects, round_)
+                point = choose_random_point(fixture, instance)
+                _record_tuning_effects(fixture, instance, point, tunable_parameters, unknowns, effects, set_number)
             except (RefusedCallError, SkippedTrialError):
                 continue
-    yield from compare_effects_with_dependencies(stage, entries, effects, tunable, 2)
+    yield from compare_effects_with_dependencies(fixture, entries, effects, tunable_parameters, 2)
 
 
-def _tuned(
-    stage: TrialFixture,
+def _record_tuning_effects(
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: EvaluationPoint,
-    tunable: Sequence[DescribedVariable],
+    tunable_parameters: Sequence[DescribedVariable],
     unknowns: Sequence[DescribedVariable],
     effects: ChangeEffects,
-    round_: int,
+    set_number: int,
 ) -> None:
     """Enter what changing each tunable parameter does to the unknowns; its old value is restored."""
-    move_to_point(stage, instance, point)
-    for parameter in tunable:
-        now = instance.get([parameter])[0]
-        if not isinstance(now, float):
+    move_to_point(fixture, instance, point)
+    for parameter in tunable_parameters:
+        old_value = instance.get([parameter])[0]
+        if not isinstance(old_value, float):
             continue
         # Event Mode at a point that was jumped to may switch a mode by itself: that is no effect of the parameter.
-        _tune(stage, instance, parameter, now)
-        move_to_point(stage, instance, point)
-        base = instance.get(unknowns)
-        for value in choose_value_changes(stage, parameter, now):
+        _set_in_event_mode(fixture, instance, parameter, old_value)
+        move_to_point(fixture, instance, point)
+        values_before = instance.get(unknowns)
+        for value in choose_value_changes(fixture, parameter, old_value):
             try:
-                seen = partial(_tuned_values, stage, instance, point, unknowns, parameter)
-                other = seen(value)
-                if stage.description.listed("EventIndicators"):
-                    back, nearby = seen(now), seen(now + SLIGHT * (value - now))
-                    other = drop_mode_changes(base, nearby, other, (back, seen(now)))
+                read_with = partial(_read_with_parameter, fixture, instance, point, unknowns, parameter)
+                values_after = read_with(value)
+                if fixture.description.listed("EventIndicators"):
+                    restored, after_small_change = (
+                        read_with(old_value),
+                        read_with(old_value + SMALL_FRACTION * (value - old_value)),
+                    )
+                    values_after = drop_mode_changes(
+                        values_before, after_small_change, values_after, (restored, read_with(old_value))
+                    )
             except RefusedCallError:
                 continue
-            effects.enter(unknowns, parameter, base, other, value - now, (round_, len(effects.tried)))
-        _tune(stage, instance, parameter, now)
-        move_to_point(stage, instance, point)
+            effects.record_change(
+                unknowns,
+                parameter,
+                values_before,
+                values_after,
+                value - old_value,
+                (set_number, len(effects.change_counts)),
+            )
+        _set_in_event_mode(fixture, instance, parameter, old_value)
+        move_to_point(fixture, instance, point)
 
 
-def _tuned_values(
-    stage: TrialFixture,
+def _read_with_parameter(
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: EvaluationPoint,
     unknowns: Sequence[DescribedVariable],
@@ -359,50 +400,56 @@ def _tuned_values(
     value: float,
 ) -> Sequence[Value]:
     """Return the unknowns at a point with a tunable parameter at a value."""
-    _tune(stage, instance, parameter, value)
-    move_to_point(stage, instance, point)
+    _set_in_event_mode(fixture, instance, parameter, value)
+    move_to_point(fixture, instance, point)
     return instance.get(unknowns)
 
 
-def _tune(stage: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, value: float) -> None:
+def _set_in_event_mode(
+    fixture: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, value: float
+) -> None:
     """Set a tunable parameter in Event Mode, as the standard demands, and go on."""
-    instance.event()
+    instance.enter_event_mode()
     instance.set({parameter: value})
-    stage.settle(instance)
-    instance.go_on()
+    fixture.settle_events(instance)
+    instance.leave_event_mode()
 
 
-@probe("changing what is known at initialization", *RULES)
-def try_initial_dependencies(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("changing what is known at initialization", *DEPENDENCY_RULES)
+def try_initial_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
     """Check initial unknowns in Initialization Mode."""
-    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
+    entries = [
+        variable
+        for variable in fixture.description.listed("InitialUnknowns")
+        if variable.variable in fixture.scalar_set
+    ]
     if not entries:
         return
     knowns = [
-        each for each in stage.scalars
-        if (each.causality == "input" and each.variability in {"continuous", "discrete"})
-        or (each.initial == "exact" and each.variability != "constant" and each.causality != "independent")
+        variable for variable in fixture.scalars
+        if (variable.causality == "input" and variable.variability in {"continuous", "discrete"})
+        or (variable.initial == "exact" and variable.variability != "constant" and variable.causality != "independent")
     ]  # fmt: skip
-    effects, done, patient = ChangeEffects(), 0, stage.patient()
+    effects, evaluated, has_time = ChangeEffects(), 0, fixture.start_time_check()
     for phase in range(4):
-        if phase > 1 and not patient():
+        if phase > 1 and not has_time():
             break
-        with stage.instance() as instance:
+        with fixture.open_instance() as instance:
             try:
-                _initial_phase(stage, instance, phase, knowns, entries, effects)
-                done += 1
+                _record_initial_effects(fixture, instance, phase, knowns, entries, effects)
+                evaluated += 1
             except (RefusedCallError, SkippedTrialError):
                 continue
-    if done < 2:
-        stage.skipped.append(
-            f"{stage.kind}: dependencies of the initial unknowns: it could not be evaluated at enough points"
+    if evaluated < 2:
+        fixture.skipped.append(
+            f"{fixture.interface}: dependencies of the initial unknowns: it could not be evaluated at enough points"
         )
         return
-    yield from compare_effects_with_dependencies(stage, entries, effects, knowns, 4)
+    yield from compare_effects_with_dependencies(fixture, entries, effects, knowns, 4)
 
 
-def _initial_phase(
-    stage: TrialFixture,
+def _record_initial_effects(
+    fixture: TrialFixture,
     instance: FmuInstance,
     phase: int,
     knowns: Sequence[DescribedVariable],
@@ -410,86 +457,94 @@ def _initial_phase(
     effects: ChangeEffects,
 ) -> None:
     """Change every known at one set of start values."""
-    unknowns = [each.variable for each in entries if each.variable]
-    instance.enter(stage.start, None, stage.tolerance)
+    unknowns = [item.variable for item in entries if item.variable]
+    instance.enter_initialization(fixture.start, None, fixture.tolerance)
     spread = (0.0, 0.2, 0.1, 0.03)[phase]
-    values: Mapping[DescribedVariable, float] = {each: stage.near(each, spread) for each in knowns}
+    values: Mapping[DescribedVariable, float] = {item: fixture.choose_near_start(item, spread) for item in knowns}
     if phase:
         instance.set(dict(values))
-    base = instance.get(unknowns)
-    if not all(isinstance(each, float) and math.isfinite(each) for each in base):
+    values_before = instance.get(unknowns)
+    if not all(isinstance(item, float) and math.isfinite(item) for item in values_before):
         raise SkippedTrialError("not finite")
     for known in knowns:
-        now = instance.get([known])[0]
-        if not isinstance(now, float):
+        old_value = instance.get([known])[0]
+        if not isinstance(old_value, float):
             continue
         # An FMU that solves anew, or only then, whenever something is set: that alone is no dependency.
         with suppress(RefusedCallError):
-            instance.set({known: now})
-            base = instance.get(unknowns)
-        for value in choose_value_changes(stage, known, now):
+            instance.set({known: old_value})
+            values_before = instance.get(unknowns)
+        for value in choose_value_changes(fixture, known, old_value):
             try:
                 instance.set({known: value})
-                other = instance.get(unknowns)
-                instance.set({known: now + SLIGHT * (value - now)})
-                nearby = instance.get(unknowns)
+                values_after = instance.get(unknowns)
+                instance.set({known: old_value + SMALL_FRACTION * (value - old_value)})
+                after_small_change = instance.get(unknowns)
             except RefusedCallError:
                 continue
             finally:
-                instance.set({known: now})
-            kept = drop_jumps_to_other_solutions(stage, entries, known, (base, nearby, other))
-            effects.enter(unknowns, known, base, kept, value - now, (phase, known.index))
+                instance.set({known: old_value})
+            real_changes = drop_jumps_to_other_solutions(
+                fixture, entries, known, (values_before, after_small_change, values_after)
+            )
+            effects.record_change(unknowns, known, values_before, real_changes, value - old_value, (phase, known.index))
 
 
-TINY = 1e-5
+TINY_STEP_SHARE = 1e-5
 """Part of a communication step in which next to nothing moves."""
 
 
-@probe("changing inputs between tiny steps", "dependencies.missing", kinds=("CoSimulation",))
-def try_dependencies_within_steps(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("changing inputs between tiny steps", "dependencies.missing", interfaces=("CoSimulation",))
+def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[Observation]:
     """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
-        each
-        for each in stage.description.listed("Outputs")
-        if each.variable in stage.scalar_set and each.dependencies is not None
+        entry
+        for entry in fixture.description.listed("Outputs")
+        if entry.variable in fixture.scalar_set and entry.dependencies is not None
     ]
     if (
         not outputs
-        or not stage.inputs
-        or not stage.flag("canHandleVariableCommunicationStepSize")
-        or "ModelExchange" in stage.description.interfaces
+        or not fixture.inputs
+        or not fixture.flag("canHandleVariableCommunicationStepSize")
+        or "ModelExchange" in fixture.description.interfaces
     ):
         return
-    for known in stage.inputs:
-        found = _after(stage, known, outputs, TINY * stage.step)
+    for known in fixture.inputs:
+        effects = _measure_immediate_effects(fixture, known, outputs, TINY_STEP_SHARE * fixture.step)
         suspects = [
-            k
-            for k, (base, sizes) in enumerate(found)
-            if sizes and min(sizes) > 1e-2 * max(base, 1e-6) and all(known is not each for each in outputs[k].targets)
+            index
+            for index, (magnitude, changes) in enumerate(effects)
+            if changes
+            and min(changes) > 1e-2 * max(magnitude, 1e-6)
+            and all(known is not entry for entry in outputs[index].targets)
         ]
         # What goes by way of a state is small with the time that goes by, and may be large beside a state near zero.
-        sooner = _after(stage, known, outputs, TINY * stage.step / 8.0) if suspects else []
-        for k in suspects:
-            if min(sooner[k][1], default=0.0) > 0.5 * min(found[k][1]):
-                text = f'changes with "{known.name}" without time going by, which its dependencies leave out'
-                yield Observation("dependencies.missing", text, f"{stage.kind}, {outputs[k].place}")
+        effects_in_smaller_step = (
+            _measure_immediate_effects(fixture, known, outputs, TINY_STEP_SHARE * fixture.step / 8.0)
+            if suspects
+            else []
+        )
+        for index in suspects:
+            if min(effects_in_smaller_step[index][1], default=0.0) > 0.5 * min(effects[index][1]):
+                message = f'changes with "{known.name}" without time going by, which its dependencies leave out'
+                yield Observation("dependencies.missing", message, f"{fixture.interface}, {outputs[index].place}")
 
 
-def _after(
-    stage: TrialFixture, known: DescribedVariable, outputs: Sequence[StructureUnknown], tiny: float
+def _measure_immediate_effects(
+    fixture: TrialFixture, known: DescribedVariable, outputs: Sequence[StructureUnknown], step_size: float
 ) -> list[tuple[float, list[float]]]:
-    """Return each output's size after two ``tiny`` steps, and its change by an input changed between them."""
-    rows = []
-    value = stage.near(known, 0.0)
-    for other in (value, *choose_value_changes(stage, known, value)):
-        with stage.instance() as instance:
-            stage.initialize(instance, within={known: value})
-            do_communication_step(stage, instance, stage.start, tiny)
-            instance.set({known: other})
-            do_communication_step(stage, instance, stage.start + tiny, tiny)
-            rows.append(instance.get([each.variable for each in outputs if each.variable]))
+    """Return each output's size after two ``step_size`` steps, and its change by an input changed between them."""
+    readings = []
+    value = fixture.choose_near_start(known, 0.0)
+    for changed_value in (value, *choose_value_changes(fixture, known, value)):
+        with fixture.open_instance() as instance:
+            fixture.initialize(instance, initial_values={known: value})
+            do_communication_step(fixture, instance, fixture.start, step_size)
+            instance.set({known: changed_value})
+            do_communication_step(fixture, instance, fixture.start + step_size, step_size)
+            readings.append(instance.get([each.variable for each in outputs if each.variable]))
     return [
-        (abs(base) if isinstance(base, float) else 0.0,
-         [abs(each - base) for each in moved if isinstance(each, float) and isinstance(base, float)])
-        for base, *moved in zip(*rows, strict=True)
+        (abs(reference) if isinstance(reference, float) else 0.0,
+         [abs(each - reference) for each in changed if isinstance(each, float) and isinstance(reference, float)])
+        for reference, *changed in zip(*readings, strict=True)
     ]  # fmt: skip

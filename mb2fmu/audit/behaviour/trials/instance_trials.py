@@ -6,157 +6,169 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
-from mb2fmu.audit.behaviour.fixture.excited_runs import TRIED, choose_parameters_and_starts, iterate_excited_run
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    MAX_PARAMETER_TRIAL_STEPS,
+    choose_parameters_and_starts,
+    iterate_excited_run,
+)
 from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.findings import Observation
 
-ROUNDS = 3
+THREAD_ROUNDS = 3
 """How often instances in threads are compared: what clashes does so by chance."""
 
-FEW = 5
+THREAD_CHANGES = 5
 """Steps of an instance that goes from thread to thread."""
 
-MOST = TRIED
+MAX_STEPS_PER_RUN = MAX_PARAMETER_TRIAL_STEPS
 """Communication steps of these runs."""
 
 
-def _alone(stage: TrialFixture, number: int, steps: int) -> ShortRun:
+def _run_alone(fixture: TrialFixture, number: int, steps: int) -> ShortRun:
     """Return the run of one instance by itself, with the parameters of this number."""
-    with stage.instance(name=b"alone%d" % number) as instance:
-        for run in iterate_excited_run(stage, instance, stage.variables, number=number, steps=steps):
-            found = run
-    return found
+    with fixture.open_instance(name=b"alone%d" % number) as instance:
+        for run in iterate_excited_run(fixture, instance, fixture.variables, number=number, steps=steps):
+            last_run = run
+    return last_run
 
 
-def _expected(stage: TrialFixture, steps: int) -> dict[int, ShortRun]:
+def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, ShortRun]:
     """Return different parameter sets with which one instance runs, and its motion with each."""
-    found = {0: _alone(stage, 0, steps)}
+    runs = {0: _run_alone(fixture, 0, steps)}
     for number in (1, 2):
-        if not choose_parameters_and_starts(stage, number):
+        if not choose_parameters_and_starts(fixture, number):
             continue
         try:
-            found[number] = _alone(stage, number, steps)
+            runs[number] = _run_alone(fixture, number, steps)
         except TimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError) as error:
-            stage.skipped.append(f"{stage.kind}: instances with set {number} of other parameters: alone: {error}")
-    return found
+            fixture.skipped.append(
+                f"{fixture.interface}: instances with set {number} of other parameters: alone: {error}"
+            )
+    return runs
 
 
-@probe("instances with other parameters, mixed", "life.several", weight=1.5)
-def try_interleaved_instances(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("instances with other parameters, mixed", "life.several", weight=1.5)
+def try_interleaved_instances(fixture: TrialFixture) -> Iterator[Observation]:
     """Check interleaved steps of several instances: each moves as it does alone."""
-    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
-        stage.nothing("life.several", "it can be instantiated only once")
+    if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
+        fixture.mark_inapplicable("life.several", "it can be instantiated only once")
         return
-    steps = min(stage.steps, MOST)
-    expected = _expected(stage, steps)
-    numbers = list(expected)
-    runs: list[ShortRun] = [ShortRun() for _ in numbers]
+    steps = min(fixture.steps, MAX_STEPS_PER_RUN)
+    expected = _run_each_set_alone(fixture, steps)
+    set_numbers = list(expected)
+    runs: list[ShortRun] = [ShortRun() for _ in set_numbers]
     with ExitStack() as stack:
-        made = [stack.enter_context(stage.instance(name=b"mixed%d" % number)) for number in numbers]
-        drives = [
-            iterate_excited_run(stage, instance, stage.variables, number=number, steps=steps)
-            for number, instance in zip(numbers, made, strict=True)
+        instances = [stack.enter_context(fixture.open_instance(name=b"mixed%d" % number)) for number in set_numbers]
+        run_iterators = [
+            iterate_excited_run(fixture, instance, fixture.variables, number=number, steps=steps)
+            for number, instance in zip(set_numbers, instances, strict=True)
         ]
         try:
             for _ in range(steps):
-                runs = [next(each) for each in drives]
+                runs = [next(iterator) for iterator in run_iterators]
         except RefusedCallError as error:
-            yield Observation("life.several", f"{error}, which alone it does not", stage.kind)
+            yield Observation("life.several", f"{error}, which alone it does not", fixture.interface)
             return
-    for number, found in zip(numbers, runs, strict=True):
-        different = find_first_difference(stage.variables, expected[number], found)
-        if different:
-            text = f'"{different[0].name}" differs at point {different[1]} when instances with other parameters run'
-            yield Observation("life.several", f"{text} beside it (set {number})", stage.kind)
+    for number, run in zip(set_numbers, runs, strict=True):
+        difference = find_first_difference(fixture.variables, expected[number], run)
+        if difference:
+            message = (
+                f'"{difference[0].name}" differs at point {difference[1]} when instances with other parameters run'
+            )
+            yield Observation("life.several", f"{message} beside it (set {number})", fixture.interface)
             return
 
 
-@probe("instances with other parameters in threads", "life.threads", where=NEAR)
-def try_instances_in_threads(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("instances with other parameters in threads", "life.threads", hosts=IN_PROCESS_ONLY)
+def try_instances_in_threads(fixture: TrialFixture) -> Iterator[Observation]:
     """Check instances in threads of their own: each moves as it does alone."""
-    if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
-        stage.nothing("life.threads", "it can be instantiated only once, or needs a tool")
+    if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
+        fixture.mark_inapplicable("life.threads", "it can be instantiated only once, or needs a tool")
         return
-    steps = min(stage.steps, MOST)
-    expected = _expected(stage, steps)
-    numbers = list(expected) if len(expected) > 1 else [0, 0]
-    for _ in range(ROUNDS):
-        runs, refused = _together(stage, numbers, steps)
-        if refused:
-            yield Observation("life.threads", f"{refused[0]}, which alone it does not", stage.kind)
+    steps = min(fixture.steps, MAX_STEPS_PER_RUN)
+    expected = _run_each_set_alone(fixture, steps)
+    set_numbers = list(expected) if len(expected) > 1 else [0, 0]
+    for _ in range(THREAD_ROUNDS):
+        runs, refusals = _run_in_threads(fixture, set_numbers, steps)
+        if refusals:
+            yield Observation("life.threads", f"{refusals[0]}, which alone it does not", fixture.interface)
             return
-        for number, run in zip(numbers, runs, strict=True):
-            different = find_first_difference(stage.variables, expected[number], run) if run else None
-            if different:
-                text = f'"{different[0].name}" differs at point {different[1]} between threads'
-                yield Observation("life.threads", text, stage.kind)
+        for number, run in zip(set_numbers, runs, strict=True):
+            difference = find_first_difference(fixture.variables, expected[number], run) if run else None
+            if difference:
+                message = f'"{difference[0].name}" differs at point {difference[1]} between threads'
+                yield Observation("life.threads", message, fixture.interface)
                 return
 
 
-@probe("an instance that goes from thread to thread", "life.threads", where=NEAR)
-def try_instance_across_threads(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("an instance that goes from thread to thread", "life.threads", hosts=IN_PROCESS_ONLY)
+def try_instance_across_threads(fixture: TrialFixture) -> Iterator[Observation]:
     """Check one instance used by changing threads, never two at once."""
-    if stage.flag("needsExecutionTool"):
+    if fixture.flag("needsExecutionTool"):
         return
-    steps = min(stage.steps, FEW)
-    expected = _alone(stage, 0, steps)
-    with stage.instance(name=b"alone0") as instance:
-        drive = iterate_excited_run(stage, instance, stage.variables, number=0, steps=steps)
+    steps = min(fixture.steps, THREAD_CHANGES)
+    expected = _run_alone(fixture, 0, steps)
+    with fixture.open_instance(name=b"alone0") as instance:
+        run_iterator = iterate_excited_run(fixture, instance, fixture.variables, number=0, steps=steps)
         try:
             for _ in range(steps):
-                found = _in_a_thread(lambda: next(drive))
+                run = _call_in_thread(lambda: next(run_iterator))
         except RefusedCallError as error:
-            yield Observation("life.threads", f"{error}, which it does not where one thread calls it", stage.kind)
+            yield Observation(
+                "life.threads", f"{error}, which it does not where one thread calls it", fixture.interface
+            )
             return
-    different = find_first_difference(stage.variables, expected, found)
-    if different:
-        text = f'"{different[0].name}" differs at point {different[1]} when steps are made in other threads'
-        yield Observation("life.threads", text, stage.kind)
+    difference = find_first_difference(fixture.variables, expected, run)
+    if difference:
+        message = f'"{difference[0].name}" differs at point {difference[1]} when steps are made in other threads'
+        yield Observation("life.threads", message, fixture.interface)
 
 
-def _in_a_thread(function: Callable[[], ShortRun]) -> ShortRun:
+def _call_in_thread(function: Callable[[], ShortRun]) -> ShortRun:
     """Return what a function returns in a new thread; what it raises there is raised here."""
     runs: list[ShortRun] = []
-    failed: list[BaseException] = []
+    errors: list[BaseException] = []
 
-    def call() -> None:
+    def store_result() -> None:
         """Keep the result for the waiting thread."""
         try:
             runs.append(function())
         except BaseException as error:  # noqa: BLE001  raised again where it is waited for
-            failed.append(error)
+            errors.append(error)
 
-    worker = threading.Thread(target=call)
+    worker = threading.Thread(target=store_result)
     worker.start()
     worker.join()
-    if failed:
-        raise failed[0]
+    if errors:
+        raise errors[0]
     return runs[0]
 
 
-def _together(stage: TrialFixture, numbers: Sequence[int], steps: int) -> tuple[list[ShortRun | None], list[str]]:
+def _run_in_threads(
+    fixture: TrialFixture, set_numbers: Sequence[int], steps: int
+) -> tuple[list[ShortRun | None], list[str]]:
     """Run all parameter sets at once; return the runs, and what was refused."""
-    runs: list[ShortRun | None] = [None] * len(numbers)
-    refused: list[str] = []
+    runs: list[ShortRun | None] = [None] * len(set_numbers)
+    refusals: list[str] = []
 
-    def one(place: int, number: int) -> None:
+    def run_one(position: int, number: int) -> None:
         """Do one run in a thread of its own."""
         try:
-            runs[place] = _alone(stage, number, steps)
+            runs[position] = _run_alone(fixture, number, steps)
         except RefusedCallError as error:
-            refused.append(str(error))
+            refusals.append(str(error))
         except SkippedTrialError:
             return
 
-    workers = [threading.Thread(target=one, args=pair) for pair in enumerate(numbers)]
+    workers = [threading.Thread(target=run_one, args=pair) for pair in enumerate(set_numbers)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    return runs, refused
+    return runs, refusals

@@ -13,20 +13,20 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
+from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
-WALKS = 16
-LENGTH = 40
-TOLD = 8
+SEQUENCE_COUNT = 16
+SEQUENCE_LENGTH = 40
+MAX_QUOTED_CALLS = 8
 """Calls that a message tells."""
 
-I, M, E, C, S, T = (
+INSTANTIATED, INITIALIZATION_MODE, EVENT_MODE, CONTINUOUS_TIME_MODE, STEP_MODE, TERMINATED = (
     "Instantiated", "Initialization Mode", "Event Mode", "Continuous-Time Mode", "Step Mode", "Terminated",
 )  # fmt: skip
 
@@ -36,299 +36,350 @@ class RandomCallSequence:
     """One instance during a random walk through the state machine.
 
     Attributes:
-        stage: Of the FMU.
+        fixture: Of the FMU.
         instance: That is walked with.
-        draw: Random numbers of this walk.
+        random_source: Random numbers of this walk.
         time: Where it stands.
-        told: What was called, with the mode.
-        kept: A state that was got, with mode and time.
-        given: What was set before the initialization was over.
-        way: How it came here from there: what was set, and a time for each communication step.
-        kept_way: ``given`` and ``way`` of the kept state.
+        called: What was called, with the mode.
+        saved_state: A state that was got, with mode and time.
+        initial_values: What was set before the initialization was over.
+        history: How it came here from there: what was set, and a time for each communication step.
+        saved_history: ``given`` and ``way`` of the kept state.
     """
 
-    stage: TrialFixture
+    fixture: TrialFixture
     instance: FmuInstance
-    draw: random.Random
+    random_source: random.Random
     time: float
-    told: list[str] = field(default_factory=list)
-    kept: tuple[object, str, float] | None = None
-    given: dict[DescribedVariable, Value] = field(default_factory=dict)
-    way: list[dict[DescribedVariable, Value] | float] = field(default_factory=list)
-    kept_way: tuple[dict[DescribedVariable, Value], list[dict[DescribedVariable, Value] | float]] = field(
+    called: list[str] = field(default_factory=list)
+    saved_state: tuple[object, str, float] | None = None
+    initial_values: dict[DescribedVariable, Value] = field(default_factory=dict)
+    history: list[dict[DescribedVariable, Value] | float] = field(default_factory=list)
+    saved_history: tuple[dict[DescribedVariable, Value], list[dict[DescribedVariable, Value] | float]] = field(
         default_factory=lambda: ({}, [])
     )
 
-    def put(self, values: dict[DescribedVariable, Value]) -> None:
+    def set_and_record(self, values: dict[DescribedVariable, Value]) -> None:
         """Set inputs or tunable parameters."""
-        self.way.append(values)
+        self.history.append(values)
         self.instance.set(values)
 
-    def past(self) -> str:
+    def describe_last_calls(self) -> str:
         """Return the last calls."""
-        return f"the calls before it: {'; '.join(self.told[-TOLD:])}"
+        return f"the calls before it: {'; '.join(self.called[-MAX_QUOTED_CALLS:])}"
 
-    def step(self) -> None:
+    def do_random_call(self) -> None:
         """Do one allowed call."""
         mode = self.instance.mode
-        name, action = self.draw.choice(ACTIONS[mode])
-        if self.stage.kind == "CoSimulation" and action in _EXCHANGE_ONLY:
+        name, action = self.random_source.choice(ACTIONS_BY_MODE[mode])
+        if self.fixture.interface == "CoSimulation" and action in _MODEL_EXCHANGE_ACTIONS:
             return
-        self.told.append(f"{name} in {mode}")
+        self.called.append(f"{name} in {mode}")
         action(self)
 
 
-def _enter(walk: RandomCallSequence) -> None:
+def _enter_initialization(sequence: RandomCallSequence) -> None:
     """Enter Initialization Mode at the start time."""
-    walk.instance.enter(walk.stage.start, None, walk.stage.tolerance)
-    walk.time = walk.stage.start
+    sequence.instance.enter_initialization(sequence.fixture.start, None, sequence.fixture.tolerance)
+    sequence.time = sequence.fixture.start
 
 
-def _exit(walk: RandomCallSequence) -> None:
+def _exit_initialization(sequence: RandomCallSequence) -> None:
     """Leave Initialization Mode; where that leads to Event Mode, iterate until it is settled."""
-    walk.instance.exit()
-    if walk.instance.mode == E:
-        walk.stage.settle(walk.instance)
+    sequence.instance.exit_initialization()
+    if sequence.instance.mode == EVENT_MODE:
+        sequence.fixture.settle_events(sequence.instance)
 
 
-def _set(walk: RandomCallSequence) -> None:
+def _set_start_value(sequence: RandomCallSequence) -> None:
     """Set one start value, parameter or input, or none, before the end of the initialization."""
-    known = [each for each in list_settable_variables(walk.stage) if not each.get("min") and not each.get("max")]
-    known = [each for each in known if each.type not in {"String", "Binary"}]
-    if known:
-        variable = walk.draw.choice(known)
-        value = choose_other_value(walk.stage, variable, "order", 0.02)
+    variables = [
+        candidate
+        for candidate in list_settable_variables(sequence.fixture)
+        if not candidate.get("min") and not candidate.get("max")
+    ]
+    variables = [candidate for candidate in variables if candidate.type not in {"String", "Binary"}]
+    if variables:
+        variable = sequence.random_source.choice(variables)
+        value = choose_other_value(sequence.fixture, variable, "order", 0.02)
         if value is not None:
-            walk.given[variable] = value
-            walk.instance.set({variable: value})
+            sequence.initial_values[variable] = value
+            sequence.instance.set({variable: value})
 
 
-def _set_inputs(walk: RandomCallSequence) -> None:
+def _set_inputs(sequence: RandomCallSequence) -> None:
     """Set all inputs to values of a random instant."""
-    walk.put(dict(choose_moving_inputs(walk.stage, walk.draw.randrange(6))))
+    sequence.set_and_record(dict(choose_moving_inputs(sequence.fixture, sequence.random_source.randrange(6))))
 
 
-def _set_continuous(walk: RandomCallSequence) -> None:
+def _set_continuous_inputs(sequence: RandomCallSequence) -> None:
     """Set the continuous inputs to values of a random instant."""
-    values = choose_moving_inputs(walk.stage, walk.draw.randrange(6))
-    walk.put({each: value for each, value in values.items() if each.variability == "continuous"})
+    values = choose_moving_inputs(sequence.fixture, sequence.random_source.randrange(6))
+    sequence.set_and_record(
+        {variable: value for variable, value in values.items() if variable.variability == "continuous"}
+    )
 
 
-def _set_tunable(walk: RandomCallSequence) -> None:
+def _set_tunable_parameter(sequence: RandomCallSequence) -> None:
     """Change a random tunable parameter without bounds by a little."""
-    known = [each for each in walk.stage.variables if each.causality == "parameter" and each.variability == "tunable"]
-    known = [each for each in known if not each.get("min") and not each.get("max")]
-    if known:
-        variable = walk.draw.choice(known)
-        value = choose_other_value(walk.stage, variable, "order", 0.02)
+    variables = [
+        candidate
+        for candidate in sequence.fixture.variables
+        if candidate.causality == "parameter" and candidate.variability == "tunable"
+    ]
+    variables = [candidate for candidate in variables if not candidate.get("min") and not candidate.get("max")]
+    if variables:
+        variable = sequence.random_source.choice(variables)
+        value = choose_other_value(sequence.fixture, variable, "order", 0.02)
         if value is not None:
-            walk.put({variable: value})
+            sequence.set_and_record({variable: value})
 
 
-def _get(walk: RandomCallSequence) -> None:
+def _read_variables(sequence: RandomCallSequence) -> None:
     """Read a random half of the variables in random order."""
-    some = [each for each in walk.stage.variables if walk.draw.random() < 0.5]
-    walk.draw.shuffle(some)
-    walk.instance.get(some)
+    chosen = [variable for variable in sequence.fixture.variables if sequence.random_source.random() < 0.5]
+    sequence.random_source.shuffle(chosen)
+    sequence.instance.get(chosen)
 
 
-def _get_early(walk: RandomCallSequence) -> None:
+def _read_in_initialization(sequence: RandomCallSequence) -> None:
     """Read what FMI 2 lets an FMU show in Initialization Mode: exact values, outputs, states and derivatives."""
-    listed = {id(each.variable) for name in ("Outputs", "Derivatives") for each in walk.stage.description.listed(name)}
-    known = [each for each in walk.stage.variables if each.initial == "exact" or id(each) in listed]
-    walk.instance.get([each for each in known if walk.draw.random() < 0.5])
+    listed_ids = {
+        id(entry.variable) for name in ("Outputs", "Derivatives") for entry in sequence.fixture.description.listed(name)
+    }
+    variables = [entry for entry in sequence.fixture.variables if entry.initial == "exact" or id(entry) in listed_ids]
+    sequence.instance.get([entry for entry in variables if sequence.random_source.random() < 0.5])
 
 
-def _event(walk: RandomCallSequence) -> None:
+def _enter_event_mode(sequence: RandomCallSequence) -> None:
     """Enter Event Mode and iterate until it is settled."""
-    walk.instance.event()
-    walk.stage.settle(walk.instance)
+    sequence.instance.enter_event_mode()
+    sequence.fixture.settle_events(sequence.instance)
 
 
-def _update(walk: RandomCallSequence) -> None:
+def _update_discrete_states(sequence: RandomCallSequence) -> None:
     """Iterate the events until they are settled."""
-    walk.stage.settle(walk.instance)
+    sequence.fixture.settle_events(sequence.instance)
 
 
-def _go_on(walk: RandomCallSequence) -> None:
+def _leave_event_mode(sequence: RandomCallSequence) -> None:
     """Settle the events and return to Continuous-Time or Step Mode."""
-    walk.stage.settle(walk.instance)
-    walk.instance.go_on()
+    sequence.fixture.settle_events(sequence.instance)
+    sequence.instance.leave_event_mode()
 
 
-def _later(walk: RandomCallSequence) -> None:
+def _advance_time(sequence: RandomCallSequence) -> None:
     """Advance the time by a random part of a step."""
-    walk.time += walk.stage.step * walk.draw.uniform(0.01, 0.5)
-    walk.instance.set_time(walk.time)
+    sequence.time += sequence.fixture.step * sequence.random_source.uniform(0.01, 0.5)
+    sequence.instance.set_time(sequence.time)
 
 
-def _states(walk: RandomCallSequence) -> None:
+def _set_states(sequence: RandomCallSequence) -> None:
     """Set the continuous states to their own values."""
-    size = walk.stage.n_states
+    size = sequence.fixture.n_states
     if size:
-        walk.instance.set_states(walk.instance.states(size))
+        sequence.instance.set_states(sequence.instance.get_states(size))
 
 
-def _evaluate(walk: RandomCallSequence) -> None:
+def _evaluate_vectors(sequence: RandomCallSequence) -> None:
     """Read derivatives, indicators, nominals and states in random order."""
-    stage, instance = walk.stage, walk.instance
-    names = ["GetEventIndicators", "GetNominalsOfContinuousStates", "GetContinuousStates", "slopes"]
-    walk.draw.shuffle(names)
-    for name in names:
-        size = stage.n_indicators if name == "GetEventIndicators" else stage.n_states
-        if size and name == "slopes":
-            instance.slopes(size)
-        elif size:
-            instance.vector(name, size)
+    fixture, instance = sequence.fixture, sequence.instance
+    functions = ["GetEventIndicators", "GetNominalsOfContinuousStates", "GetContinuousStates", "slopes"]
+    sequence.random_source.shuffle(functions)
+    for function in functions:
+        count = fixture.n_indicators if function == "GetEventIndicators" else fixture.n_states
+        if count and function == "slopes":
+            instance.get_derivatives(count)
+        elif count:
+            instance.get_vector(function, count)
 
 
-def _completed(walk: RandomCallSequence) -> None:
+def _complete_step(sequence: RandomCallSequence) -> None:
     """Report an accepted step and handle the event that it asks for."""
-    event, _ = walk.instance.completed()
-    if event:
-        _event(walk)
-        walk.instance.go_on()
+    enters_event_mode, _ = sequence.instance.complete_step()
+    if enters_event_mode:
+        _enter_event_mode(sequence)
+        sequence.instance.leave_event_mode()
 
 
-def _advance(walk: RandomCallSequence) -> None:
+def _do_communication_step(sequence: RandomCallSequence) -> None:
     """Do one communication step."""
-    walk.way.append(walk.time)
-    walk.instance.must_step(walk.time, walk.stage.step)
-    walk.time += walk.stage.step
+    sequence.history.append(sequence.time)
+    sequence.instance.must_step(sequence.time, sequence.fixture.step)
+    sequence.time += sequence.fixture.step
 
 
-def _keep(walk: RandomCallSequence) -> None:
+def _save_state(sequence: RandomCallSequence) -> None:
     """Keep the FMU's state with its mode and time; free the one kept before."""
-    if walk.stage.keeps_states:
-        if walk.kept:
-            walk.instance.free_state(walk.kept[0])  # type: ignore[arg-type]
-        walk.kept = walk.instance.get_state(), walk.instance.mode, walk.time
-        walk.kept_way = dict(walk.given), list(walk.way)
+    if sequence.fixture.can_save_states:
+        if sequence.saved_state:
+            sequence.instance.free_state(sequence.saved_state[0])  # type: ignore[arg-type]
+        sequence.saved_state = sequence.instance.get_state(), sequence.instance.mode, sequence.time
+        sequence.saved_history = dict(sequence.initial_values), list(sequence.history)
 
 
-def _return(walk: RandomCallSequence) -> None:
+def _restore_state(sequence: RandomCallSequence) -> None:
     """Go back to the state that was kept."""
-    if walk.kept:
-        walk.instance.set_state(walk.kept[0])  # type: ignore[arg-type]
-        walk.instance.mode, walk.time = walk.kept[1], walk.kept[2]
-        walk.given, walk.way = dict(walk.kept_way[0]), list(walk.kept_way[1])
+    if sequence.saved_state:
+        sequence.instance.set_state(sequence.saved_state[0])  # type: ignore[arg-type]
+        sequence.instance.mode, sequence.time = sequence.saved_state[1], sequence.saved_state[2]
+        sequence.initial_values, sequence.history = dict(sequence.saved_history[0]), list(sequence.saved_history[1])
 
 
-def _terminate(walk: RandomCallSequence) -> None:
+def _terminate(sequence: RandomCallSequence) -> None:
     """Terminate the instance."""
-    walk.instance.terminate()
+    sequence.instance.terminate()
 
 
-def _reset(walk: RandomCallSequence) -> None:
+def _reset(sequence: RandomCallSequence) -> None:
     """Reset the instance; start values that were given are forgotten."""
-    walk.instance.reset()
-    walk.given.clear()
-    walk.way.clear()
-    walk.time = walk.stage.start
+    sequence.instance.reset()
+    sequence.initial_values.clear()
+    sequence.history.clear()
+    sequence.time = sequence.fixture.start
 
 
 Action = Callable[[RandomCallSequence], None]
-_STATE: tuple[tuple[str, Action], ...] = (("keeping the state", _keep), ("going back to a state", _return))
-ACTIONS: Mapping[str, Sequence[tuple[str, Action]]] = {
-    I: (
-        ("setting a start value", _set), ("entering initialization", _enter), ("entering initialization", _enter),
-        ("entering initialization", _enter), *_STATE,
+_STATE_ACTIONS: tuple[tuple[str, Action], ...] = (
+    ("keeping the state", _save_state),
+    ("going back to a state", _restore_state),
+)
+ACTIONS_BY_MODE: Mapping[str, Sequence[tuple[str, Action]]] = {
+    INSTANTIATED: (
+        ("setting a start value", _set_start_value),
+        ("entering initialization", _enter_initialization),
+        ("entering initialization", _enter_initialization),
+        ("entering initialization", _enter_initialization),
+        *_STATE_ACTIONS,
     ),
-    M: (
-        ("setting a start value", _set), ("setting inputs", _set_inputs), ("reading", _get_early),
-        ("leaving initialization", _exit), ("leaving initialization", _exit), *_STATE,
+    INITIALIZATION_MODE: (
+        ("setting a start value", _set_start_value),
+        ("setting inputs", _set_inputs),
+        ("reading", _read_in_initialization),
+        ("leaving initialization", _exit_initialization),
+        ("leaving initialization", _exit_initialization),
+        *_STATE_ACTIONS,
     ),
-    E: (
-        ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
-        ("updating discrete states", _update), ("evaluating", _evaluate), ("leaving Event Mode", _go_on),
-        ("leaving Event Mode", _go_on), ("leaving Event Mode", _go_on), ("terminating", _terminate), *_STATE,
+    EVENT_MODE: (
+        ("setting inputs", _set_inputs),
+        ("setting a tunable parameter", _set_tunable_parameter),
+        ("reading", _read_variables),
+        ("updating discrete states", _update_discrete_states),
+        ("evaluating", _evaluate_vectors),
+        ("leaving Event Mode", _leave_event_mode),
+        ("leaving Event Mode", _leave_event_mode),
+        ("leaving Event Mode", _leave_event_mode),
+        ("terminating", _terminate),
+        *_STATE_ACTIONS,
     ),
-    C: (
-        ("setting the time", _later), ("setting the states", _states), ("setting inputs", _set_continuous),
-        ("reading", _get), ("evaluating", _evaluate), ("completing a step", _completed),
-        ("entering Event Mode", _event), ("evaluating", _evaluate), ("reading", _get), ("terminating", _terminate),
-        *_STATE,
+    CONTINUOUS_TIME_MODE: (
+        ("setting the time", _advance_time),
+        ("setting the states", _set_states),
+        ("setting inputs", _set_continuous_inputs),
+        ("reading", _read_variables),
+        ("evaluating", _evaluate_vectors),
+        ("completing a step", _complete_step),
+        ("entering Event Mode", _enter_event_mode),
+        ("evaluating", _evaluate_vectors),
+        ("reading", _read_variables),
+        ("terminating", _terminate),
+        *_STATE_ACTIONS,
     ),
-    S: (
-        ("setting inputs", _set_inputs), ("setting a tunable parameter", _set_tunable), ("reading", _get),
-        ("a step", _advance), ("a step", _advance), ("a step", _advance), ("terminating", _terminate), *_STATE,
+    STEP_MODE: (
+        ("setting inputs", _set_inputs),
+        ("setting a tunable parameter", _set_tunable_parameter),
+        ("reading", _read_variables),
+        ("a step", _do_communication_step),
+        ("a step", _do_communication_step),
+        ("a step", _do_communication_step),
+        ("terminating", _terminate),
+        *_STATE_ACTIONS,
     ),
-    T: (("reading", _get), ("a reset", _reset), ("a reset", _reset), *_STATE),
-}  # fmt: skip
-_READING = ("fmi2GetReal", "fmi3GetFloat")
-_EXCHANGE_ONLY = frozenset({_event, _evaluate})
+    TERMINATED: (("reading", _read_variables), ("a reset", _reset), ("a reset", _reset), *_STATE_ACTIONS),
+}
+_READ_FUNCTIONS = ("fmi2GetReal", "fmi3GetFloat")
+_MODEL_EXCHANGE_ACTIONS = frozenset({_enter_event_mode, _evaluate_vectors})
 
 
-def _refused_anyway(walk: RandomCallSequence) -> bool:
+def _is_refused_in_usual_order(sequence: RandomCallSequence) -> bool:
     """Return whether a new instance refuses the same values in the ordinary order: then the order is not to blame."""
-    inputs = {variable: value for each in walk.way if isinstance(each, dict) for variable, value in each.items()}
-    with walk.stage.instance(name=b"ordinary") as instance:
+    inputs = {
+        variable: value for action in sequence.history if isinstance(action, dict) for variable, value in action.items()
+    }
+    with sequence.fixture.open_instance(name=b"ordinary") as instance:
         try:
-            walk.stage.initialize(instance, before=walk.given, within=inputs)
+            sequence.fixture.initialize(instance, values_before=sequence.initial_values, initial_values=inputs)
         except RefusedCallError:
             return True
     return False
 
 
-def _discarded_anyway(walk: RandomCallSequence, refused: RefusedCallError) -> bool:
+def _is_discarded_in_usual_order(sequence: RandomCallSequence, refusal: RefusedCallError) -> bool:
     """Return whether a new instance with only the same sets and steps also discards the step: values are to blame.
 
     A solver that was chosen at random may be unable to make it, or make one so large that nothing can be read.
     """
-    with walk.stage.instance(name=b"straight") as instance:
-        *before, last = walk.way
+    with sequence.fixture.open_instance(name=b"straight") as instance:
+        *earlier, last_action = sequence.history
         try:
-            walk.stage.initialize(instance, before=walk.given)
-            for each in before:
-                _repeat(walk, instance, each)
+            sequence.fixture.initialize(instance, values_before=sequence.initial_values)
+            for action in earlier:
+                _repeat_action(sequence, instance, action)
         except RefusedCallError:
             return False
         try:
-            _repeat(walk, instance, last)
-            if refused.function.startswith(_READING):
-                instance.get(walk.stage.variables)
+            _repeat_action(sequence, instance, last_action)
+            if refusal.function.startswith(_READ_FUNCTIONS):
+                instance.get(sequence.fixture.variables)
         except RefusedCallError as error:
             return error.status == DISCARD
     return False
 
 
-def _repeat(walk: RandomCallSequence, instance: FmuInstance, each: dict[DescribedVariable, Value] | float) -> None:
+def _repeat_action(
+    sequence: RandomCallSequence, instance: FmuInstance, action: dict[DescribedVariable, Value] | float
+) -> None:
     """Repeat a part of the walk."""
-    if isinstance(each, float):
-        instance.must_step(each, walk.stage.step)
+    if isinstance(action, float):
+        instance.must_step(action, sequence.fixture.step)
     else:
-        instance.set(each)
+        instance.set(action)
 
 
-@probe("calls in other orders", "life.order")
-def try_random_call_sequences(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("calls in other orders", "life.order")
+def try_random_call_sequences(fixture: TrialFixture) -> Iterator[Observation]:
     """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
-    with stage.instance() as instance:
-        expected = run_interface_type(stage, instance, stage.variables, steps=SHORT)
-    for number in range(WALKS):
-        with stage.instance(name=b"walk%d" % number) as instance:
-            walk = RandomCallSequence(stage, instance, random.Random(number), stage.start)  # noqa: S311
+    with fixture.open_instance() as instance:
+        expected = run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
+    for seed in range(SEQUENCE_COUNT):
+        with fixture.open_instance(name=b"walk%d" % seed) as instance:
+            sequence = RandomCallSequence(fixture, instance, random.Random(seed), fixture.start)  # noqa: S311
             try:
-                for _ in range(LENGTH):
-                    walk.step()
+                for _ in range(SEQUENCE_LENGTH):
+                    sequence.do_random_call()
             except EndlessEventsError as error:
-                walk.told.append(str(error))
+                sequence.called.append(str(error))
             except RefusedCallError as error:
-                if instance.mode in {I, M} and _refused_anyway(walk):
+                if instance.mode in {INSTANTIATED, INITIALIZATION_MODE} and _is_refused_in_usual_order(sequence):
                     continue
-                if instance.mode == S and error.status == DISCARD and walk.way and _discarded_anyway(walk, error):
+                if (
+                    instance.mode == STEP_MODE
+                    and error.status == DISCARD
+                    and sequence.history
+                    and _is_discarded_in_usual_order(sequence, error)
+                ):
                     continue
-                yield Observation("life.order", f"{error}; {walk.past()}", stage.kind)
+                yield Observation("life.order", f"{error}; {sequence.describe_last_calls()}", fixture.interface)
                 return
             except SkippedTrialError:
                 continue
             finally:
-                if walk.kept:
-                    instance.free_state(walk.kept[0])  # type: ignore[arg-type]
+                if sequence.saved_state:
+                    instance.free_state(sequence.saved_state[0])  # type: ignore[arg-type]
             instance.reset()
-            found = run_interface_type(stage, instance, stage.variables, steps=SHORT)
-        different = find_first_difference(stage.variables, expected, found)
-        if different:
-            text = f'"{different[0].name}" differs after a reset; {walk.past()}'
-            yield Observation("life.order", text, stage.kind)
+            run = run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
+        difference = find_first_difference(fixture.variables, expected, run)
+        if difference:
+            message = f'"{difference[0].name}" differs after a reset; {sequence.describe_last_calls()}'
+            yield Observation("life.order", message, fixture.interface)
             return

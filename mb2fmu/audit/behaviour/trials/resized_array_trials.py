@@ -6,37 +6,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import Values, choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.shared_results import SharedResults
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
 from mb2fmu.audit.findings import Observation
 
-MOST_ELEMENTS = 6
+MAX_CHANGED_ELEMENTS = 6
 """Elements of an array that are moved one by one: the first ones, and the last."""
 
-_SPREAD = 0.3
+_RELATIVE_SPREAD = 0.3
 
 
-def list_size_parameters(stage: TrialFixture) -> list[DescribedVariable]:
+def list_size_parameters(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return structural parameters that can be a number of elements."""
     return [
-        each for each in stage.description.variables
-        if each.causality == "structuralParameter" and each.type == "UInt64" and each.start and not each.dimensions
-    ]  # fmt: skip
+        variable
+        for variable in fixture.description.variables
+        if variable.causality == "structuralParameter"
+        and variable.type == "UInt64"
+        and variable.start
+        and not variable.dimensions
+    ]
 
 
-def list_sized_arrays(stage: TrialFixture, by: DescribedVariable) -> list[DescribedVariable]:
+def list_sized_arrays(fixture: TrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
     """Return arrays that a structural parameter sizes."""
-    return [each for each in stage.variables if _sizes_it(stage, each, by)]
+    return [variable for variable in fixture.variables if _sizes_array(fixture, variable, parameter)]
 
 
-def _sizes_it(stage: TrialFixture, array: DescribedVariable, by: DescribedVariable) -> bool:
+def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: DescribedVariable) -> bool:
     """Return whether a structural parameter sizes any dimension of an array."""
-    return any(stage.description.target(dimension.reference) is by for dimension in array.dimensions)
+    return any(fixture.description.target(dimension.reference) is parameter for dimension in array.dimensions)
 
 
 def declared_size(parameter: DescribedVariable) -> int:
@@ -49,277 +54,303 @@ class _ResizedFmu:
     """An FMU with one of its sizes changed.
 
     Attributes:
-        stage: Its description has that size; start values of arrays are repeated as often as they are wanted.
+        fixture: Its description has that size; start values of arrays are repeated as often as they are wanted.
         parameter: Structural parameter.
         size: Its value.
-        given: Values of inputs, parameters and start values that the parameter sizes, no two elements alike.
+        element_values: Values of inputs, parameters and start values that the parameter sizes, no two elements alike.
     """
 
-    stage: TrialFixture
+    fixture: TrialFixture
     parameter: DescribedVariable
     size: int
-    given: Values
+    element_values: Values
 
-    def begin(self, instance: FmuInstance, given: Mapping[DescribedVariable, Value]) -> None:
+    def initialize(self, instance: FmuInstance, values: Mapping[DescribedVariable, Value]) -> None:
         """Move from Instantiated to Continuous-Time or Step Mode, with this size."""
-        instance.do("EnterConfigurationMode")
+        instance.must_call("EnterConfigurationMode")
         instance.set({self.parameter: self.size})
-        instance.do("ExitConfigurationMode")
-        self.stage.initialize(instance, within=given)
+        instance.must_call("ExitConfigurationMode")
+        self.fixture.initialize(instance, initial_values=values)
 
-    def answer(self, instance: FmuInstance) -> dict[DescribedVariable, tuple[Value, ...]]:
+    def read_elements(self, instance: FmuInstance) -> dict[DescribedVariable, tuple[Value, ...]]:
         """Return the values read, each variable as a tuple of elements."""
-        variables = self.stage.variables
+        variables = self.fixture.variables
         values = zip(variables, instance.get(variables), strict=True)
-        return {each: value if isinstance(value, tuple) else (value,) for each, value in values}
+        return {variable: value if isinstance(value, tuple) else (value,) for variable, value in values}
 
-    def after(self, given: Mapping[DescribedVariable, Value]) -> list[dict[DescribedVariable, tuple[Value, ...]]]:
+    def run_and_read(
+        self, values: Mapping[DescribedVariable, Value]
+    ) -> list[dict[DescribedVariable, tuple[Value, ...]]]:
         """Return values of a new instance at the start, and after a step of Co-Simulation."""
-        with self.stage.instance() as instance:
-            self.begin(instance, given)
-            found = [self.answer(instance)]
-            if self.stage.kind == "CoSimulation":
-                do_communication_step(self.stage, instance, self.stage.start, self.stage.step)
-                found.append(self.answer(instance))
-            return found
+        with self.fixture.open_instance() as instance:
+            self.initialize(instance, values)
+            readings = [self.read_elements(instance)]
+            if self.fixture.interface == "CoSimulation":
+                do_communication_step(self.fixture, instance, self.fixture.start, self.fixture.step)
+                readings.append(self.read_elements(instance))
+            return readings
 
 
-def _form(stage: TrialFixture, parameter: DescribedVariable, size: int) -> _ResizedFmu:
+def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _ResizedFmu:
     """Return the FMU with a size."""
-    described = stage.description
-    changed = replace(parameter, start=(str(size),))
-    counted = replace(
-        described, variables=tuple(changed if each is parameter else each for each in described.variables)
+    description = fixture.description
+    resized_parameter = replace(parameter, start=(str(size),))
+    resized_description = replace(
+        description,
+        variables=tuple(resized_parameter if variable is parameter else variable for variable in description.variables),
     )
     variables = tuple(
-        replace(each, start=_repeated(each.start, counted.size(each)))
-        if each.start and len(each.start) > 1 and _sizes_it(stage, each, parameter) else each
-        for each in counted.variables
+        replace(variable, start=_repeat_start_values(variable.start, resized_description.size(variable)))
+        if variable.start and len(variable.start) > 1 and _sizes_array(fixture, variable, parameter) else variable
+        for variable in resized_description.variables
     )  # fmt: skip
-    library = replace(stage.library, description=replace(counted, variables=variables))
-    other = replace(stage, library=library, notes={})
-    given: Values = {}
-    for each in dict.fromkeys([*list_settable_variables(other), *list_inputs(other)]):
+    library = replace(fixture.library, description=replace(resized_description, variables=variables))
+    resized_fixture = replace(fixture, library=library, shared=SharedResults())
+    element_values: Values = {}
+    for variable in dict.fromkeys([*list_settable_variables(resized_fixture), *list_inputs(resized_fixture)]):
         value = (
-            choose_other_value(other, each, "size", _SPREAD)
-            if each.dimensions and _sizes_it(other, each, changed)
+            choose_other_value(resized_fixture, variable, "size", _RELATIVE_SPREAD)
+            if variable.dimensions and _sizes_array(resized_fixture, variable, resized_parameter)
             else None
         )
         if value is not None:
-            given[each] = value
-    return _ResizedFmu(other, changed, size, given)
+            element_values[variable] = value
+    return _ResizedFmu(resized_fixture, resized_parameter, size, element_values)
 
 
-def _repeated(start: Sequence[str], size: int) -> tuple[str, ...]:
+def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
     """Return start values for an array of another size: the given ones, again and again."""
-    return tuple(start[k % len(start)] for k in range(size))
+    return tuple(start[index % len(start)] for index in range(size))
 
 
-def try_larger_array(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
+def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
     start = declared_size(parameter)
-    return next((k for k in (start + 1, start + 2, 2 * start) if stage.inside(parameter, k) == k), None)
+    return next(
+        (
+            candidate
+            for candidate in (start + 1, start + 2, 2 * start)
+            if fixture.clip_to_bounds(parameter, candidate) == candidate
+        ),
+        None,
+    )
 
 
-def try_smaller_array(stage: TrialFixture, parameter: DescribedVariable) -> int | None:
+def choose_smaller_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
     size = declared_size(parameter) - 1
-    return size if size > 0 and stage.inside(parameter, size) == size else None
+    return size if size > 0 and fixture.clip_to_bounds(parameter, size) == size else None
 
 
-@probe("arrays that were made larger, and smaller", "value.structural", "value.element")
-def try_resized_elements(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("arrays that were made larger, and smaller", "value.structural", "value.element")
+def try_resized_elements(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
-    judged = 0
-    for parameter in list_size_parameters(stage) if stage.description.version == 3 else ():
-        for size in (try_larger_array(stage, parameter), try_smaller_array(stage, parameter)):
-            if size is None or not list_sized_arrays(stage, parameter):
+    array_count = 0
+    for parameter in list_size_parameters(fixture) if fixture.description.version == 3 else ():
+        for size in (choose_larger_size(fixture, parameter), choose_smaller_size(fixture, parameter)):
+            if size is None or not list_sized_arrays(fixture, parameter):
                 continue
-            before, after = _form(stage, parameter, declared_size(parameter)), _form(stage, parameter, size)
-            judged += len(before.given)
+            declared, resized = _resize(fixture, parameter, declared_size(parameter)), _resize(fixture, parameter, size)
+            array_count += len(declared.element_values)
             try:
-                found = [*_held(after), *_all_effects(before, after)]
+                faults = [*_check_element_values(resized), *_compare_all_effects(declared, resized)]
             except TimeBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
-                stage.nothing("value.element", f'with "{parameter.name}" = {size}: {error}')
+                fixture.mark_inapplicable("value.element", f'with "{parameter.name}" = {size}: {error}')
                 continue
-            yield from found
-            if found:
+            yield from faults
+            if faults:
                 break
-    if not judged:
-        stage.nothing("value.element", "it has no array that is set and can be made larger or smaller")
+    if not array_count:
+        fixture.mark_inapplicable("value.element", "it has no array that is set and can be made larger or smaller")
 
 
-def _all_effects(before: _ResizedFmu, after: _ResizedFmu) -> Iterator[Observation]:
+def _compare_all_effects(declared: _ResizedFmu, resized: _ResizedFmu) -> Iterator[Observation]:
     """Check the elements of every array that has another size."""
-    for old, new in zip(before.given, after.given, strict=True):
-        yield from _effects(before, old, after, new)
+    for declared_array, resized_array in zip(declared.element_values, resized.element_values, strict=True):
+        yield from _compare_effects(declared, declared_array, resized, resized_array)
 
 
-def _held(form: _ResizedFmu) -> Iterator[Observation]:
+def _check_element_values(resized: _ResizedFmu) -> Iterator[Observation]:
     """Yield elements that do not hold their values."""
-    with form.stage.instance() as instance:
-        form.begin(instance, form.given)
-        answers = form.answer(instance)
-    for array, value in form.given.items():
-        assert isinstance(value, tuple)
-        read = answers[array]
-        wrong = [k for k, (a, b) in enumerate(zip(value, read, strict=True)) if not have_same_bits(a, b)]
-        if wrong and array.causality in {"input", "parameter"}:
-            text = (
-                f'with "{form.parameter.name}" = {form.size} the element {wrong[0] + 1} of {len(value)} that was set '
-                f"to {value[wrong[0]]!r} is {read[wrong[0]]!r}"
+    with resized.fixture.open_instance() as instance:
+        resized.initialize(instance, resized.element_values)
+        readings = resized.read_elements(instance)
+    for array, values in resized.element_values.items():
+        assert isinstance(values, tuple)
+        elements = readings[array]
+        wrong_elements = [
+            index
+            for index, (set_value, read_value) in enumerate(zip(values, elements, strict=True))
+            if not have_same_bits(set_value, read_value)
+        ]
+        if wrong_elements and array.causality in {"input", "parameter"}:
+            message = (
+                f'with "{resized.parameter.name}" = {resized.size} the element '
+                f"{wrong_elements[0] + 1} of {len(values)} that was set "
+                f"to {values[wrong_elements[0]]!r} is {elements[wrong_elements[0]]!r}"
             )
-            yield Observation("value.structural", text, f'{form.stage.kind}, "{array.name}"')
+            yield Observation("value.structural", message, resized.fixture.locate(array))
 
 
-def _chosen(size: int) -> list[int]:
+def _choose_elements(size: int) -> list[int]:
     """Return the elements that are changed."""
-    return list(range(size)) if size <= MOST_ELEMENTS else [*range(MOST_ELEMENTS - 1), size - 1]
+    return list(range(size)) if size <= MAX_CHANGED_ELEMENTS else [*range(MAX_CHANGED_ELEMENTS - 1), size - 1]
 
 
-_Pattern = dict[tuple[int, DescribedVariable], dict[int, frozenset[int]]]
+_EffectPattern = dict[tuple[int, DescribedVariable], dict[int, frozenset[int]]]
 """Which answer of which variable → element moved → elements that follow."""
 
 
-def _pattern(form: _ResizedFmu, array: DescribedVariable) -> _Pattern:
+def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _EffectPattern:
     """Return which values follow each element of an array."""
-    base, found = form.after(form.given), _Pattern()
-    value = form.given[array]
+    readings, pattern = resized.run_and_read(resized.element_values), _EffectPattern()
+    value = resized.element_values[array]
     assert isinstance(value, tuple)
-    for k in _chosen(len(value)):
-        other = choose_other_value(form.stage, array, f"element {k}", _SPREAD)
-        assert isinstance(other, tuple)
-        moved = form.after({**form.given, array: (*value[:k], other[k], *value[k + 1 :])})
-        for when, (a, b) in enumerate(zip(base, moved, strict=True)):
-            for variable in a.keys() - form.given.keys():
-                pairs = enumerate(zip(a[variable], b[variable], strict=True))
-                found.setdefault((when, variable), {})[k] = frozenset(
-                    i for i, (x, y) in pairs if not have_same_bits(x, y)
+    for index in _choose_elements(len(value)):
+        changed = choose_other_value(resized.fixture, array, f"element {index}", _RELATIVE_SPREAD)
+        assert isinstance(changed, tuple)
+        changed_readings = resized.run_and_read(
+            {**resized.element_values, array: (*value[:index], changed[index], *value[index + 1 :])}
+        )
+        for reading_index, (elements_before, elements_after) in enumerate(zip(readings, changed_readings, strict=True)):
+            for variable in elements_before.keys() - resized.element_values.keys():
+                pairs = enumerate(zip(elements_before[variable], elements_after[variable], strict=True))
+                pattern.setdefault((reading_index, variable), {})[index] = frozenset(
+                    element for element, (before, after) in pairs if not have_same_bits(before, after)
                 )
-    return found
+    return pattern
 
 
-def _effects(
-    before: _ResizedFmu, old: DescribedVariable, after: _ResizedFmu, new: DescribedVariable
+def _compare_effects(
+    declared: _ResizedFmu, declared_array: DescribedVariable, resized: _ResizedFmu, resized_array: DescribedVariable
 ) -> Iterator[Observation]:
     """Check that elements of an array of another size have the same effects as before."""
-    first, second = _pattern(before, old), _pattern(after, new)
-    names = {each.name: each for each in after.stage.variables}
-    for (when, variable), rows in first.items():
-        following = second.get((when, names[variable.name]), {})
-        wrong = _unlike(rows, following, vector=_is_vector(before, old) and _is_vector(before, variable))
-        if wrong:
-            element, text = wrong
+    declared_pattern, resized_pattern = (
+        _find_effect_pattern(declared, declared_array),
+        _find_effect_pattern(resized, resized_array),
+    )
+    by_name = {item.name: item for item in resized.fixture.variables}
+    for (reading_index, variable), declared_effects in declared_pattern.items():
+        resized_effects = resized_pattern.get((reading_index, by_name[variable.name]), {})
+        difference = _find_effect_difference(
+            declared_effects,
+            resized_effects,
+            are_vectors=_is_vector(declared, declared_array) and _is_vector(declared, variable),
+        )
+        if difference:
+            element, text = difference
             yield Observation(
                 "value.element",
-                f'with "{after.parameter.name}" = {after.size} its element {element + 1} {text} "{variable.name}"; '
-                f"with {before.size}, as described, each does otherwise",
-                f'{after.stage.kind}, "{old.name}"',
+                f'with "{resized.parameter.name}" = {resized.size} its element {element + 1} {text} "{variable.name}"; '
+                f"with {declared.size}, as described, each does otherwise",
+                resized.fixture.locate(declared_array),
             )
             return
 
 
-def _is_vector(form: _ResizedFmu, variable: DescribedVariable) -> bool:
+def _is_vector(resized: _ResizedFmu, variable: DescribedVariable) -> bool:
     """Return whether a variable has one dimension, which the form's parameter sizes."""
-    return len(variable.dimensions) == 1 and _sizes_it(form.stage, variable, form.parameter)
+    return len(variable.dimensions) == 1 and _sizes_array(resized.fixture, variable, resized.parameter)
 
 
-def _unlike(
-    before: Mapping[int, frozenset[int]], after: Mapping[int, frozenset[int]], *, vector: bool
+def _find_effect_difference(
+    before: Mapping[int, frozenset[int]], after: Mapping[int, frozenset[int]], *, are_vectors: bool
 ) -> tuple[int, str] | None:
     """Return the first element whose effects differ from those of its counterpart, and the difference.
 
     Args:
         before: Element → elements that follow it, with the sizes of the description.
         after: With another size.
-        vector: Both arrays have one dimension, and this size.
+        are_vectors: Both arrays have one dimension, and this size.
     """
-    own = vector and len(before) > 1 and all(found == {k} for k, found in before.items())
-    for k, found in after.items():
-        if own and found != {k}:
-            return k, "moves another element of" if found - {k} else "does not move its own element of"
-        if not own and before and all(before.values()) and not found:
-            return k, "does not move"
+    is_elementwise = (
+        are_vectors and len(before) > 1 and all(followers == {element} for element, followers in before.items())
+    )
+    for element, followers in after.items():
+        if is_elementwise and followers != {element}:
+            return element, "moves another element of" if followers - {element} else "does not move its own element of"
+        if not is_elementwise and before and all(before.values()) and not followers:
+            return element, "does not move"
     return None
 
 
-@probe("states of other sizes", "state.roundtrip", "state.serialize")
-def try_restored_size(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("states of other sizes", "state.roundtrip", "state.serialize")
+def try_restored_size(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that a state saved with one size restores that size in another instance."""
-    if stage.description.version != 3 or not stage.keeps_states:
+    if fixture.description.version != 3 or not fixture.can_save_states:
         return
-    for parameter in list_size_parameters(stage):
-        size = try_larger_array(stage, parameter)
-        if size is None or not list_sized_arrays(stage, parameter):
+    for parameter in list_size_parameters(fixture):
+        size = choose_larger_size(fixture, parameter)
+        if size is None or not list_sized_arrays(fixture, parameter):
             continue
-        forms = _form(stage, parameter, declared_size(parameter)), _form(stage, parameter, size)
-        for kept, other in (forms, forms[::-1]):
+        variants = _resize(fixture, parameter, declared_size(parameter)), _resize(fixture, parameter, size)
+        for saved, other in (variants, variants[::-1]):
             try:
-                found = list(_kept(kept, other))
+                faults = list(_check_saved_state(saved, other))
             except TimeBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
-                stage.skipped.append(f'{stage.kind}: states with other values of "{parameter.name}": {error}')
+                fixture.skipped.append(f'{fixture.interface}: states with other values of "{parameter.name}": {error}')
                 continue
-            yield from found
-            if found:
+            yield from faults
+            if faults:
                 break
 
 
-def _kept(kept: _ResizedFmu, other: _ResizedFmu) -> Iterator[Observation]:
+def _check_saved_state(saved: _ResizedFmu, other: _ResizedFmu) -> Iterator[Observation]:
     """Save a state with one size, restore it in an instance with another, and as bytes in a new one."""
-    stage = kept.stage
-    serial = stage.flag("canSerializeFMUState") and not stage.flag("canBeInstantiatedOnlyOncePerProcess")
-    with stage.instance() as instance:
-        kept.begin(instance, kept.given)
+    fixture = saved.fixture
+    can_serialize = fixture.flag("canSerializeFMUState") and not fixture.flag("canBeInstantiatedOnlyOncePerProcess")
+    with fixture.open_instance() as instance:
+        saved.initialize(instance, saved.element_values)
         mode = instance.mode
         state = instance.get_state()
-        expected = kept.answer(instance)
-        data = instance.serialize(state) if serial else None
+        expected = saved.read_elements(instance)
+        data = instance.serialize_state(state) if can_serialize else None
         instance.reset()
-        other.begin(instance, other.given)
-        yield from _set_back("state.roundtrip", kept, other, instance, state, mode, expected)
+        other.initialize(instance, other.element_values)
+        yield from _check_restored_state("state.roundtrip", saved, other, instance, state, mode, expected)
         instance.free_state(state)
     if data is None:
         return
-    with stage.instance(name=b"heir") as heir:
-        other.begin(heir, other.given)
+    with fixture.open_instance(name=b"heir") as new_instance:
+        other.initialize(new_instance, other.element_values)
         try:
-            state = heir.deserialize(data)
+            state = new_instance.deserialize_state(data)
         except RefusedCallError as error:
-            yield Observation("state.serialize", f"{_where(kept, other)}: {error}", stage.kind)
+            yield Observation("state.serialize", f"{_describe_situation(saved, other)}: {error}", fixture.interface)
             return
-        yield from _set_back("state.serialize", kept, other, heir, state, mode, expected)
-        heir.free_state(state)
+        yield from _check_restored_state("state.serialize", saved, other, new_instance, state, mode, expected)
+        new_instance.free_state(state)
 
 
-def _set_back(
-    rule: str, kept: _ResizedFmu, other: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
+def _check_restored_state(
+    rule: str, saved: _ResizedFmu, other: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
     expected: Mapping[DescribedVariable, tuple[Value, ...]],
 ) -> Iterator[Observation]:  # fmt: skip
     """Check that values after restoring a state are those when it was saved."""
-    where = _where(kept, other)
+    situation = _describe_situation(saved, other)
     try:
         instance.set_state(state)  # type: ignore[arg-type]
         instance.mode = mode
-        size = instance.get([kept.parameter])[0]
-        if size != kept.size:
-            text = f'"{kept.parameter.name}" is {size!r} {where}; with {kept.size} it was kept'
-            yield Observation(rule, text, kept.stage.kind)
+        size = instance.get([saved.parameter])[0]
+        if size != saved.size:
+            message = f'"{saved.parameter.name}" is {size!r} {situation}; with {saved.size} it was kept'
+            yield Observation(rule, message, saved.fixture.interface)
             return
-        instance.description = kept.stage.description
-        found = kept.answer(instance)
+        instance.description = saved.fixture.description
+        readings = saved.read_elements(instance)
     except RefusedCallError as error:
-        yield Observation(rule, f"{where}: {error}", kept.stage.kind)
+        yield Observation(rule, f"{situation}: {error}", saved.fixture.interface)
         return
     for variable, values in expected.items():
-        if not all(map(have_same_bits, values, found[variable])):
-            yield Observation(rule, f'"{variable.name}" differs {where}', kept.stage.kind)
+        if not all(map(have_same_bits, values, readings[variable])):
+            yield Observation(rule, f'"{variable.name}" differs {situation}', saved.fixture.interface)
             return
 
 
-def _where(kept: _ResizedFmu, other: _ResizedFmu) -> str:
+def _describe_situation(saved: _ResizedFmu, other: _ResizedFmu) -> str:
     """Return where a difference was seen, for a message."""
-    return f'after a state was set where "{other.parameter.name}" is {other.size} instead of {kept.size}'
+    return f'after a state was set where "{other.parameter.name}" is {other.size} instead of {saved.size}'

@@ -10,10 +10,10 @@ from typing import Any
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step, run_co_simulation
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.step_trials import CS, values_agree
+from mb2fmu.audit.behaviour.trials.step_trials import CO_SIMULATION, values_agree
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
@@ -23,146 +23,161 @@ class _IntermediateUpdateRecord:
     """Records of intermediate updates.
 
     Attributes:
-        required: Variables that are read in them.
+        required_variables: Variables that are read in them.
         times: Of each update.
-        possible: Whether an early return was possible then.
-        shown: What was read, with the time.
-        refused: What reading was answered with, where it was allowed.
+        early_return_possible: Whether an early return was possible then.
+        readings: What was read, with the time.
+        refusals: What reading was answered with, where it was allowed.
         environments: That came with them.
-        stepping: A step has been begun.
-        outside: Updates before any step.
-        wish: An early return is asked for.
+        in_step: A step has been begun.
+        updates_outside_steps: Updates before any step.
+        request_early_return: An early return is asked for.
         instance: That they come from.
     """
 
-    required: Sequence[DescribedVariable]
+    required_variables: Sequence[DescribedVariable]
     times: list[float] = field(default_factory=list)
-    possible: list[bool] = field(default_factory=list)
-    shown: list[tuple[float, list[Value]]] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    early_return_possible: list[bool] = field(default_factory=list)
+    readings: list[tuple[float, list[Value]]] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
     environments: set[int | None] = field(default_factory=set)
-    stepping: bool = False
-    outside: int = 0
-    wish: bool = False
+    in_step: bool = False
+    updates_outside_steps: int = 0
+    request_early_return: bool = False
     instance: FmuInstance | None = None
 
-    def update(
+    def record_update(
         self, environment: int | None, time: float, _set: bool, may_get: bool, _finished: bool, can_return: bool,
-        asked: Any, at: Any,
+        early_return_flag: Any, early_return_time: Any,
     ) -> None:  # fmt: skip
         """Handle the callback: note the time, read values, and ask for an early return if wanted."""
-        if not self.stepping:
-            self.outside += 1
+        if not self.in_step:
+            self.updates_outside_steps += 1
         self.times.append(time)
         self.environments.add(environment)
-        if may_get and self.required and self.instance:
+        if may_get and self.required_variables and self.instance:
             try:
-                self.shown.append((time, self.instance.get(self.required)))
+                self.readings.append((time, self.instance.get(self.required_variables)))
             except RefusedCallError as error:
-                self.refused.append(str(error))
-        self.possible.append(bool(can_return))
-        asked[0] = self.wish and bool(can_return)
-        at[0] = time
+                self.refusals.append(str(error))
+        self.early_return_possible.append(bool(can_return))
+        early_return_flag[0] = self.request_early_return and bool(can_return)
+        early_return_time[0] = time
 
 
-@probe("intermediate updates", "steps.intermediate", "steps.early", kinds=CS)
-def try_intermediate_updates(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("intermediate updates", "steps.intermediate", "steps.early", interfaces=CO_SIMULATION)
+def try_intermediate_updates(fixture: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's callback: times never decrease; early return is granted where promised."""
-    if stage.description.version != 3 or not stage.flag("providesIntermediateUpdate"):
+    if fixture.description.version != 3 or not fixture.flag("providesIntermediateUpdate"):
         return
-    heard = _IntermediateUpdateRecord([each for each in stage.scalars if each.flag("intermediateUpdate")])
-    with stage.instance(update=heard.update, required=heard.required, early=True) as instance:
-        heard.instance = instance
-        stage.initialize(instance, within=_given(stage))
-        heard.stepping = True
-        if heard.outside:
-            text = "the callback is called before any step: it belongs to fmi3DoStep"
-            yield Observation("steps.intermediate", text, stage.kind)
-        done = [do_communication_step(stage, instance, stage.start, stage.step)]
-        if not done[0].early:
-            done.append(do_communication_step(stage, instance, stage.start + stage.step, stage.step))
-        if not heard.times:
-            text = "providesIntermediateUpdate is true, but the callback is never called"
-            yield Observation("steps.intermediate", text, stage.kind)
+    record = _IntermediateUpdateRecord([item for item in fixture.scalars if item.flag("intermediateUpdate")])
+    with fixture.open_instance(update=record.record_update, required=record.required_variables, early=True) as instance:
+        record.instance = instance
+        fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
+        record.in_step = True
+        if record.updates_outside_steps:
+            message = "the callback is called before any step: it belongs to fmi3DoStep"
+            yield Observation("steps.intermediate", message, fixture.interface)
+        results = [do_communication_step(fixture, instance, fixture.start, fixture.step)]
+        if not results[0].returned_early:
+            results.append(do_communication_step(fixture, instance, fixture.start + fixture.step, fixture.step))
+        if not record.times:
+            message = "providesIntermediateUpdate is true, but the callback is never called"
+            yield Observation("steps.intermediate", message, fixture.interface)
             return
-        for text in _said(stage, heard, stage.start + len(done) * stage.step):
-            yield Observation("steps.intermediate", text, stage.kind)
-        if any(each.early for each in done) and not stage.flag("mightReturnEarlyFromDoStep"):
-            text = "it returns early without being asked, though mightReturnEarlyFromDoStep is false"
-            yield Observation("steps.early", text, stage.kind)
+        for message in _find_update_faults(fixture, record, fixture.start + len(results) * fixture.step):
+            yield Observation("steps.intermediate", message, fixture.interface)
+        if any(item.returned_early for item in results) and not fixture.flag("mightReturnEarlyFromDoStep"):
+            message = "it returns early without being asked, though mightReturnEarlyFromDoStep is false"
+            yield Observation("steps.early", message, fixture.interface)
             return
-        yield from _as_at(stage, heard)
-        heard.wish = True
-        yield from _asked(stage, instance, heard)
+        yield from _compare_with_shorter_step(fixture, record)
+        record.request_early_return = True
+        yield from _check_requested_early_return(fixture, instance, record)
 
 
-def _given(stage: TrialFixture) -> dict[DescribedVariable, Value]:
+def _choose_changed_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return continuous inputs that are not at their start: what becomes of them within a step shows."""
-    moved = ((each, choose_other_value(stage, each, "update", 0.1)) for each in stage.inputs)
-    return {each: value for each, value in moved if value is not None}
+    changes = ((variable, choose_other_value(fixture, variable, "update", 0.1)) for variable in fixture.inputs)
+    return {variable: value for variable, value in changes if value is not None}
 
 
-def _said(stage: TrialFixture, heard: _IntermediateUpdateRecord, reached: float) -> Iterator[str]:
+def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecord, end_time: float) -> Iterator[str]:
     """Yield faults of times, environments and values of the updates up to a time."""
-    if any(later < earlier for earlier, later in pairwise(heard.times)):
+    if any(later < earlier for earlier, later in pairwise(record.times)):
         yield "the times of intermediate updates go backwards"
-    slack = 1e-9 * (abs(stage.start) + stage.step)
-    outside = next((each for each in heard.times if not stage.start - slack <= each <= reached + slack), None)
-    if outside is not None:
-        text = f"an intermediate update is said to be at {outside:.9g}, outside the steps from {stage.start:.6g} to"
-        yield f"{text} {reached:.6g}"
-    if heard.instance and heard.environments != {heard.instance.environment}:
+    time_tolerance = 1e-9 * (abs(fixture.start) + fixture.step)
+    outside_time = next(
+        (time for time in record.times if not fixture.start - time_tolerance <= time <= end_time + time_tolerance), None
+    )
+    if outside_time is not None:
+        message = (
+            f"an intermediate update is said to be at {outside_time:.9g}, outside the steps from {fixture.start:.6g} to"
+        )
+        yield f"{message} {end_time:.6g}"
+    if record.instance and record.environments != {record.instance.environment}:
         yield "intermediate updates come with another environment than that of their instance"
-    if heard.refused:
-        yield f"in an intermediate update that allows it, reading is refused: {heard.refused[0]}"
+    if record.refusals:
+        yield f"in an intermediate update that allows it, reading is refused: {record.refusals[0]}"
 
 
-def _asked(stage: TrialFixture, instance: FmuInstance, heard: _IntermediateUpdateRecord) -> Iterator[Observation]:
+def _check_requested_early_return(
+    fixture: TrialFixture, instance: FmuInstance, record: _IntermediateUpdateRecord
+) -> Iterator[Observation]:
     """Check the third step, which is asked to return early."""
-    point, seen = stage.start + 2 * stage.step, len(heard.possible)
-    last = do_communication_step(stage, instance, point, stage.step)
-    if stage.flag("canReturnEarlyAfterIntermediateUpdate") and any(heard.possible[seen:-1]) and not last.early:
-        yield Observation("steps.early", "asked to return early it goes on to the end of the step", stage.kind)
-    if last.early and not last.last < point + stage.step:
-        text = f"it says that it returned early, at the end of the step, {last.last:.6g}"
-        yield Observation("steps.early", text, stage.kind)
-    elif last.early:
-        heard.wish = False
+    begin_time, update_count = fixture.start + 2 * fixture.step, len(record.early_return_possible)
+    result = do_communication_step(fixture, instance, begin_time, fixture.step)
+    if (
+        fixture.flag("canReturnEarlyAfterIntermediateUpdate")
+        and any(record.early_return_possible[update_count:-1])
+        and not result.returned_early
+    ):
+        yield Observation("steps.early", "asked to return early it goes on to the end of the step", fixture.interface)
+    if result.returned_early and not result.last_successful_time < begin_time + fixture.step:
+        message = f"it says that it returned early, at the end of the step, {result.last_successful_time:.6g}"
+        yield Observation("steps.early", message, fixture.interface)
+    elif result.returned_early:
+        record.request_early_return = False
         try:
-            do_communication_step(stage, instance, last.last, point + stage.step - last.last)
+            do_communication_step(
+                fixture, instance, result.last_successful_time, begin_time + fixture.step - result.last_successful_time
+            )
         except RefusedCallError as error:
             yield Observation(
-                "steps.early", f"after an early return the rest of the step is refused: {error}", stage.kind
+                "steps.early", f"after an early return the rest of the step is refused: {error}", fixture.interface
             )
             return
-        yield from _after_early(stage, instance.get(stage.variables))
+        yield from _check_completed_step(fixture, instance.get(fixture.variables))
 
 
-def _after_early(stage: TrialFixture, found: list[Value]) -> Iterator[Observation]:
+def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterator[Observation]:
     """Compare three steps, the last one returned early and completed, with three whole ones."""
-    with stage.instance() as instance:
-        stage.initialize(instance, within=_given(stage))
-        whole = run_co_simulation(stage, instance, stage.variables, steps=3).rows[-1]
-    for variable, a, b in zip(stage.variables, whole, found, strict=True):
-        if not values_agree(stage, variable, a, b, times=10.0):
-            text = f"after an early return and the rest of the step it is {b!r}, after a whole step {a!r}"
-            yield Observation("steps.early", text, f'{stage.kind}, "{variable.name}"')
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
+        expected_values = run_co_simulation(fixture, instance, fixture.variables, steps=3).values[-1]
+    for variable, expected, value in zip(fixture.variables, expected_values, values, strict=True):
+        if not values_agree(fixture, variable, expected, value, factor=10.0):
+            message = f"after an early return and the rest of the step it is {value!r}, after a whole step {expected!r}"
+            yield Observation("steps.early", message, fixture.locate(variable))
             return
 
 
-def _as_at(stage: TrialFixture, heard: _IntermediateUpdateRecord) -> Iterator[Observation]:
+def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdateRecord) -> Iterator[Observation]:
     """Compare values at the first update within a step with an instance whose step ends there."""
-    begin, end = stage.start + 0.01 * stage.step, stage.start + 0.99 * stage.step
-    within = [each for each in heard.shown if begin < each[0] < end]
-    if not within or not stage.flag("canHandleVariableCommunicationStepSize"):
+    begin_time, end_time = fixture.start + 0.01 * fixture.step, fixture.start + 0.99 * fixture.step
+    initial_values = [reading for reading in record.readings if begin_time < reading[0] < end_time]
+    if not initial_values or not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
-    time, values = within[0]
-    with stage.instance() as instance:
-        stage.initialize(instance, within=_given(stage))
-        do_communication_step(stage, instance, stage.start, time - stage.start)
-        expected = instance.get(heard.required)
-    for variable, a, b in zip(heard.required, expected, values, strict=True):
-        if not values_agree(stage, variable, a, b, times=1.0):
-            text = f"in an intermediate update at t = {time:.6g} it is {b!r}; where a step ends there it is {a!r}"
-            yield Observation("steps.intermediate", text, f'{stage.kind}, "{variable.name}"')
+    time, values = initial_values[0]
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
+        do_communication_step(fixture, instance, fixture.start, time - fixture.start)
+        expected = instance.get(record.required_variables)
+    for variable, expected_value, value in zip(record.required_variables, expected, values, strict=True):
+        if not values_agree(fixture, variable, expected_value, value, factor=1.0):
+            message = (
+                f"in an intermediate update at t = {time:.6g} it is {value!r}; where a step ends there it "
+                f"is {expected_value!r}"
+            )
+            yield Observation("steps.intermediate", message, fixture.locate(variable))
             return
