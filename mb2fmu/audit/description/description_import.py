@@ -143,8 +143,13 @@ def _assemble_model(
     """Return the description with the entries of its model structure resolved to variables."""
     general_part = _read_general_part(root)
     model_without_structure = DescribedModel(
-        version, types=types, variables=variables, unknowns=(), lists=lists, **general_part
-    )  # type: ignore[arg-type]
+        version,
+        types=types,
+        variables=variables,
+        unknowns=(),
+        lists=lists,
+        **general_part,  # type: ignore[arg-type]
+    )
     reference_attribute = "index" if version == 2 else "valueReference"
     unknowns = []
     for list_name, element in entries:

@@ -15,6 +15,7 @@ ARCHIVE_RULES = frozenset({
 def find_inapplicable_rules(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
     """Return rule → the missing subject for which it has nothing to judge."""
     return {
+        **_exclude_unit_and_type_rules(description),
         **_exclude_variable_rules(description),
         **_exclude_structure_rules(description),
         **_exclude_archive_rules(archive, description),
@@ -26,15 +27,15 @@ def _exclude_rules(subject: object, reason: str, *rules: str) -> dict[str, str]:
     return {} if subject else dict.fromkeys(rules, reason)
 
 
-def _exclude_variable_rules(description: DescribedModel) -> dict[str, str]:
-    """Return rules on FMUs, types and variables that have no subject, with reasons."""
+def _list_with_attribute(description: DescribedModel, attribute: str) -> list[DescribedVariable]:
+    """Return the variables that have an attribute."""
+    return [variable for variable in description.variables if variable.get(attribute) is not None]
+
+
+def _exclude_unit_and_type_rules(description: DescribedModel) -> dict[str, str]:
+    """Return rules on units and types that have no subject, with reasons."""
     variables = description.variables
-
-    def with_attribute(attribute: str) -> list[DescribedVariable]:
-        return [variable for variable in variables if variable.get(attribute) is not None]
-
-    references = [variable.reference for variable in variables]
-    enumeration_types = [variable for variable in description.types if variable.type == "Enumeration"]
+    enumeration_types = [each for each in description.types if each.type == "Enumeration"]
     with_display_unit = [
         variable
         for variable in variables
@@ -42,7 +43,6 @@ def _exclude_variable_rules(description: DescribedModel) -> dict[str, str]:
     ]
     with_declared_type = [variable for variable in variables if variable.written.get("declaredType")]
     enumeration_variables = [variable for variable in variables if variable.type == "Enumeration"]
-    clocks = [variable for variable in variables if variable.type == "Clock" or variable.clocked]
     return {
         **_exclude_rules(
             description.units,
@@ -53,13 +53,28 @@ def _exclude_variable_rules(description: DescribedModel) -> dict[str, str]:
             "units.factor",
             "units.unused",
         ),
-        **_exclude_rules(with_attribute("unit"), "no variable has a unit", "units.declared", "units.derivative"),
+        **_exclude_rules(
+            _list_with_attribute(description, "unit"), "no variable has a unit", "units.declared", "units.derivative"
+        ),
         **_exclude_rules(with_display_unit, "no variable has a display unit", "units.display"),
         **_exclude_rules(description.types, "it defines no types", "types.unique"),
         **_exclude_rules(
             with_declared_type or enumeration_variables, "no variable has a declared type", "types.declared"
         ),
         **_exclude_rules(enumeration_types, "it has no enumerations", "types.items"),
+    }
+
+
+def _exclude_variable_rules(description: DescribedModel) -> dict[str, str]:
+    """Return rules on variables that have no subject, with reasons."""
+    variables = description.variables
+    references = [variable.reference for variable in variables]
+    clocks = [variable for variable in variables if variable.type == "Clock" or variable.clocked]
+
+    def with_attribute(attribute: str) -> list[DescribedVariable]:
+        return _list_with_attribute(description, attribute)
+
+    return {
         **_exclude_rules(
             description.version == 3 or len(set(references)) < len(references),
             "no two variables share a value reference",

@@ -116,11 +116,7 @@ class Supervisor:
         try:
             ending, broken_limit = self._watch_worker(process, monitor)
         finally:
-            remaining = [
-                process_id_
-                for process_id_ in list_descendant_processes(os.getpid())
-                if process_id_ != process.process_id
-            ]
+            remaining = set(list_descendant_processes(os.getpid())) - {process.process_id}
             kill_process_session(process.process_id)
             process.wait()
             own_end.close()
@@ -128,16 +124,8 @@ class Supervisor:
                 monitor.close()
         self._forward_messages()
         if self.request["far"] or (not self.done and self.last_begin is None):
-            remaining = []
-        segments = remove_shared_memory(process.process_id)
-        if segments:
-            self.report_action("host.files", f"leaves {segments} segment{'s' * (segments > 1)} of shared memory behind")
-        if remaining:
-            self.report_action(
-                "host.processes", f"leaves {len(remaining)} process{'es' * (len(remaining) > 1)} running"
-            )
-        for change in snapshot.changes():
-            self.report_action("host.files", change)
+            remaining = set()
+        self._report_leftovers(process.process_id, len(remaining), snapshot)
         if self.done or self.needs_new_process:
             return
         if (
@@ -148,6 +136,16 @@ class Supervisor:
             self.request["once"] = True  # its right, as its description says
             return
         self._report_end(ending, broken_limit)
+
+    def _report_leftovers(self, process_id: int, processes: int, snapshot: FolderSnapshot) -> None:
+        """Report shared memory, running processes and changed files that a worker has left behind."""
+        segments = remove_shared_memory(process_id)
+        if segments:
+            self.report_action("host.files", f"leaves {segments} segment{'s' * (segments > 1)} of shared memory behind")
+        if processes:
+            self.report_action("host.processes", f"leaves {processes} process{'es' * (processes > 1)} running")
+        for change in snapshot.changes():
+            self.report_action("host.files", change)
 
     def _watch_worker(self, process: _WorkerProcess, monitor: SystemCallMonitor | None) -> tuple[str, str]:
         """Return how a process ended; if it was killed, the limit it broke: ``call``, ``budget`` or ``auditor``."""

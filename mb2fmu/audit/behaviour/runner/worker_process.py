@@ -55,12 +55,10 @@ from mb2fmu.audit.behaviour.trials import (
     order_trials,
     persistence_trials,
     recorded_trials,
-    resized_array_trials,
     stale_value_trials,
     state_trials,
     step_trials,
     time_derivative_trials,
-    typed_dependency_trials,
     unusual_text_trials,
     update_trials,
     valgrind_trials,
@@ -74,8 +72,8 @@ from mb2fmu.audit.recorded_reference import RecordedReference
 TRIAL_MODULES = (
     life_cycle_trials, naming_trials, value_trials, model_exchange_trials, step_trials,
     recorded_trials, time_derivative_trials, input_timing_trials, update_trials, event_trials, state_trials,
-    dependency_trials, typed_dependency_trials, derivative_trials, stale_value_trials, call_trials, instance_trials,
-    unusual_text_trials, persistence_trials, order_trials, array_trials, clock_trials, resized_array_trials,
+    dependency_trials, derivative_trials, stale_value_trials, call_trials, instance_trials,
+    unusual_text_trials, persistence_trials, order_trials, array_trials, clock_trials,
     memory_trials, host_environment_trials, valgrind_trials,
 )  # fmt: skip
 LEAK_RULE = "life.leak"

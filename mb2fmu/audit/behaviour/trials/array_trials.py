@@ -1,18 +1,20 @@
-"""FMI 3: arrays of other sizes, and ticking clocks."""
+"""FMI 3: arrays of other sizes: their elements, their effects, and saved states with other sizes."""
 
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from mb2fmu.audit.behaviour.fixture.excited_runs import Values, choose_other_value, list_inputs, list_settable_variables
+from mb2fmu.audit.behaviour.fixture.shared_results import SharedResults
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.resized_array_trials import declared_size, list_size_parameters, list_sized_arrays
 from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
 from mb2fmu.audit.findings import Observation
 
@@ -153,136 +155,343 @@ def _read_elements(instance: FmuInstance, array: DescribedVariable, count: int) 
     return instance.call(f"Get{type_suffix}", references, c.c_size_t(1), buffer, c.c_size_t(count))
 
 
-# --- clocks
+# --- effects of elements, and saved states
+
+MAX_CHANGED_ELEMENTS = 6
+"""Elements of an array that are moved one by one: the first ones, and the last."""
+
+_RELATIVE_SPREAD = 0.3
 
 
-PERIODIC_INTERVALS = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
-"""Variabilities of intervals that can be asked for."""
-
-TICKS_PER_CLOCK = 6
-"""Of each input clock: an output clock may divide it."""
-
-
-@register_trial("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
-def try_input_clocks(fixture: TrialFixture) -> Iterator[Observation]:
-    """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
-    clocks = [clock_ for clock_ in fixture.description.variables if clock_.type == "Clock"]
-    if fixture.description.version != 3 or not clocks:
-        for rule in ("clock.ticks", "clock.interval", "clock.previous"):
-            fixture.mark_inapplicable(rule, "it has no clocks")
-        return
-    if fixture.interface == "CoSimulation" and not fixture.needs_event_mode:
-        for rule in ("clock.ticks", "clock.interval", "clock.previous"):
-            fixture.mark_inapplicable(rule, "clocks need hasEventMode")
-        return
-    periodic = [clock_ for clock_ in clocks if clock_.written.get("intervalVariability") in PERIODIC_INTERVALS]
-    with fixture.open_instance() as instance:
-        fixture.initialize(instance)
-        for clock in periodic * 2:  # the second answer counts as the first
-            yield from _check_interval(fixture, instance, clock)
-        instance.enter_event_mode()
-        for clock in clocks:
-            if clock.causality == "input":
-                yield from _check_repeated_ticks(fixture, instance, clock)
-        for clock in periodic:
-            if clock.written.get("intervalVariability") == "constant":  # after ticks, too
-                yield from _check_interval(fixture, instance, clock)
+def list_size_parameters(fixture: TrialFixture) -> list[DescribedVariable]:
+    """Return structural parameters that can be a number of elements."""
+    return [
+        variable
+        for variable in fixture.description.variables
+        if variable.causality == "structuralParameter"
+        and variable.type == "UInt64"
+        and variable.start
+        and not variable.dimensions
+    ]
 
 
-def _check_repeated_ticks(
-    fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable
-) -> Iterator[Observation]:
-    """Check that at each tick a ``previous`` variable has the value of the tick before."""
-    previous_values: dict[DescribedVariable, Value] = {}
-    for _ in range(TICKS_PER_CLOCK):
-        current_values: dict[DescribedVariable, Value] = {}
-        faults = list(_check_tick(fixture, instance, clock, current_values))
-        yield from faults
-        if faults:
-            return
-        for variable in current_values:
-            previous_variable = fixture.description.target(variable.written.get("previous"))
-            if (
-                previous_variable
-                and previous_variable in current_values
-                and variable in previous_values
-                and not have_same_bits(current_values[previous_variable], previous_values[variable])
-            ):
-                message = (
-                    f'it is {current_values[previous_variable]!r} at a tick; "{variable.name}" was '
-                    f"{previous_values[variable]!r} at the one before"
-                )
-                yield Observation("clock.previous", message, fixture.locate(previous_variable))
-                return
-        previous_values = current_values
+def list_sized_arrays(fixture: TrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
+    """Return arrays that a structural parameter sizes."""
+    return [variable for variable in fixture.variables if _sizes_array(fixture, variable, parameter)]
 
 
-def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable) -> Iterator[Observation]:
-    """Yield a clock's interval that is refused, not positive, or other than declared."""
-    value, qualifier = c.c_double(float("nan")), c.c_int(-1)
-    references = (c.c_uint * 1)(clock.reference or 0)
-    status = instance.call("GetIntervalDecimal", references, c.c_size_t(1), c.byref(value), c.byref(qualifier))
-    place = fixture.locate(clock)
-    variability = clock.written.get("intervalVariability")
-    if status not in {OK, WARNING}:
-        if variability in {"changing", "countdown"}:
-            yield Observation(
-                "clock.interval", f"a {variability} clock, whose interval is answered with {status_name(status)}", place
-            )
-        return
-    declared = parse_number(clock.written.get("intervalDecimal"))
-    if qualifier.value == 0 and variability in {"constant", "fixed"}:
-        yield Observation("clock.interval", f"a {variability} clock, whose interval is said to be not known yet", place)
-    if qualifier.value != 0 and variability in {"constant", "fixed", "tunable"} and not value.value > 0.0:
-        yield Observation("clock.interval", f"its interval is {value.value!r}, which is not positive", place)
-    elif (
-        declared is not None
-        and variability == "constant"
-        and qualifier.value != 0
-        and abs(value.value - declared) > 1e-12 * declared
-    ):
-        yield Observation(
-            "clock.interval", f"its interval is {value.value!r}, the description says {declared!r}", place
+def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: DescribedVariable) -> bool:
+    """Return whether a structural parameter sizes any dimension of an array."""
+    return any(fixture.description.target(dimension.reference) is parameter for dimension in array.dimensions)
+
+
+def declared_size(parameter: DescribedVariable) -> int:
+    """Return the size that the description gives."""
+    return int(parse_number(parameter.start[0] if parameter.start else None) or 1)
+
+
+@dataclass(frozen=True)
+class _ResizedFmu:
+    """An FMU with one of its sizes changed.
+
+    Attributes:
+        fixture: Its description has that size; start values of arrays are repeated as often as they are wanted.
+        parameter: Structural parameter.
+        size: Its value.
+        element_values: Values of inputs, parameters and start values that the parameter sizes, no two elements alike.
+    """
+
+    fixture: TrialFixture
+    parameter: DescribedVariable
+    size: int
+    element_values: Values
+
+    def initialize(self, instance: FmuInstance, values: Mapping[DescribedVariable, Value]) -> None:
+        """Move from Instantiated to Continuous-Time or Step Mode, with this size."""
+        instance.must_call("EnterConfigurationMode")
+        instance.set({self.parameter: self.size})
+        instance.must_call("ExitConfigurationMode")
+        self.fixture.initialize(instance, initial_values=values)
+
+    def read_elements(self, instance: FmuInstance) -> dict[DescribedVariable, tuple[Value, ...]]:
+        """Return the values read, each variable as a tuple of elements."""
+        variables = self.fixture.variables
+        values = zip(variables, instance.get(variables), strict=True)
+        return {variable: value if isinstance(value, tuple) else (value,) for variable, value in values}
+
+    def run_and_read(
+        self, values: Mapping[DescribedVariable, Value]
+    ) -> list[dict[DescribedVariable, tuple[Value, ...]]]:
+        """Return values of a new instance at the start, and after a step of Co-Simulation."""
+        with self.fixture.open_instance() as instance:
+            self.initialize(instance, values)
+            readings = [self.read_elements(instance)]
+            if self.fixture.interface == "CoSimulation":
+                do_communication_step(self.fixture, instance, self.fixture.start, self.fixture.step)
+                readings.append(self.read_elements(instance))
+            return readings
+
+
+def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _ResizedFmu:
+    """Return the FMU with a size."""
+    description = fixture.description
+    resized_parameter = replace(parameter, start=(str(size),))
+    resized_description = replace(
+        description,
+        variables=tuple(resized_parameter if variable is parameter else variable for variable in description.variables),
+    )
+    variables = tuple(
+        replace(variable, start=_repeat_start_values(variable.start, resized_description.size(variable)))
+        if variable.start and len(variable.start) > 1 and _sizes_array(fixture, variable, parameter) else variable
+        for variable in resized_description.variables
+    )  # fmt: skip
+    library = replace(fixture.library, description=replace(resized_description, variables=variables))
+    resized_fixture = replace(fixture, library=library, shared=SharedResults())
+    element_values: Values = {}
+    for variable in dict.fromkeys([*list_settable_variables(resized_fixture), *list_inputs(resized_fixture)]):
+        value = (
+            choose_other_value(resized_fixture, variable, "size", _RELATIVE_SPREAD)
+            if variable.dimensions and _sizes_array(resized_fixture, variable, resized_parameter)
+            else None
         )
+        if value is not None:
+            element_values[variable] = value
+    return _ResizedFmu(resized_fixture, resized_parameter, size, element_values)
 
 
-def _find_active_output_clock(fixture: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
-    """Yield output clocks that are active though the discrete states were updated."""
-    for clock in fixture.description.variables:
-        if clock.type == "Clock" and clock.causality == "output":
-            is_active = (c.c_bool * 1)()
-            status = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), is_active)
-            if status in {OK, WARNING} and is_active[0]:
-                message = "it is still active after the discrete states were updated"
-                yield Observation("clock.ticks", message, fixture.locate(clock))
-                return
+def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
+    """Return start values for an array of another size: the given ones, again and again."""
+    return tuple(start[index % len(start)] for index in range(size))
 
 
-def _check_tick(
-    fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable, values: dict[DescribedVariable, Value]
+def choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
+    """Return a larger size than that of the description; None if its bounds allow none."""
+    start = declared_size(parameter)
+    return next(
+        (
+            candidate
+            for candidate in (start + 1, start + 2, 2 * start)
+            if fixture.clip_to_bounds(parameter, candidate) == candidate
+        ),
+        None,
+    )
+
+
+def choose_smaller_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
+    """Return a smaller size than that of the description; None if its bounds allow none."""
+    size = declared_size(parameter) - 1
+    return size if size > 0 and fixture.clip_to_bounds(parameter, size) == size else None
+
+
+@register_trial("arrays that were made larger, and smaller", "value.structural", "value.element")
+def try_resized_elements(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
+    array_count = 0
+    for parameter in list_size_parameters(fixture) if fixture.description.version == 3 else ():
+        for size in (choose_larger_size(fixture, parameter), choose_smaller_size(fixture, parameter)):
+            if size is None or not list_sized_arrays(fixture, parameter):
+                continue
+            declared, resized = _resize(fixture, parameter, declared_size(parameter)), _resize(fixture, parameter, size)
+            array_count += len(declared.element_values)
+            try:
+                faults = [*_check_element_values(resized), *_compare_all_effects(declared, resized)]
+            except TimeBudgetError:
+                raise
+            except (RefusedCallError, SkippedTrialError) as error:
+                fixture.mark_inapplicable("value.element", f'with "{parameter.name}" = {size}: {error}')
+                continue
+            yield from faults
+            if faults:
+                break
+    if not array_count:
+        fixture.mark_inapplicable("value.element", "it has no array that is set and can be made larger or smaller")
+
+
+def _compare_all_effects(declared: _ResizedFmu, resized: _ResizedFmu) -> Iterator[Observation]:
+    """Check the elements of every array that has another size."""
+    for declared_array, resized_array in zip(declared.element_values, resized.element_values, strict=True):
+        yield from _compare_effects(declared, declared_array, resized, resized_array)
+
+
+def _check_element_values(resized: _ResizedFmu) -> Iterator[Observation]:
+    """Yield elements that do not hold their values."""
+    with resized.fixture.open_instance() as instance:
+        resized.initialize(instance, resized.element_values)
+        readings = resized.read_elements(instance)
+    for array, values in resized.element_values.items():
+        assert isinstance(values, tuple)
+        elements = readings[array]
+        wrong_elements = [
+            index
+            for index, (set_value, read_value) in enumerate(zip(values, elements, strict=True))
+            if not have_same_bits(set_value, read_value)
+        ]
+        if wrong_elements and array.causality in {"input", "parameter"}:
+            message = (
+                f'with "{resized.parameter.name}" = {resized.size} the element '
+                f"{wrong_elements[0] + 1} of {len(values)} that was set "
+                f"to {values[wrong_elements[0]]!r} is {elements[wrong_elements[0]]!r}"
+            )
+            yield Observation("value.structural", message, resized.fixture.locate(array))
+
+
+def _choose_elements(size: int) -> list[int]:
+    """Return the elements that are changed."""
+    return list(range(size)) if size <= MAX_CHANGED_ELEMENTS else [*range(MAX_CHANGED_ELEMENTS - 1), size - 1]
+
+
+_EffectPattern = dict[tuple[int, DescribedVariable], dict[int, frozenset[int]]]
+"""Which answer of which variable → element moved → elements that follow."""
+
+
+def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _EffectPattern:
+    """Return which values follow each element of an array."""
+    readings, pattern = resized.run_and_read(resized.element_values), _EffectPattern()
+    value = resized.element_values[array]
+    assert isinstance(value, tuple)
+    for index in _choose_elements(len(value)):
+        changed = choose_other_value(resized.fixture, array, f"element {index}", _RELATIVE_SPREAD)
+        assert isinstance(changed, tuple)
+        changed_readings = resized.run_and_read(
+            {**resized.element_values, array: (*value[:index], changed[index], *value[index + 1 :])}
+        )
+        for reading_index, (elements_before, elements_after) in enumerate(zip(readings, changed_readings, strict=True)):
+            for variable in elements_before.keys() - resized.element_values.keys():
+                pairs = enumerate(zip(elements_before[variable], elements_after[variable], strict=True))
+                pattern.setdefault((reading_index, variable), {})[index] = frozenset(
+                    element for element, (before, after) in pairs if not have_same_bits(before, after)
+                )
+    return pattern
+
+
+def _compare_effects(
+    declared: _ResizedFmu, declared_array: DescribedVariable, resized: _ResizedFmu, resized_array: DescribedVariable
 ) -> Iterator[Observation]:
-    """Do one tick; values of its variables while it is active go to ``values``."""
-    place = fixture.locate(clock)
-    references, count = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
-    clocked = [
-        variable for variable in fixture.description.variables
-        if str(clock.reference) in variable.written.get("clocks", "").split() and variable.type != "Clock"
-        and variable.causality != "input" and variable.reference is not None
-    ]  # fmt: skip
-    is_active = (c.c_bool * 1)()
-    is_active[0] = True
-    status = instance.call("SetClock", references, count, is_active)
-    if status not in {OK, WARNING}:
-        yield Observation("clock.ticks", f"setting it in Event Mode answers {status_name(status)}", place)
+    """Check that elements of an array of another size have the same effects as before."""
+    declared_pattern, resized_pattern = (
+        _find_effect_pattern(declared, declared_array),
+        _find_effect_pattern(resized, resized_array),
+    )
+    by_name = {item.name: item for item in resized.fixture.variables}
+    for (reading_index, variable), declared_effects in declared_pattern.items():
+        resized_effects = resized_pattern.get((reading_index, by_name[variable.name]), {})
+        difference = _find_effect_difference(
+            declared_effects,
+            resized_effects,
+            are_vectors=_is_vector(declared, declared_array) and _is_vector(declared, variable),
+        )
+        if difference:
+            element, text = difference
+            yield Observation(
+                "value.element",
+                f'with "{resized.parameter.name}" = {resized.size} its element {element + 1} {text} "{variable.name}"; '
+                f"with {declared.size}, as described, each does otherwise",
+                resized.fixture.locate(declared_array),
+            )
+            return
+
+
+def _is_vector(resized: _ResizedFmu, variable: DescribedVariable) -> bool:
+    """Return whether a variable has one dimension, which the form's parameter sizes."""
+    return len(variable.dimensions) == 1 and _sizes_array(resized.fixture, variable, resized.parameter)
+
+
+def _find_effect_difference(
+    before: Mapping[int, frozenset[int]], after: Mapping[int, frozenset[int]], *, are_vectors: bool
+) -> tuple[int, str] | None:
+    """Return the first element whose effects differ from those of its counterpart, and the difference.
+
+    Args:
+        before: Element → elements that follow it, with the sizes of the description.
+        after: With another size.
+        are_vectors: Both arrays have one dimension, and this size.
+    """
+    is_elementwise = (
+        are_vectors and len(before) > 1 and all(followers == {element} for element, followers in before.items())
+    )
+    for element, followers in after.items():
+        if is_elementwise and followers != {element}:
+            return element, "moves another element of" if followers - {element} else "does not move its own element of"
+        if not is_elementwise and before and all(before.values()) and not followers:
+            return element, "does not move"
+    return None
+
+
+@register_trial("states of other sizes", "state.roundtrip", "state.serialize")
+def try_restored_size(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that a state saved with one size restores that size in another instance."""
+    if fixture.description.version != 3 or not fixture.can_save_states:
         return
+    for parameter in list_size_parameters(fixture):
+        size = choose_larger_size(fixture, parameter)
+        if size is None or not list_sized_arrays(fixture, parameter):
+            continue
+        variants = _resize(fixture, parameter, declared_size(parameter)), _resize(fixture, parameter, size)
+        for saved, other in (variants, variants[::-1]):
+            try:
+                faults = list(_check_saved_state(saved, other))
+            except TimeBudgetError:
+                raise
+            except (RefusedCallError, SkippedTrialError) as error:
+                fixture.skipped.append(f'{fixture.interface}: states with other values of "{parameter.name}": {error}')
+                continue
+            yield from faults
+            if faults:
+                break
+
+
+def _check_saved_state(saved: _ResizedFmu, other: _ResizedFmu) -> Iterator[Observation]:
+    """Save a state with one size, restore it in an instance with another, and as bytes in a new one."""
+    fixture = saved.fixture
+    can_serialize = fixture.flag("canSerializeFMUState") and not fixture.flag("canBeInstantiatedOnlyOncePerProcess")
+    with fixture.open_instance() as instance:
+        saved.initialize(instance, saved.element_values)
+        mode = instance.mode
+        state = instance.get_state()
+        expected = saved.read_elements(instance)
+        data = instance.serialize_state(state) if can_serialize else None
+        instance.reset()
+        other.initialize(instance, other.element_values)
+        yield from _check_restored_state("state.roundtrip", saved, other, instance, state, mode, expected)
+        instance.free_state(state)
+    if data is None:
+        return
+    with fixture.open_instance(name=b"heir") as new_instance:
+        other.initialize(new_instance, other.element_values)
+        try:
+            state = new_instance.deserialize_state(data)
+        except RefusedCallError as error:
+            yield Observation("state.serialize", f"{_describe_situation(saved, other)}: {error}", fixture.interface)
+            return
+        yield from _check_restored_state("state.serialize", saved, other, new_instance, state, mode, expected)
+        new_instance.free_state(state)
+
+
+def _check_restored_state(
+    rule: str, saved: _ResizedFmu, other: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
+    expected: Mapping[DescribedVariable, tuple[Value, ...]],
+) -> Iterator[Observation]:  # fmt: skip
+    """Check that values after restoring a state are those when it was saved."""
+    situation = _describe_situation(saved, other)
     try:
-        values.update(zip(clocked, instance.get(clocked), strict=True))
-        fixture.settle_events(instance)
-        is_active[0] = True
-        if instance.call("GetClock", references, count, is_active) in {OK, WARNING} and is_active[0]:
-            yield Observation("clock.ticks", "it is still active after the discrete states were updated", place)
-        yield from _find_active_output_clock(fixture, instance)
-    except TimeBudgetError:
-        raise
-    except (RefusedCallError, SkippedTrialError) as error:
-        yield Observation("clock.ticks", f"while it ticks: {error}", place)
+        instance.set_state(state)  # type: ignore[arg-type]
+        instance.mode = mode
+        size = instance.get([saved.parameter])[0]
+        if size != saved.size:
+            message = f'"{saved.parameter.name}" is {size!r} {situation}; with {saved.size} it was kept'
+            yield Observation(rule, message, saved.fixture.interface)
+            return
+        instance.description = saved.fixture.description
+        readings = saved.read_elements(instance)
+    except RefusedCallError as error:
+        yield Observation(rule, f"{situation}: {error}", saved.fixture.interface)
+        return
+    for variable, values in expected.items():
+        if not all(map(have_same_bits, values, readings[variable])):
+            yield Observation(rule, f'"{variable.name}" differs {situation}', saved.fixture.interface)
+            return
+
+
+def _describe_situation(saved: _ResizedFmu, other: _ResizedFmu) -> str:
+    """Return where a difference was seen, for a message."""
+    return f'after a state was set where "{other.parameter.name}" is {other.size} instead of {saved.size}'

@@ -1,4 +1,4 @@
-"""FMI 3: effects of ticks: clocked variables, saved states, dependencies; and no change without a tick."""
+"""FMI 3: clocks: intervals, ticks and their effects on variables, states and dependencies; no change without a tick."""
 
 from __future__ import annotations
 
@@ -6,16 +6,147 @@ import ctypes as c
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from mb2fmu.audit.behaviour.fixture.dependency_effects import choose_value_changes
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.behaviour.trials.dependency_trials import choose_value_changes
-from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown, parse_number
 from mb2fmu.audit.findings import Observation
+
+PERIODIC_INTERVALS = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
+"""Variabilities of intervals that can be asked for."""
+
+TICKS_PER_CLOCK = 6
+"""Of each input clock: an output clock may divide it."""
+
+
+@register_trial("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
+def try_input_clocks(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
+    clocks = [clock_ for clock_ in fixture.description.variables if clock_.type == "Clock"]
+    if fixture.description.version != 3 or not clocks:
+        for rule in ("clock.ticks", "clock.interval", "clock.previous"):
+            fixture.mark_inapplicable(rule, "it has no clocks")
+        return
+    if fixture.interface == "CoSimulation" and not fixture.needs_event_mode:
+        for rule in ("clock.ticks", "clock.interval", "clock.previous"):
+            fixture.mark_inapplicable(rule, "clocks need hasEventMode")
+        return
+    periodic = [clock_ for clock_ in clocks if clock_.written.get("intervalVariability") in PERIODIC_INTERVALS]
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        for clock in periodic * 2:  # the second answer counts as the first
+            yield from _check_interval(fixture, instance, clock)
+        instance.enter_event_mode()
+        for clock in clocks:
+            if clock.causality == "input":
+                yield from _check_repeated_ticks(fixture, instance, clock)
+        for clock in periodic:
+            if clock.written.get("intervalVariability") == "constant":  # after ticks, too
+                yield from _check_interval(fixture, instance, clock)
+
+
+def _check_repeated_ticks(
+    fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable
+) -> Iterator[Observation]:
+    """Check that at each tick a ``previous`` variable has the value of the tick before."""
+    previous_values: dict[DescribedVariable, Value] = {}
+    for _ in range(TICKS_PER_CLOCK):
+        current_values: dict[DescribedVariable, Value] = {}
+        faults = list(_check_tick(fixture, instance, clock, current_values))
+        yield from faults
+        if faults:
+            return
+        for variable in current_values:
+            previous_variable = fixture.description.target(variable.written.get("previous"))
+            if (
+                previous_variable
+                and previous_variable in current_values
+                and variable in previous_values
+                and not have_same_bits(current_values[previous_variable], previous_values[variable])
+            ):
+                message = (
+                    f'it is {current_values[previous_variable]!r} at a tick; "{variable.name}" was '
+                    f"{previous_values[variable]!r} at the one before"
+                )
+                yield Observation("clock.previous", message, fixture.locate(previous_variable))
+                return
+        previous_values = current_values
+
+
+def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable) -> Iterator[Observation]:
+    """Yield a clock's interval that is refused, not positive, or other than declared."""
+    value, qualifier = c.c_double(float("nan")), c.c_int(-1)
+    references = (c.c_uint * 1)(clock.reference or 0)
+    status = instance.call("GetIntervalDecimal", references, c.c_size_t(1), c.byref(value), c.byref(qualifier))
+    place = fixture.locate(clock)
+    variability = clock.written.get("intervalVariability")
+    if status not in {OK, WARNING}:
+        if variability in {"changing", "countdown"}:
+            yield Observation(
+                "clock.interval", f"a {variability} clock, whose interval is answered with {status_name(status)}", place
+            )
+        return
+    declared = parse_number(clock.written.get("intervalDecimal"))
+    if qualifier.value == 0 and variability in {"constant", "fixed"}:
+        yield Observation("clock.interval", f"a {variability} clock, whose interval is said to be not known yet", place)
+    if qualifier.value != 0 and variability in {"constant", "fixed", "tunable"} and not value.value > 0.0:
+        yield Observation("clock.interval", f"its interval is {value.value!r}, which is not positive", place)
+    elif (
+        declared is not None
+        and variability == "constant"
+        and qualifier.value != 0
+        and abs(value.value - declared) > 1e-12 * declared
+    ):
+        yield Observation(
+            "clock.interval", f"its interval is {value.value!r}, the description says {declared!r}", place
+        )
+
+
+def _find_active_output_clock(fixture: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
+    """Yield output clocks that are active though the discrete states were updated."""
+    for clock in fixture.description.variables:
+        if clock.type == "Clock" and clock.causality == "output":
+            is_active = (c.c_bool * 1)()
+            status = instance.call("GetClock", (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1), is_active)
+            if status in {OK, WARNING} and is_active[0]:
+                message = "it is still active after the discrete states were updated"
+                yield Observation("clock.ticks", message, fixture.locate(clock))
+                return
+
+
+def _check_tick(
+    fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable, values: dict[DescribedVariable, Value]
+) -> Iterator[Observation]:
+    """Do one tick; values of its variables while it is active go to ``values``."""
+    place = fixture.locate(clock)
+    references, count = (c.c_uint * 1)(clock.reference or 0), c.c_size_t(1)
+    clocked = [
+        variable for variable in fixture.description.variables
+        if str(clock.reference) in variable.written.get("clocks", "").split() and variable.type != "Clock"
+        and variable.causality != "input" and variable.reference is not None
+    ]  # fmt: skip
+    is_active = (c.c_bool * 1)()
+    is_active[0] = True
+    status = instance.call("SetClock", references, count, is_active)
+    if status not in {OK, WARNING}:
+        yield Observation("clock.ticks", f"setting it in Event Mode answers {status_name(status)}", place)
+        return
+    try:
+        values.update(zip(clocked, instance.get(clocked), strict=True))
+        fixture.settle_events(instance)
+        is_active[0] = True
+        if instance.call("GetClock", references, count, is_active) in {OK, WARNING} and is_active[0]:
+            yield Observation("clock.ticks", "it is still active after the discrete states were updated", place)
+        yield from _find_active_output_clock(fixture, instance)
+    except TimeBudgetError:
+        raise
+    except (RefusedCallError, SkippedTrialError) as error:
+        yield Observation("clock.ticks", f"while it ticks: {error}", place)
 
 
 def _list_input_clocks(fixture: TrialFixture) -> list[DescribedVariable]:

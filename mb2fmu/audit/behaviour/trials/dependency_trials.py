@@ -1,14 +1,19 @@
-"""Compare declared dependencies with the effects of changes of knowns on unknowns, at random points."""
+"""Compare declared dependencies with the effects of changes of knowns on unknowns, of numbers and of other types."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 
+from mb2fmu.audit.behaviour.fixture.dependency_effects import (
+    ChangeEffects,
+    ParameterSet,
+    choose_value_changes,
+    compare_effects_with_dependencies,
+)
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
 from mb2fmu.audit.behaviour.fixture.initial_solutions import (
     SMALL_FRACTION,
     VISIBLE_CHANGE,
@@ -16,7 +21,7 @@ from mb2fmu.audit.behaviour.fixture.initial_solutions import (
     drop_mode_changes,
 )
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.instance import FmuInstance
@@ -31,164 +36,10 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
 from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
 from mb2fmu.audit.findings import Observation
 
-ROUND_OFF = 1e-13
-"""Part of the largest unknown that the round-off of another one is: forces that cancel leave it, solves share it."""
-
-FACTOR_TOLERANCE = 1e-5
-"""Relative difference of quotients that is more than round-off."""
-
 DEPENDENCY_RULES = (
     "dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind",
     "dependencies.own_state",
 )  # fmt: skip
-ParameterSet = tuple[int, ...]
-
-
-@dataclass
-class ChangeEffects:
-    """Effects of changes.
-
-    Attributes:
-        changed: (unknown, known) → whether the unknown changed at all, at any point.
-        visibly_changed: (unknown, known) → whether it changed by more than noise.
-        quotients: (unknown, known) → (which set of parameters, quotient of the changes), one per point.
-        change_counts: Knowns that could be changed at all.
-    """
-
-    changed: set[tuple[int, int]] = field(default_factory=set)
-    visibly_changed: dict[tuple[int, int], float] = field(default_factory=dict)
-    quotients: dict[tuple[int, int], list[tuple[ParameterSet, float, float]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    change_counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-
-    def record_change(
-        self,
-        unknowns: Sequence[DescribedVariable],
-        known: DescribedVariable,
-        values_before: Sequence[Value],
-        values_after: Sequence[Value],
-        known_change: float,
-        parameter_set: ParameterSet,
-    ) -> None:
-        """Enter what one change of one known does to the unknowns."""
-        self.change_counts[known.index] += 1
-        round_off = ROUND_OFF * max(
-            (abs(value) for value in values_before if isinstance(value, float) and math.isfinite(value)), default=0
-        )
-        for unknown, before, after in zip(unknowns, values_before, values_after, strict=True):
-            key = unknown.index, known.index
-            if before == after or not (isinstance(before, float) and isinstance(after, float)):
-                if before != after:
-                    self.changed.add(key)
-                    self.visibly_changed[key] = 1.0
-                else:
-                    self.quotients[key].append((parameter_set, 0.0, 0.0))
-                continue
-            if not (math.isfinite(before) and math.isfinite(after)):
-                continue
-            self.changed.add(key)
-            relative_change = abs(after - before) / max(abs(before), abs(after), 1e-9)
-            if relative_change > VISIBLE_CHANGE and abs(after - before) > round_off:
-                self.visibly_changed[key] = max(relative_change, self.visibly_changed.get(key, 0.0))
-            noise = 1e-14 * max(abs(before), abs(after)) / abs(known_change)
-            self.quotients[key].append((parameter_set, (after - before) / known_change, noise))
-
-
-def compare_effects_with_dependencies(
-    fixture: TrialFixture,
-    entries: Sequence[StructureUnknown],
-    effects: ChangeEffects,
-    knowns: Sequence[DescribedVariable],
-    min_changes: int,
-) -> Iterator[Observation]:
-    """Compare effects with declarations."""
-    changed_knowns = frozenset(knowns)
-    for unknown in entries:
-        variable = unknown.variable
-        if variable is None or unknown.dependencies is None:
-            continue
-        declared = dict.fromkeys(each for each in unknown.targets if each)
-        for known in knowns:
-            key = variable.index, known.index
-            if key in effects.visibly_changed and known not in declared:
-                change_text = f"(by {effects.visibly_changed[key]:.2g} of its value)"
-                message = f'changes with "{known.name}" {change_text}, which its dependencies leave out'
-                rule = "dependencies.own_state" if known is variable else "dependencies.missing"
-                yield Observation(rule, message, f"{fixture.interface}, {unknown.place}")
-        for known in declared:
-            if (
-                known in changed_knowns
-                and effects.change_counts[known.index] >= min_changes
-                and (variable.index, known.index) not in effects.changed
-            ):
-                change_count = effects.change_counts[known.index]
-                message = f'does not change with "{known.name}" at any of {change_count} points, though that is listed'
-                is_feedthrough = unknown.list == "Outputs" and known.causality == "input"
-                rule = "dependencies.feedthrough" if is_feedthrough else "dependencies.excessive"
-                yield Observation(rule, message, f"{fixture.interface}, {unknown.place}")
-        declared_kinds = unknown.kinds or ()
-        for target, kind in zip(unknown.targets, declared_kinds, strict=False):
-            if target is not None and kind != "dependent":
-                yield from _check_dependency_kind(
-                    fixture, unknown, target, kind, effects.quotients[variable.index, target.index]
-                )
-
-
-def _check_dependency_kind(
-    fixture: TrialFixture,
-    unknown: StructureUnknown,
-    known: DescribedVariable,
-    kind: str,
-    quotients: Sequence[tuple[ParameterSet, float, float]],
-) -> Iterator[Observation]:
-    """Check that factors stay the same: ``constant`` always, ``fixed`` after initialization, others between events."""
-    factor_range = _find_factor_range(kind, quotients)
-    if factor_range is None:
-        return
-    correct_kind = next(
-        (candidate for candidate in WEAKER_KINDS[kind] if _find_factor_range(candidate, quotients) is None), "dependent"
-    )
-    message = (
-        f'its factor in front of "{known.name}" is called {kind}, but goes from {factor_range[0]:.6g} to '
-        f"{factor_range[1]:.6g}"
-    )
-    yield Observation(
-        "dependencies.kind", f"{message}; {correct_kind} would be right", f"{fixture.interface}, {unknown.place}"
-    )
-
-
-WEAKER_KINDS: Mapping[str, tuple[str, ...]] = defaultdict(
-    tuple, {"constant": ("fixed", "tunable"), "fixed": ("tunable",)}
-)
-"""Kind → those that promise less."""
-
-
-def _find_factor_range(kind: str, quotients: Sequence[tuple[ParameterSet, float, float]]) -> tuple[float, float] | None:
-    """Return the smallest and largest value of a factor that should be constant; None if it is."""
-    key_length = {"constant": 0, "fixed": 1}.get(kind, 2)
-    quotients_by_group: dict[ParameterSet, list[tuple[float, float]]] = defaultdict(list)
-    for group, quotient, noise in quotients:
-        quotients_by_group[group[:key_length]].append((quotient, noise))
-    for group_quotients in quotients_by_group.values():
-        factors = [quotient for quotient, _ in group_quotients]
-        spread = max(factors) - min(factors)
-        if spread > FACTOR_TOLERANCE * max(map(abs, factors)) + 10 * max(noise for _, noise in group_quotients):
-            return min(factors), max(factors)
-    return None
-
-
-def choose_value_changes(fixture: TrialFixture, variable: DescribedVariable, value: float) -> list[float]:
-    """Return a large and a small change of a value, within the bounds."""
-    magnitude = max(abs(value), fixture.scale(variable))
-    changed_values = []
-    for relative in (0.37, -0.11):
-        for sign in (1.0, -1.0):
-            changed = fixture.clip_to_bounds(variable, value + sign * relative * magnitude)
-            if changed != value:
-                changed_values.append(changed)
-                break
-    return changed_values
 
 
 @register_trial("changing states, inputs and time", *DEPENDENCY_RULES, interfaces=("ModelExchange",))
@@ -548,3 +399,132 @@ def _measure_immediate_effects(
          [abs(each - reference) for each in changed if isinstance(each, float) and isinstance(reference, float)])
         for reference, *changed in zip(*readings, strict=True)
     ]  # fmt: skip
+
+
+# --- knowns and unknowns that are not single floating point numbers
+
+RELATIVE_SPREADS = (0.3, 0.1)
+"""Relative sizes of the changes of floating point numbers."""
+
+Reader = Callable[[], Sequence[Value]]
+
+
+def can_be_set_at_start(known: DescribedVariable) -> bool:
+    """Return whether importers may give a value before the end of the initialization."""
+    settable = known.causality in {"parameter", "input"} or known.initial == "exact"
+    return settable and known.variability != "constant" and known.causality != "independent" and known.type != "Clock"
+
+
+def has_visibly_changed(before: Value, after: Value, magnitude: float = 0.0) -> bool:
+    """Return whether a value is visibly another one; ``magnitude`` is the largest number that was read with it."""
+    if isinstance(before, tuple) and isinstance(after, tuple):
+        if len(before) != len(after):
+            return True
+        magnitudes = [abs(element) for element in before if isinstance(element, float) and math.isfinite(element)]
+        return any(
+            has_visibly_changed(old, new, max(magnitudes, default=0.0)) for old, new in zip(before, after, strict=True)
+        )
+    if isinstance(before, float) and isinstance(after, float):
+        if not (math.isfinite(before) and math.isfinite(after)):
+            return False
+        return abs(after - before) > max(VISIBLE_CHANGE * max(abs(before), abs(after), 1e-9), 1e-13 * magnitude)
+    return before != after
+
+
+def find_undeclared_dependencies(
+    fixture: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
+    set_values: Callable[[Mapping[DescribedVariable, Value]], None], read: Reader,
+) -> Iterator[Observation]:  # fmt: skip
+    """Yield knowns that an unknown does not list, that change it, and that restore it when they are restored.
+
+    Args:
+        fixture: Of the FMU.
+        entries: Of the model structure, in the order in which ``read`` gives their values.
+        knowns: Are changed one by one.
+        set_values: Sets values.
+        read: Reads the unknowns.
+    """
+    reported: set[tuple[int, int]] = set()
+    are_all_scalar = all(item.variable in fixture.scalar_set for item in entries)
+    has_time = fixture.start_time_check()
+    for known in knowns:
+        for spread in RELATIVE_SPREADS if not (are_all_scalar and known in fixture.scalar_set) and has_time() else ():
+            changed_value = choose_other_value(fixture, known, "dependencies", spread)
+            start_value = fixture.start_value(known)
+            if changed_value is None or start_value is None:
+                break
+            readings = []
+            try:
+                for value in (
+                    start_value,
+                    changed_value,
+                    start_value,
+                ):  # setting it alone may make an FMU solve anew: that is no effect
+                    set_values({known: value})
+                    readings.append(read())
+            except RefusedCallError:
+                with suppress(RefusedCallError):
+                    set_values({known: start_value})
+                continue
+            for entry, before, after, restored in zip(entries, *readings, strict=True):
+                if entry.variable is None or (entry.variable in fixture.scalar_set and known in fixture.scalar_set):
+                    continue  # by other probes, more thoroughly
+                key = entry.variable.index, known.index
+                if key in reported or any(known is item for item in entry.targets):
+                    continue
+                if not have_same_bits(before, restored) or not has_visibly_changed(before, after):
+                    continue
+                reported.add(key)
+                message = f'changes with "{known.name}", which its dependencies leave out'
+                yield Observation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+
+
+def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[StructureUnknown]:
+    """Return unknowns whose dependencies are declared and that are tried."""
+    tried_variables = frozenset(fixture.variables)
+    entries = [entry for list_name in list_names for entry in fixture.description.listed(list_name)]
+    return [entry for entry in entries if entry.variable in tried_variables and entry.dependencies is not None]
+
+
+@register_trial("changing what is no single number at initialization", "dependencies.missing")
+def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
+    entries = _list_declared_unknowns(fixture, "InitialUnknowns")
+    knowns = [variable for variable in fixture.variables if can_be_set_at_start(variable)]
+    if not entries or not knowns:
+        return
+    with fixture.open_instance() as instance, suppress(SkippedTrialError):
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        yield from find_undeclared_dependencies(fixture, entries, knowns, instance.set, _make_reader(instance, entries))
+
+
+@register_trial(
+    "changing what is no single number in Event Mode", "dependencies.missing", interfaces=("ModelExchange",)
+)
+def try_typed_dependencies_at_events(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
+
+    Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a
+    discrete state.
+    """
+    entries = _list_declared_unknowns(fixture, "Outputs", "Derivatives")
+    knowns = [
+        variable
+        for variable in fixture.variables
+        if (variable.causality == "input" and variable.type != "Clock")
+        or (
+            fixture.description.version == 3 and variable.causality == "parameter" and variable.variability == "tunable"
+        )
+    ]
+    if not entries or not knowns:
+        return
+    with fixture.open_instance() as instance, suppress(SkippedTrialError):
+        fixture.initialize(instance)
+        instance.enter_event_mode()
+        fixture.settle_events(instance)
+        yield from find_undeclared_dependencies(fixture, entries, knowns, instance.set, _make_reader(instance, entries))
+
+
+def _make_reader(instance: FmuInstance, entries: Sequence[StructureUnknown]) -> Reader:
+    """Read the unknowns of these entries."""
+    return lambda: instance.get([entry.variable for entry in entries if entry.variable])

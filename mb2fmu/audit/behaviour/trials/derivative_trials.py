@@ -119,12 +119,22 @@ def _compare_with_differences(
         else:
             answers.append((name, [list(column) for column in zip(*rows, strict=True)] if is_adjoint else rows))
             yield from _check_combined_directions(fixture, instance, unknowns, knowns, rows, (name, mode))
+    yield from _find_differing_entry(fixture, unknowns, knowns, matrix, answers, mode)
+
+
+def _find_differing_entry(
+    fixture: TrialFixture,
+    unknowns: Sequence[DescribedVariable],
+    knowns: Sequence[DescribedVariable],
+    matrix: DifferenceMatrix,
+    answers: Sequence[tuple[str, list[list[float]]]],
+    mode: str,
+) -> Iterator[Observation]:
+    """Yield the first derivative of the FMU that is not that by differences."""
     unit_magnitudes, scales = [*map(fixture.magnitudes.unit_magnitude, unknowns)], [*map(fixture.scale, knowns)]
     # Derivatives by knowns of small magnitudes are large.
-    columns = [[abs(variable[0]) if variable else 0.0 for variable in column] for column in zip(*matrix, strict=True)]
-    column_magnitudes = [
-        spread_largest_magnitude(column, [1.0 / variable for variable in scales]) for column in columns
-    ]
+    columns = [[abs(entry[0]) if entry else 0.0 for entry in column] for column in zip(*matrix, strict=True)]
+    column_magnitudes = [spread_largest_magnitude(column, [1.0 / scale for scale in scales]) for column in columns]
     for name, rows in answers:
         for known_index, known in enumerate(knowns):
             for unknown_index, unknown in enumerate(unknowns):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
@@ -13,7 +13,11 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_results import ModelExchangeEvent
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, initialize_model_exchange
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ModelExchangeIntegration,
+    initialize_model_exchange,
+    start_integration,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
@@ -46,9 +50,7 @@ def _collect_events(fixture: TrialFixture) -> list[ModelExchangeEvent]:
     if fixture.shared.events is None:
         events: list[ModelExchangeEvent] = []
         with fixture.open_instance() as instance:
-            integration = ModelExchangeIntegration(
-                fixture, instance, fixture.start, 1e-6, initialize_model_exchange(fixture, instance)
-            )
+            integration = start_integration(fixture, instance, 1e-6)
             try:
                 integration.advance(fixture.start + fixture.steps * fixture.step)
             except TimeBudgetError:
@@ -244,9 +246,7 @@ def try_values_across_events(fixture: TrialFixture) -> Iterator[Observation]:
                     message += f"is needed, and {later_value:.9g} in Continuous-Time Mode at the same point"
                     observations.append(Observation("exchange.pure", message, fixture.locate(variable)))
 
-        integration = ModelExchangeIntegration(
-            fixture, instance, fixture.start, 1e-4, initialize_model_exchange(fixture, instance)
-        )
+        integration = start_integration(fixture, instance, 1e-4)
         integration.observe_event, integration.after_event = record_values, compare
         try:
             integration.advance(fixture.start + fixture.steps * fixture.step)
@@ -325,6 +325,14 @@ def _find_quantity_changed_by_event(
     return _find_first_changed_name(fixture, values_before, _read_discrete_and_states(fixture, instance))
 
 
+def _read_with_derivatives(
+    fixture: TrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]
+) -> list[Value]:
+    """Return variables, then the derivatives of the states."""
+    derivatives = instance.get_derivatives(fixture.n_states) if fixture.n_states else []
+    return [*instance.get(variables), *derivatives]
+
+
 @register_trial("time events", "exchange.next_event", interfaces=MODEL_EXCHANGE)
 def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that announced time events happen: something changes, or another time is announced."""
@@ -332,25 +340,21 @@ def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
     if not time_events:
         fixture.mark_inapplicable("exchange.next_event", "no time event was seen")
         return
-    variables = [event for event in fixture.variables if event.causality in {"local", "output"}]
+    variables = [variable for variable in fixture.variables if variable.causality in {"local", "output"}]
     if not variables:
         fixture.mark_inapplicable("exchange.next_event", "it has no variables that could change")
         return
     empty_times, effective_count = [], 0
     with fixture.open_instance() as instance:
-        integration = ModelExchangeIntegration(
-            fixture, instance, fixture.start, 1e-6, initialize_model_exchange(fixture, instance)
-        )
+        integration = start_integration(fixture, instance, 1e-6)
         readings: list[list[Value]] = []
 
         def record_values(moment: str) -> None:
             """Note values before and after an event."""
-            readings.append(
-                [
-                    *instance.get(variables),
-                    *(instance.get_derivatives(fixture.n_states) if moment == "before" and fixture.n_states else []),
-                ]
-            )
+            if moment == "before":
+                readings.append(_read_with_derivatives(fixture, instance, variables))
+            else:  # derivatives must not be requested in Event Mode
+                readings.append(instance.get(variables))
 
         integration.observe_event = record_values
         for event in time_events[:MAX_CHECKED_POINTS]:
@@ -363,11 +367,7 @@ def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
                 break
             if len(readings) < 2:
                 continue
-            values_after = [
-                *instance.get(variables),
-                *(instance.get_derivatives(fixture.n_states) if fixture.n_states else []),
-            ]
-            if all(map(have_same_bits, readings[-2], values_after)):
+            if all(map(have_same_bits, readings[-2], _read_with_derivatives(fixture, instance, variables))):
                 empty_times.append(event.time)
             else:
                 effective_count += 1
@@ -400,9 +400,7 @@ def try_late_time_events(fixture: TrialFixture) -> Iterator[Observation]:
     if not initial_values:
         return
     with fixture.open_instance() as instance:
-        integration = ModelExchangeIntegration(
-            fixture, instance, fixture.start, 1e-6, initialize_model_exchange(fixture, instance, initial_values)
-        )
+        integration = start_integration(fixture, instance, 1e-6, initial_values)
         try:
             integration.advance(min(early_events[-1].time + fixture.step, fixture.stop))
         except TimeBudgetError:

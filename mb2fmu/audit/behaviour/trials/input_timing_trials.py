@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.fixture.short_runs import (
-    ModelExchangeIntegration,
     do_communication_step,
-    initialize_model_exchange,
+    start_integration,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
@@ -231,9 +230,7 @@ def _run_as_reference(
 ) -> tuple[list[float], list[float]]:
     """Return the same in Model Exchange, set at an event; and the mean derivatives over the second step."""
     with model_exchange.open_instance() as instance:
-        integration = ModelExchangeIntegration(
-            model_exchange, instance, model_exchange.start, 1e-9, initialize_model_exchange(model_exchange, instance)
-        )
+        integration = start_integration(model_exchange, instance, 1e-9)
         integration.advance(model_exchange.start + model_exchange.step)
         integration.interrupt({} if value is None else {known: value})
         start_derivatives = instance.get_derivatives(model_exchange.n_states)

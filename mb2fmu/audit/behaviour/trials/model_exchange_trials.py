@@ -9,9 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.fixture.short_runs import (
-    ModelExchangeIntegration,
     do_communication_step,
-    initialize_model_exchange,
+    start_integration,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
@@ -136,9 +135,7 @@ def iterate_points_between_events(
         SkippedError: If it ends, or takes too long.
     """
     input_values = {variable: fixture.choose_near_start(variable, 0.1) for variable in fixture.inputs}
-    integration = ModelExchangeIntegration(
-        fixture, instance, fixture.start, 1e-4, initialize_model_exchange(fixture, instance, dict(input_values))
-    )
+    integration = start_integration(fixture, instance, 1e-4, dict(input_values))
     duration = fixture.steps * fixture.step
     for share in MOTION_STOPS:
         integration.advance(fixture.start + share * duration)
@@ -158,9 +155,7 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
         # were passed so far are enough.
         with fixture.library.time_budget.limit_share(MOTION_TIME_SHARE), fixture.open_instance() as instance:
             try:
-                integration = ModelExchangeIntegration(
-                    fixture, instance, fixture.start, 1e-4, initialize_model_exchange(fixture, instance)
-                )
+                integration = start_integration(fixture, instance, 1e-4)
                 for index in range(MAX_MOTION_POINTS):
                     integration.advance(fixture.start + (index + 1) * fixture.steps / MAX_MOTION_POINTS * fixture.step)
                     motion_states.append(list(integration.states))
@@ -486,9 +481,7 @@ def _record_motion(
             do_communication_step(fixture, instance, fixture.start + index * spacing, spacing)
             readings.append(instance.get(variables))
     else:
-        integration = ModelExchangeIntegration(
-            fixture, instance, fixture.start, 1e-10, initialize_model_exchange(fixture, instance, initial_values)
-        )
+        integration = start_integration(fixture, instance, 1e-10, initial_values)
         for index in range(9):
             integration.advance(fixture.start + spacing * (index + 1))
             instance.get_derivatives(fixture.n_states)

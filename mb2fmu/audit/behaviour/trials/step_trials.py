@@ -154,38 +154,19 @@ def try_partial_steps(fixture: TrialFixture) -> Iterator[Observation]:
     """Check one step against several, of equal and different sizes, over the same time."""
     if not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
-    variables, initial_values = list_continuous_variables(fixture), choose_moving_inputs(fixture, 0)
+    variables = list_continuous_variables(fixture)
     cycles = MAX_CYCLES if fixture.total_steps >= 4 * MAX_CYCLES else 1
     change_time, runs = fixture.start + 2 * cycles * fixture.step, []
     step_patterns = {"": [1.0] * 4, "half as many steps": [2.0] * 2, "steps of changing sizes": [0.5, 1.5, 0.25, 1.75]}
     if cycles % 2 == 0:  # so that one of them ends where inputs change
         step_patterns["a quarter as many steps"] = [4.0]
     for step_sizes in (cycles * pattern for pattern in step_patterns.values()):
-        with fixture.open_instance() as instance:
-            fixture.initialize(instance, initial_values=initial_values)
-            run, time = ShortRun([fixture.start], [instance.get(variables)]), fixture.start
-            for step_size in step_sizes:
-                if (
-                    abs(time - change_time) < 0.1 * fixture.step
-                ):  # what holds for a step must be taken up at its beginning
-                    instance.set(choose_moving_inputs(fixture, 1))
-                try:
-                    run_co_simulation(
-                        fixture,
-                        instance,
-                        (),
-                        steps=1,
-                        step_size=step_size * fixture.step,
-                        begin_time=time,
-                        include_start=False,
-                    )
-                except RefusedCallError as error:
-                    message = f"{error}; canHandleVariableCommunicationStepSize is true"
-                    yield Observation("steps.variable", message, fixture.interface)
-                    return
-                time += step_size * fixture.step
-                run.values.append(instance.get(variables))
-            runs.append(run)
+        try:
+            runs.append(_run_step_pattern(fixture, variables, step_sizes, change_time))
+        except RefusedCallError as error:
+            message = f"{error}; canHandleVariableCommunicationStepSize is true"
+            yield Observation("steps.variable", message, fixture.interface)
+            return
     for other_run, way in zip(runs[1:], [*step_patterns][1:], strict=True):
         worst = _find_largest_difference(fixture, runs[0], other_run, variables)
         if (
@@ -203,6 +184,29 @@ def try_partial_steps(fixture: TrialFixture) -> Iterator[Observation]:
             message += f"; the tolerance is {fixture.tolerance or 1e-4:g}"
             yield Observation("steps.parts", message, fixture.locate(worst[1]))
             return
+
+
+def _run_step_pattern(
+    fixture: TrialFixture,
+    variables: Sequence[DescribedVariable],
+    step_sizes: Sequence[float],
+    change_time: float,
+) -> ShortRun:
+    """Return a run of steps of these sizes, in communication steps, with inputs that change at a time.
+
+    Raises:
+        RefusedCallError: If a step is refused.
+    """
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance, initial_values=choose_moving_inputs(fixture, 0))
+        run, time = ShortRun([fixture.start], [instance.get(variables)]), fixture.start
+        for step_size in step_sizes:
+            if abs(time - change_time) < 0.1 * fixture.step:  # inputs of a step must act from its beginning
+                instance.set(choose_moving_inputs(fixture, 1))
+            do_communication_step(fixture, instance, time, step_size * fixture.step)
+            time += step_size * fixture.step
+            run.values.append(instance.get(variables))
+    return run
 
 
 @register_trial("Co-Simulation against Model Exchange", "steps.exchange", interfaces=CO_SIMULATION, weight=2.0)
