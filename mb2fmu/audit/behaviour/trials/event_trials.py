@@ -333,18 +333,12 @@ def _read_with_derivatives(
     return [*instance.get(variables), *derivatives]
 
 
-@register_trial("time events", "exchange.next_event", interfaces=MODEL_EXCHANGE)
-def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
-    """Check that announced time events happen: something changes, or another time is announced."""
-    time_events = [event for event in _collect_events(fixture) if event.cause == "time"]
-    if not time_events:
-        fixture.mark_inapplicable("exchange.next_event", "no time event was seen")
-        return
-    variables = [variable for variable in fixture.variables if variable.causality in {"local", "output"}]
-    if not variables:
-        fixture.mark_inapplicable("exchange.next_event", "it has no variables that could change")
-        return
-    empty_times, effective_count = [], 0
+def _separate_time_events(
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], time_events: Sequence[ModelExchangeEvent]
+) -> tuple[list[float], int]:
+    """Return the times of time events without an effect, and the number of those with one."""
+    empty_times: list[float] = []
+    effective_count = 0
     with fixture.open_instance() as instance:
         integration = start_integration(fixture, instance, 1e-6)
         readings: list[list[Value]] = []
@@ -371,6 +365,21 @@ def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
                 empty_times.append(event.time)
             else:
                 effective_count += 1
+    return empty_times, effective_count
+
+
+@register_trial("time events", "exchange.next_event", interfaces=MODEL_EXCHANGE)
+def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that announced time events happen: something changes, or another time is announced."""
+    time_events = [event for event in _collect_events(fixture) if event.cause == "time"]
+    if not time_events:
+        fixture.mark_inapplicable("exchange.next_event", "no time event was seen")
+        return
+    variables = [variable for variable in fixture.variables if variable.causality in {"local", "output"}]
+    if not variables:
+        fixture.mark_inapplicable("exchange.next_event", "it has no variables that could change")
+        return
+    empty_times, effective_count = _separate_time_events(fixture, variables, time_events)
     if len(empty_times) > effective_count:
         message = f"a time event is announced for t = {empty_times[0]:.9g}, and nothing changes at it"
         yield Observation(
