@@ -28,7 +28,7 @@ class Waiver:
     Attributes:
         rule: Pattern of rule ids.
         reason: Why.
-        expires: The last day that it holds; None: it holds for ever.
+        expires: Last day of validity; None: unlimited.
         where: Pattern of places.
         message: Pattern of messages.
         unit: Pattern of file names.
@@ -59,8 +59,8 @@ class AuditPolicy:
     Attributes:
         skip: Patterns of rules that are not judged.
         severity: Pattern of rules → the severity that they have here; the last one that fits holds.
-        waivers: Findings that are known.
-        baseline: What an earlier audit found: only what is new fails.
+        waivers: Accepted findings.
+        baseline: Fingerprints of the findings of an earlier audit: only new findings fail.
         today: Day by which waivers expire.
     """
 
@@ -91,7 +91,7 @@ class AuditPolicy:
         )
 
     def _list_unused_waivers(self, result: AuditResult) -> Iterator[str]:
-        """Yield each waiver that covers nothing though it could: it is stale, or its pattern is wrong."""
+        """Yield a note on each relevant waiver that matches no finding: it is outdated, or its pattern is wrong."""
         graded = [self._apply_severity(waiver) for waiver in result.findings]
         for waiver in self.waivers:
             is_relevant = fnmatch.fnmatchcase(result.fmu, waiver.unit) and fnmatch.filter(result.judged, waiver.rule)

@@ -21,21 +21,21 @@ class AuditResult:
     Attributes:
         fmu: Name of the file.
         sha256: Of its bytes.
-        version: ``2.0``, ``3.0``, …; empty if that cannot be told.
+        version: ``2.0``, ``3.0``, …; empty if unknown.
         kinds: Interfaces.
         model: Its name.
         findings: Worst first.
-        skipped: What could not be judged, with the reason.
-        tried: What was done with the running FMU.
+        skipped: Parts that could not be judged, with the reason.
+        tried: Titles of the trials with the running FMU.
         judged: Ids of the rules that had something to judge, and judged it.
-        consulted: Names and versions of other checkers.
-        seconds: What it took.
+        consulted: Names and versions of other checkers that ran.
+        seconds: Duration of the audit, s.
         unjudged: Rule → why it was not judged.
         faults: Of the auditor itself, with tracebacks; nothing of them is the FMU's.
-        lacking: Bounds of the trial that could not be had on this machine.
+        lacking: Limits of the trials that this machine cannot set.
         runnable: Whether there is a binary for this machine; None if nothing was to be run.
-        waived: Findings that a waiver of the policy takes out, and those that the baseline has too, with the reason.
-        idle: Waivers of the policy that are about this FMU and rules that were judged, and fit nothing that was found.
+        waived: Findings removed by a waiver or by the baseline, with the reason.
+        idle: Waivers of the policy that concern this FMU and judged rules, but match no finding.
     """
 
     fmu: str

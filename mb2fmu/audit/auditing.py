@@ -36,27 +36,27 @@ from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.optional_packages import require_packages
 
 TIME_BUDGET = 120.0
-"""For the whole audit, in s."""
+"""Default time of the whole audit, s."""
 
 RESERVED_SHARE = 0.04
-"""Part of the budget that is left for ending what runs, and for telling what was found."""
+"""Share of the time budget that is reserved for ending processes and for reporting."""
 
 CALL_TIME_LIMIT = 15.0
-"""For one call of the FMU, in s."""
+"""Default time limit of one call of the FMU, s."""
 
 MEMORY_LIMIT = 8 * 1024**3
 CHECKER_RULE = "checker"
-"""Rule that findings of other checkers are listed under."""
+"""Rule id of the findings of other checkers."""
 
 MAX_FINDINGS_PER_RULE = 6
-"""Findings of one rule that are listed; more of them are counted."""
+"""Most findings of one rule that are listed; further ones are counted."""
 
 UNFINISHED_REASON = "the trials that judge it came to no end"
 
 
 @dataclass(frozen=True, slots=True)
 class _CollectedFindings:
-    """Everything that was read, run and asked, before it becomes a result."""
+    """Description, observations and trial results, before they form a result."""
 
     description: DescribedModel | None
     version: str
@@ -82,24 +82,24 @@ def audit(
     windows: bool = False,
     valgrind: bool = False,
 ) -> AuditResult:
-    """Judge an FMU.
+    """Audit an FMU.
 
     Args:
         path: The archive, of FMI 2 or 3, from any tool.
         only: Patterns of rule ids, such as ``dependencies.*``: other rules are not judged.
         skip: Patterns of rule ids that are not judged.
-        run: Whether to run it, or to judge only what can be read.
-        run_checkers: Whether to ask fmpy and fmutool too.
-        budget: What everything may take, in s.
-        time_limit: What one call of the FMU may take, in s.
+        run: Whether to run the FMU, or to check only its files.
+        run_checkers: Whether to run fmpy and fmutool too.
+        budget: Time limit of the whole audit, s.
+        time_limit: Time limit of one call of the FMU, s.
         memory_limit: Address space of the process that runs it, in bytes; None: 8 GiB, or half of the machine's.
         jobs: Processes at once; None: as many as there are processors.
-        policy: What the one who asks accepts.
-        effort: What all probes together may take of the processor, in s; None: as the budget. What is judged within
+        policy: Accepted findings and severities of the user.
+        effort: Processor time of all trials together, s; None: as the budget. What is judged within
             it does not depend on what else the machine does, as long as the budget lasts.
-        recorded: A run that is repeated and compared (rule ``experiment.reference``).
-        windows: Runs what the archive has for Windows; through wine, unless this is Windows.
-        valgrind: Runs it once more under valgrind, if that is installed (rule ``life.memory``).
+        recorded: Recorded run to repeat and compare (rule ``experiment.reference``).
+        windows: Whether to run the binary for Windows; through wine, unless this is Windows.
+        valgrind: Whether to run it once more under valgrind, if that is installed (rule ``life.memory``).
 
     Raises:
         PackageError: If it cannot be read as an archive.
@@ -135,7 +135,7 @@ def audit(
 
 
 def _prepare_wine_host(fmu: archive.FmuArchive) -> RemoteHost | None:
-    """Return wine, set up if needed; None if the archive has nothing for Windows that it could run.
+    """Return wine, set up if needed; None if the archive has no binary for Windows.
 
     Raises:
         ToolError: If wine is not installed, or cannot be set up.
@@ -187,7 +187,7 @@ def _form_result(
     run: bool,
     start_time: float,
 ) -> AuditResult:
-    """Return everything that was seen, in its final form."""
+    """Form the result from everything that was collected."""
     description, run_result = collected.description, collected.run_result
     version = description.version if description else 2
     findings = [

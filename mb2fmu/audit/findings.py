@@ -15,15 +15,15 @@ AUDITOR_NAME = "mb2fmu"
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """One thing that an FMU must, or should, be or do.
+    """One requirement on an FMU.
 
     Attributes:
         id: ``group.name``: what a finding is known by.
         severity: ``error``: it breaks the standard or its own description, so that importers go wrong. ``warning``:
             users suffer from it, or the standard recommends otherwise. ``note``: to be known.
-        half: Whether the description (and the archive) shows it, or only the running FMU.
-        says: What must hold, in one sentence.
-        remedy: What to do where it does not.
+        half: ``description``: judged by description and archive; ``behaviour``: by the running FMU.
+        says: The requirement, in one sentence.
+        remedy: What to do if it is not met.
         sections: FMI version → section of the standard; a version without one is not judged by this rule.
     """
 
@@ -47,7 +47,7 @@ class Finding:
         remedy: What to do about it.
         section: Of the standard, for the FMU's version; empty for what other checkers say.
         source: ``mb2fmu``, or the name and version of the checker that says it.
-        number: Of findings that it stands for.
+        number: Number of findings that it represents.
     """
 
     rule: str

@@ -42,8 +42,8 @@ class RecordedReference:
     """Motion of the FMU by another tool, or by measurement.
 
     Attributes:
-        reference: What is to be met.
-        inputs: What moves the FMU; None: its start values stay.
+        reference: Values to reproduce.
+        inputs: Inputs over time; None: the start values stay.
         start: Start time; None: the first time of the reference.
         stop: Stop time; None: the last one.
         step: Communication step; None or 0: the FMU's own.

@@ -177,7 +177,7 @@ _FUNCTIONS_BY_INTERFACE = {
     ),
     "ScheduledExecution": "InstantiateScheduledExecution ActivateModelPartition",
 }
-"""Functions of one kind of interface only."""
+"""Functions of one interface type only."""
 
 
 def list_required_exports(version: int, interfaces: frozenset[str]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from mb2fmu.audit.findings import Observation
 _C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\Z")
 _BOOLEAN_TEXTS = {"true", "false", "0", "1"}
-# flag → what it needs, by kind of interface and version
+# flag → what it needs, by interface type and version
 _REQUIRED_FLAGS_FMI2 = {"canSerializeFMUstate": "canGetAndSetFMUstate"}
 _REQUIRED_FLAGS_FMI3 = {
     "canSerializeFMUState": "canGetAndSetFMUState",

@@ -46,7 +46,7 @@ C_TYPES_FMI3 = {
 
 
 class RefusedCallError(Exception):
-    """An ordinary call was answered with Discard, Error or Fatal."""
+    """An ordinary call returned Discard, Error or Fatal."""
 
     def __init__(self, function: str, status: int, message: str, mode: str) -> None:
         self.function, self.status, self.message, self.mode = function, status, message, mode
@@ -56,7 +56,7 @@ class RefusedCallError(Exception):
 
 
 class MeaninglessValueError(RefusedCallError):
-    """An ordinary call was answered with a meaningless value."""
+    """An ordinary call returned a meaningless value."""
 
     def __init__(self, text: str) -> None:
         super().__init__("", ERROR, "", "")
@@ -112,7 +112,7 @@ class StepResult:
 
 @dataclass
 class FmuMemoryFunctions:
-    """FMI 2's memory functions, and what an FMU has allocated by them."""
+    """Memory functions of FMI 2, with a record of the blocks that an FMU has allocated."""
 
     allocation_count: int = 0
     live_blocks: set[int] = field(default_factory=set)
@@ -181,8 +181,8 @@ class FmuLibrary:
         description: Of the FMU.
         resources: Path of the unpacked resources folder.
         traps: Floating-point exceptions that are unmasked while the FMU runs, as the C library numbers them.
-        violations: What calls did against what they were asked for, each once, in order → the rule that it breaks.
-        time_budget: Every call passes there.
+        violations: Side effects of calls that break a rule, each once, in order → the rule.
+        time_budget: Checked and informed at every call.
         path: Of the binary.
         process_state: State shared by all users of the library in this process.
     """
@@ -220,15 +220,15 @@ FILL_BYTE = 0xA5
 _UNWRITTEN_BYTES = bytes([FILL_BYTE]) * 8
 _FLOAT_TYPES = frozenset({c.c_double, c.c_float})
 GUARD_ELEMENTS = 4
-"""Elements behind each array that an FMU fills: they must stay as they are."""
+"""Guard elements behind each array that an FMU fills: they must stay unchanged."""
 
 
 class MemoryBlock:
     """An array for an FMU to fill, with a guarded margin behind it.
 
     Args:
-        kind: Type of the elements.
-        size: How many it is asked for.
+        element_type: C type of the elements.
+        size: Number of requested elements.
     """
 
     def __init__(self, element_type: Any, size: int) -> None:
@@ -250,10 +250,10 @@ class MemoryBlock:
         )
 
     def find_violation(self, *, succeeded: bool) -> str:
-        """Return what the FMU did wrong; empty if nothing.
+        """Return a fault of the write access; empty if there is none.
 
         Args:
-            succeeded: The call was answered with OK, so that everything has to be there.
+            succeeded: The call returned OK, so all elements must be written.
         """
         guard = c.string_at(self.array, self._bytes)[self.size * self._width :]
         if guard.count(self._byte) != len(guard):
@@ -263,7 +263,7 @@ class MemoryBlock:
         return ""
 
     def _unwritten_elements(self) -> set[int]:
-        """Return places of floating point numbers that still hold the pattern; other types are too short to tell."""
+        """Return positions of floating point numbers that still hold the fill pattern."""
         if self._kind not in _FLOAT_TYPES:
             return set()
         width = self._width
@@ -274,7 +274,7 @@ class MemoryBlock:
 
 
 class BooleanOutputs:
-    """Booleans for an FMU to write; unwritten ones can be told.
+    """Boolean output arguments of a call; unwritten ones are recognized.
 
     Args:
         version: 2: of the size of int; 3: of one byte.

@@ -11,7 +11,7 @@ from typing import Any
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
 MIN_PLANNED_VARIABLES = 16
-"""Variables from which on it is worth to keep how they are read."""
+"""Smallest number of variables whose plan is kept."""
 
 
 def value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
@@ -25,8 +25,8 @@ class VariableGroup:
     """Variables of one type, in the order of a call.
 
     Attributes:
-        variables: They.
-        positions: Of each in the list that is read.
+        variables: The variables.
+        positions: Position of each variable in the list that is read.
         sizes: Number of values of each; None if all are scalars.
         references: Value references.
         total: Number of values.
@@ -45,9 +45,9 @@ class VariableGroup:
         """Prepare one call.
 
         Args:
-            description: Sizes arrays.
+            description: Gives the sizes of arrays.
             variables: Of one type.
-            positions: Of each in the list that is read.
+            positions: Position of each variable in the list that is read.
         """
         all_scalar = not any(variable.dimensions for variable in variables)
         sizes = None if all_scalar else [description.size(variable) for variable in variables]
@@ -74,7 +74,7 @@ class GroupedReadPlan:
     """A list of variables, grouped by their types.
 
     Args:
-        description: Sizes arrays.
+        description: Gives the sizes of arrays.
         variables: In the order in which their values are wanted.
     """
 

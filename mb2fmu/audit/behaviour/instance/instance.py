@@ -1,4 +1,4 @@
-"""One instance of an FMU, of any version and type: statuses are returned, or raised on request."""
+"""One instance of an FMU, of any version and type; methods named ``must_…`` raise if the FMU refuses."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class FmuInstance:
 
     Args:
         library: Whose.
-        kind: ``ModelExchange`` or ``CoSimulation``.
-        token: Another than the description's, to see it refused.
+        interface: ``ModelExchange`` or ``CoSimulation``.
+        token: Instantiation token; None: that of the description.
         logging: Whether the FMU may write messages; None (FMI 3): there is no logger.
-        callbacks: False: FMI 2's memory functions are null.
-        update: Called at intermediate updates (FMI 3).
-        required: Variables that ``update`` uses.
-        early: Early return is allowed.
+        memory_callbacks: False: FMI 2's memory functions are null.
+        intermediate_update: Called at intermediate updates (FMI 3).
+        required_variables: Variables that ``intermediate_update`` uses.
+        allow_early_return: Early return is allowed.
         event_mode: FMI 3 Co-Simulation with event mode.
-        visible: It may show itself.
+        visible: Argument ``visible`` of the instantiation.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class FmuInstance:
         return status
 
     def _read_block(self, name: str, status: int, *blocks: MemoryBlock) -> list[Any]:
-        """Return what a call wrote into its last array; misuse is remembered."""
+        """Return the content of the last array of a call; record faults of the write access."""
         for block in blocks:
             violation = block.find_violation(succeeded=status in {OK, WARNING})
             if violation:
@@ -208,7 +208,7 @@ class FmuInstance:
         return blocks[-1].values()
 
     def _read_flags(self, name: str, flags: BooleanOutputs, required_names: Sequence[str] | None = None) -> list[bool]:
-        """Return Booleans written by a call that answered OK; unwritten ones are remembered."""
+        """Return Booleans written by a call that returned OK; record unwritten ones."""
         unwritten = [each for each in flags.unwritten_names() if required_names is None or each in required_names]
         if unwritten:
             self.library.violations[
@@ -224,7 +224,7 @@ class FmuInstance:
         """Call a function of an ordinary sequence.
 
         Raises:
-            RefusedError: If the status is neither OK nor Warning.
+            RefusedCallError: If the status is neither OK nor Warning.
         """
         message_count = len(self.messages)
         status = self.call(name, *arguments)
@@ -377,7 +377,7 @@ class FmuInstance:
         """Do one communication step of an ordinary run.
 
         Raises:
-            RefusedError: If it is refused, or if the FMU wants to end.
+            RefusedCallError: If it is refused, or if the FMU wants to end.
         """
         message_count = len(self.messages)
         result = self.do_step(begin_time, step_size)
@@ -415,7 +415,7 @@ class FmuInstance:
         return values
 
     def _read_plan(self, variables: Sequence[DescribedVariable]) -> GroupedReadPlan:
-        """Return how to read variables; plans are reused."""
+        """Return a plan to read variables; plans of long lists are reused."""
         if len(variables) < MIN_PLANNED_VARIABLES:
             return GroupedReadPlan(self.description, variables)
         cached = self._read_plans.get(id(variables))
@@ -482,7 +482,7 @@ class FmuInstance:
         """Set variables of an ordinary sequence.
 
         Raises:
-            RefusedError: If one is refused.
+            RefusedCallError: If one is refused.
         """
         for variable, value in values.items():
             message_count = len(self.messages)

@@ -1,4 +1,4 @@
-"""Messages of one instance: kept, and checked by the rules for loggers."""
+"""Log messages of one instance, recorded and checked by the rules for loggers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import MutableMapping, Sequence
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, STATUS_NAMES, WARNING
 
 MAX_KEPT_MESSAGES = 10_000
-"""Of one instance that are kept."""
+"""Most messages of one instance that are kept."""
 
 MAX_QUOTED_MESSAGES = 5
-"""Messages of one call that a refusal repeats."""
+"""Most messages of one call that an error quotes."""
 
 
 class LoggedMessages:
@@ -35,7 +35,7 @@ class LoggedMessages:
     def record(
         self, environment: int | None, name: bytes | None, status: int, category: bytes | None, text: bytes | None
     ) -> None:
-        """Keep a message, with its faults.
+        """Record a message and its faults.
 
         Args:
             environment: As handed back.
@@ -80,7 +80,7 @@ class LoggedMessages:
 def find_messages_without_logging(messages: Sequence[tuple[int, str, str]], version: int) -> list[tuple[int, str, str]]:
     """Return messages sent although logging is off.
 
-    Errors are always told. So are warnings and what is discarded in FMI 2, where these answers themselves say that the
+    Errors are always logged. So are Warning and Discard in FMI 2, whose statuses themselves mean that the
     logger was called (2.1.3); FMI 3 excepts errors only (2.3.1, fmi3SetDebugLogging).
     """
     return [message for message in messages if message[0] < (WARNING if version == 2 else ERROR)]

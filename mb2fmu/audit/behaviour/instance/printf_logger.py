@@ -15,7 +15,7 @@ REGISTER_ARGUMENTS = 8
 """Floating-point arguments that System V's calling convention of x86-64 hands over in registers."""
 
 STACK_ARGUMENTS = 24
-"""Arguments on the stack that are taken along; what asks for more gets zeros."""
+"""Stack arguments that are passed on; formats with more arguments get zeros."""
 
 MAX_MESSAGE_BYTES = 8192
 """Bytes of a message."""
@@ -49,10 +49,10 @@ def make_printf_logger(receive: MessageReceiver) -> tuple[Any, Any]:
     """Make a logger that an FMU in this process can call.
 
     Args:
-        receive: Gets environment, name of the instance, status, category and the text with its arguments put in.
+        receive: Called with environment, instance name, status, category and the formatted text.
 
     Returns:
-        The pointer for the table of callbacks, and what has to live as long as it.
+        The function pointer, and an object that must live as long as the pointer is used.
     """
     printf = _load_vsnprintf()
     if printf is None:

@@ -84,7 +84,7 @@ def make_valgrind_host() -> RemoteHost | None:
 
 
 def _read_tool_version(launcher: str) -> str:
-    """Return the first line of a tool's --version."""
+    """Return the first line that a tool prints for ``--version``."""
     process = subprocess.run(  # noqa: S603  an installed tool, without input
         [launcher, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
     )
@@ -240,7 +240,7 @@ def read_valgrind_errors(root: Path, library: Path) -> list[str]:
 
 
 def _describe_valgrind_error(error: ET.Element, library: Path) -> str:
-    """Return valgrind's error in words, with the FMU's own function on the stack; empty if the FMU is not on it."""
+    """Return valgrind's error with the FMU's function on the stack; empty if no function of the FMU is on it."""
     if (error.findtext("kind") or "").startswith("Leak_"):
         return ""  # an FMU can ask for these itself; what it leaves behind is counted elsewhere
     what = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""

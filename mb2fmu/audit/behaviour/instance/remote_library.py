@@ -1,8 +1,8 @@
 """A library in another process, called as if ctypes had loaded it here: see ``remote_host/remote_host.c``.
 
 Arguments are those that ``instance.py`` gives to ctypes: numbers, arrays, references, FMI's callbacks. Arrays go there
-and come back whole, with the margins by which writing beyond them is seen. When the process dies this one dies in the
-same way, so that whoever watches it tells a crash of the FMU as such.
+and come back whole, with their guard elements. When the process dies this one dies in the
+same way, so that the supervisor recognizes a crash of the FMU.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CReference = type(c.byref(c.c_int()))
 
 
 def _end_like_host(process: subprocess.Popen[bytes], exception_code: int | None) -> None:
-    """End this process as the other one ended."""
+    """End this process in the way in which the host process ended."""
     if exception_code is None:
         exit_code = process.wait()
         if exit_code >= 0:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_KILL_ROUNDS = 50
-"""How often is looked for more of them: a process that starts others faster than that is not seen."""
+"""Most rounds of searching and killing: a process that starts others faster is not found."""
 
 
 def _map_parents() -> dict[int, int]:

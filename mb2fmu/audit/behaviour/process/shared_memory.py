@@ -1,7 +1,7 @@
-"""Channel between a process that runs a unit and its watcher: shared memory, without a descriptor.
+"""Channel between a process that runs an FMU and its supervisor: shared memory, without a descriptor.
 
 An FMU that closes all descriptors, or writes into all of them, does not disturb it. Beside the messages it holds which
-function of the FMU is being called, so that a crash and a hang can be told with its name.
+function of the FMU is being called, so that reports of crashes and hangs can name it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""System calls of a running FMU: the watching process reports, allows or refuses them.
+"""System calls of a running FMU: the supervisor reports, allows or refuses them.
 
 A refused call comes back as not permitted; the FMU has to live with that, as on a machine that is locked down.
 """
@@ -50,10 +50,10 @@ class SystemCallMonitor:
 
     Args:
         listener: Descriptor of its notifications.
-        child: Its number.
+        worker: Process id of the worker.
         folder: Where it may write.
-        tool: It says that it needs a tool: processes and connections are its right.
-        tell: Is told each deed: a rule, and a message.
+        needs_tool: The FMU declares needsExecutionTool: processes and connections are allowed.
+        report: Called with a rule and a message for each refused call.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Time limits of probes: every call of the FMU passes here, is noted, and ends a probe whose time is over.
+"""Time limits of trials: every call of the FMU is noted here, and a trial without time left ends at its next call.
 
-A probe whose share of time is spent ends at its next call, and what it did not try is said.
+What such a trial did not try is reported.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Protocol
 
 BUDGET_SPENT = "the time for the whole audit is spent (--budget)"
 CLOCK_READ_INTERVAL = 0.01
-"""Time between two looks at the processor's clock, in s: asking for it takes longer than a call of a small unit."""
+"""Time between two readings of the processor clock, s: one reading takes longer than a call of a small FMU."""
 
 
 class SkippedTrialError(Exception):
-    """A probe cannot judge this FMU; the text says why."""
+    """A trial cannot judge this FMU; the text says why."""
 
 
 class TimeBudgetError(SkippedTrialError):
-    """The time for a probe, or for all of them, is spent."""
+    """The time for a trial, or for all of them, is spent."""
 
 
 class CallObserver(Protocol):
@@ -45,15 +45,15 @@ class _NoObserver:
 
 @dataclass
 class TimeBudget:
-    """Limits of the probe that is being tried.
+    """Limits of the trial that is being tried.
 
     Attributes:
-        observer: Notes calls.
+        observer: Informed of calls.
         deadline: Of everything, by the monotonic clock, in s.
-        cpu_deadline: Time of the processor at which the present probe is over, in s.
+        cpu_deadline: Time of the processor at which the present trial is over, in s.
         open_calls: Calls that have not come back: of several threads, or from within callbacks.
-        exhausted_reason: Why the present probe was ended; empty if it was not.
-        next_clock_read: When to ask for the time of the processor again, by the monotonic clock, in s.
+        exhausted_reason: Why the present trial was ended; empty if it was not.
+        next_clock_read: Monotonic time of the next reading of the processor clock, s.
     """
 
     observer: CallObserver = field(default_factory=_NoObserver)
@@ -64,15 +64,15 @@ class TimeBudget:
     next_clock_read: float = 0.0
 
     def start_trial(self, cpu_time: float) -> None:
-        """Begin another probe, with its limit of processor time, in s."""
+        """Begin another trial, with its limit of processor time, in s."""
         self.cpu_deadline = time.process_time() + cpu_time
         self.exhausted_reason = ""
 
     def check(self) -> None:
-        """End the present probe if its time is over.
+        """End the present trial if its time is over.
 
         Raises:
-            SpentError: Then.
+            TimeBudgetError: Then.
         """
         now = time.monotonic()
         if now > self.deadline:
@@ -88,15 +88,15 @@ class TimeBudget:
 
     @contextmanager
     def limit_share(self, fraction: float) -> Iterator[None]:
-        """Limit what is done inside to a fraction of the probe's remaining time; break it off afterwards.
+        """Limit the block to a fraction of the trial's remaining time; end the block when it is spent.
 
-        The probe itself goes on with the rest, unless that is spent, too.
+        The trial itself goes on with the rest, unless that is spent, too.
 
         Args:
             fraction: From 0 to 1.
 
         Raises:
-            SpentError: If the probe is over.
+            TimeBudgetError: If the trial is over.
         """
         full_deadline, now = self.cpu_deadline, time.process_time()
         self.cpu_deadline = now + fraction * (full_deadline - now)

@@ -1,4 +1,4 @@
-"""``run_all_trials``: give an FMU to a guard, which runs the probes; collect its messages."""
+"""``run_all_trials``: run the trials of an FMU in supervised processes and collect their reports."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _PLATFORM_FOLDERS = {
 }
 _WINDOWS = ("Windows", "AMD64")
 INSTANTIATION_CRASH_END = "while trying instantiating it"
-"""How a crash in the first probe is told."""
+"""End of the message on a crash in the first trial."""
 
 TRIAL_VARIABLE = "MB2FMU_TRIAL"
 """Environment variable by which processes of a trial are found, wherever they went."""
 
 SUPERVISOR_GRACE_TIME = 3.0
-"""What a guard may need beyond the deadline, in s."""
+"""Time that a supervisor may need beyond the deadline, s."""
 
 MAX_SUPERVISORS = 3
-"""An FMU that kills the process that watches it is given up then."""
+"""Number of killed supervisors after which an FMU is given up."""
 
 
 @dataclass
@@ -80,10 +80,10 @@ class SupervisedRunResult:
     """Results of running the FMU.
 
     Attributes:
-        observations: What the probes saw.
+        observations: Observations of the trials.
         skipped: What could not be judged, with the reason.
         faults: Tracebacks of the auditor itself.
-        tried: Titles of the probes, in order.
+        tried: Titles of the trials, in order.
         judged: Rules that had something to judge.
         inapplicable: Rule → why it had nothing to judge.
         lacking: Bounds that could not be had on this machine.
@@ -116,10 +116,10 @@ class SupervisedRunLimits:
 
     Attributes:
         deadline: Of everything, by the monotonic clock, in s.
-        call_time: What one call of the FMU may take, in s.
+        call_time: Time limit of one call of the FMU, s.
         memory: Address space of the process that runs it, in bytes.
         jobs: Processes at once.
-        effort: Of the processor, for all probes, in s.
+        effort: Processor time for all trials, s.
         recorded: A run to be repeated.
         windows: What the archive has for Windows is run, on another system.
         wine: Runs what is there for Windows, in place of what is there for this machine.
@@ -168,10 +168,10 @@ def run_all_trials(
     """Unpack an FMU and try it.
 
     Args:
-        archive: The unit.
+        archive: The FMU.
         description: Of it.
-        rules: Ids that are asked for: probes of others are not tried.
-        limits: What it may take.
+        rules: Ids of requested rules: trials of other rules do not run.
+        limits: Time, memory and processes that it may take.
     """
     members = find_loadable_libraries(description, archive.names, windows=limits.windows)
     result = SupervisedRunResult(runnable=bool(members))
@@ -220,7 +220,7 @@ def run_all_trials(
 
 
 def _map_tried_rules(interfaces: Collection[str], rules: Collection[str]) -> dict[str, set[str]]:
-    """Return for each kind of interface the rules that something is tried for in it, out of those asked for."""
+    """Return for each interface type the requested rules that a trial judges in it."""
     from mb2fmu.audit.behaviour.runner.worker_process import (
         order_trials_by_risk,  # takes a while: a command that runs nothing has no use for it
     )
@@ -236,7 +236,7 @@ def _run_under_valgrind(
     archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any],
     valgrind_host: RemoteHost, supervisors: _Supervisors
 ) -> SupervisedRunResult:  # fmt: skip
-    """Run the FMU once more under valgrind, for the rule that needs it."""
+    """Run the FMU once more under valgrind, for the rule on memory."""
     own_request = {**request, "far": valgrind_host.as_json(), "rules": [MEMORY_RULE]}
     result = _run_supervised(archive, work_folder, "valgrind", "plain", members, own_request, supervisors)
     result.observations = [item for item in result.observations if item.rule == MEMORY_RULE]
@@ -248,7 +248,7 @@ def _run_under_valgrind(
 
 @contextmanager
 def _open_thread_map(count: int, supervisors: _Supervisors) -> Iterator[Any]:
-    """Yield a map over so many threads; an interruption kills the guards that the threads wait for."""
+    """Yield a map function over threads; an interruption kills the supervisors that the threads wait for."""
     if count == 1:
         yield map
         return
@@ -263,7 +263,7 @@ def _open_thread_map(count: int, supervisors: _Supervisors) -> Iterator[Any]:
 def _run_in_awkward_folder(
     archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any], supervisors: _Supervisors
 ) -> SupervisedRunResult:  # fmt: skip
-    """Try the FMU in an awkward folder, and in a plain one too if no instance can be had there."""
+    """Run in a folder with spaces and umlauts, and in a plain one too if no instance can be made there."""
     name = next(iter(members))
     result = _run_supervised(archive, work_folder, f"{name}-1", UNPACK_FOLDER, members, request, supervisors)
     failures = [observation for observation in result.observations if _means_no_instance(observation)]
@@ -310,7 +310,7 @@ def _run_supervised(
     request: dict[str, Any],
     supervisors: _Supervisors,
 ) -> SupervisedRunResult:
-    """Try an FMU in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
+    """Run a supervisor in a folder of its own; if it dies, continue with the trial after the one that killed it."""
     result = SupervisedRunResult(runnable=True)
     if time.monotonic() > request["deadline"]:
         suffix = " under valgrind" if request["far"] and request["far"]["name"] == VALGRIND else ""
@@ -368,7 +368,7 @@ def _run_supervisor(
         timed_out = threading.Event()
 
         def kill_supervisor() -> None:
-            """End the guard itself: it is too slow, for example on a busy machine."""
+            """End the supervisor itself: it is too slow, for example on a busy machine."""
             timed_out.set()
             process.kill()
 
@@ -400,7 +400,7 @@ def _run_supervisor(
 
 
 def _read_report_line(result: SupervisedRunResult, text: str, ended_interfaces: list[str]) -> bool:
-    """Read one line of the guard; return whether it is the last."""
+    """Read one line of the supervisor; return whether it is the last."""
     try:
         line = json.loads(text)
     except ValueError:

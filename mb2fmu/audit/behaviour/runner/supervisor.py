@@ -1,6 +1,6 @@
-"""Watch the processes that run an FMU: ``python -m mb2fmu.audit.behaviour.runner.supervisor request.json``.
+"""Supervise the processes that run an FMU: ``python -m mb2fmu.audit.behaviour.runner.supervisor request.json``.
 
-One process after another runs the probes; what kills one is a finding, and the next goes on behind it. However a
+One process after another runs the trials; a crash is a finding, and the next process continues after it. However a
 process ends, its whole session and all its descendants end with it. If the auditor itself ends, its end of standard
 input closes: then everything ends, and the folder is removed. What is found goes to standard output, as lines of JSON.
 """
@@ -38,20 +38,20 @@ from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, re
 
 POLL_INTERVAL = 0.01
 START_TIME_LIMIT = 60.0
-"""For a process to come to its first probe, in s."""
+"""Time limit until a process begins its first trial, s."""
 
 MAX_CRASHES = 12
-"""Processes that an FMU of one kind may take with it."""
+"""Most crashes of one interface type."""
 
 MAX_HANGS = 2
-"""Calls that do not come back, after which the rest of that kind is not tried."""
+"""Calls without an end after which an interface type is not tried further."""
 
 GRACE_TIME = 1.0
-"""By how much a probe may outlive the budget, in s: it ends by itself at its next call."""
+"""By how much a trial may outlive the budget, in s: it ends by itself at its next call."""
 
 TRAPS_RULE = "host.traps"
 IDLE_CPU_SHARE = 0.002
-"""Part of a processor below which a process only waits."""
+"""Share of a processor below which a process counts as waiting."""
 
 MAX_SLOWDOWN = 20.0
 """By how much a busy machine may slow a process down."""
@@ -59,14 +59,14 @@ MAX_SLOWDOWN = 20.0
 
 @dataclass
 class Supervisor:
-    """One FMU under guard.
+    """Supervision of the processes that run one FMU.
 
     Attributes:
-        request: What is to be tried: see ``trial.py``.
+        request: Requested trials and their limits: see ``supervised_run.py``.
         channel: To the running process.
-        tried: Titles of the probes that were begun.
-        ended_interfaces: Kinds that are not gone on with.
-        suspected_trials: Probes in which a process died that had tried others before: they are tried again, alone.
+        tried: Titles of the trials that were begun.
+        ended_interfaces: Interface types that are not tried further.
+        suspected_trials: Trials in which a process died that had tried others before: they are tried again, alone.
     """
 
     request: dict[str, Any]
@@ -213,7 +213,7 @@ class Supervisor:
             self.write_line(**line)
 
     def _clear_suspicion(self) -> None:
-        """Clear the last probe of suspicion: it came to its end, so the process had been damaged before."""
+        """Report a suspected trial that now ended normally: an earlier trial had damaged the process."""
         suspicion = self.suspected_trials.pop(self.last_begin["begin"], None) if self.last_begin else None
         if suspicion:
             rule, text, interface = suspicion
@@ -264,13 +264,13 @@ class Supervisor:
             self.write_line(ended=interface, why=reason)
 
     def _choose_suspected_rule(self, ending: str) -> str:
-        """Return the rule of a death that may be due to what was tried before: traps end a process by themselves."""
+        """Return the rule of a crash that an earlier trial may have caused: traps end a process by themselves."""
         assert self.last_begin is not None
         is_trap = self.last_begin["crash"] == TRAPS_RULE and "SIGFPE" in ending
         return TRAPS_RULE if is_trap else "life.crash"
 
     def _report_standstill(self, interface: str, title: str, function: str, activity: str) -> None:
-        """Report a standstill outside of the FMU's calls: its threads block the process, or the auditor is wrong."""
+        """Report a standstill outside of calls: threads of the FMU block the process, or the auditor is at fault."""
         if self.hanging_threads > 1:
             text = (
                 f"{self.hanging_threads - 1} threads that it left running keep the processor busy while "
@@ -281,7 +281,7 @@ class Supervisor:
             self.write_line(fault=f"{interface}: {title}: the auditor itself came to no end after {function}{activity}")
 
     def _choose_broken_rule(self, broken_limit: str, ending: str, function: str, interface: str) -> str:
-        """Return the rule broken by a crash or hang: the probe's own, unless it also happens without the probe."""
+        """Return the rule broken by a crash or hang: the trial's own, unless it also happens without the trial."""
         assert self.last_begin is not None
         crash_key = (interface, ending, function)
         if crash_key in self.known_crashes:
@@ -293,16 +293,15 @@ class Supervisor:
 
 
 def _is_hanging(elapsed: float, cpu_time: float, time_limit: float, *, is_waiting: bool) -> bool:
-    """Return whether a process is given up: it has used its time, or has waited without working.
+    """Return whether a process hangs: it has used its time, or has waited without working.
 
-    On a busy machine the clock tells little: a process that gets a tenth of a processor is slow through no fault of its
-    own.
+    On a busy machine elapsed time is not enough: a process that gets a tenth of a processor is slow, and not at fault.
 
     Args:
         elapsed: By the clock since it last did something, in s.
         cpu_time: Time of the processor in between, in s.
         time_limit: What it may take, in s.
-        is_waiting: It does not want a processor now: who wants one and gets none is not to blame.
+        is_waiting: The process does not wait for a processor now.
     """
     return (
         cpu_time > time_limit

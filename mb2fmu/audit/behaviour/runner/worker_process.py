@@ -1,6 +1,6 @@
-"""Try an FMU in this process, which the FMU may kill: forked by ``guard.py``, or started anew where fork is missing.
+"""Run the trials in this process, which the FMU may kill: a fork of the supervisor, or a new process without fork.
 
-What is found is written as it comes, so that a crash loses none: ``begin`` before each probe, ``at`` before
+What is found is written as it comes, so that a crash loses none: ``begin`` before each trial, ``at`` before
 what may take long in it, then what it saw, and what it had nothing to judge of. The FMU's own output goes to a file.
 """
 
@@ -78,20 +78,20 @@ TRIAL_MODULES = (
 )  # fmt: skip
 LEAK_RULE = "life.leak"
 BUSY_CHECK_TIME = 0.2
-"""How long is looked at what threads do, in s."""
+"""Time in which the activity of threads is measured, s."""
 
 TRIAL_TIME_SHARE = 0.15
-"""Part of the budget that one probe may take of the processor."""
+"""Share of the processor budget that one trial may take."""
 
 
 def order_trials_by_risk() -> list[Trial]:
-    """Return all probes in the order in which they are tried."""
+    """Return all trials in the order in which they are tried."""
     module_order = {module.__name__: index for index, module in enumerate(TRIAL_MODULES)}
     return sorted(TRIALS, key=lambda trial: (trial.runs_last, module_order[trial.function.__module__]))
 
 
 def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
-    """Run one probe; return whether the FMU is worth further ones."""
+    """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
     can_be_instantiated, time_budget = True, fixture.library.time_budget
     judged, reports_leak = False, False
     for _ in range(2):
@@ -105,7 +105,7 @@ def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
             judged, retry = _handle_early_end(trial, fixture, error, write)
             if retry:
                 continue
-        except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other probes along
+        except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other trials along
             judged = _report_stop(trial, fixture, error, write)
         break
     _report_side_effects(fixture, write, reports_leak=reports_leak)
@@ -121,7 +121,7 @@ def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
 
 
 def _report_side_effects(fixture: TrialFixture, write: Any, *, reports_leak: bool) -> None:
-    """Report side effects of the FMU on its process; leaks only where the probe does not report them itself."""
+    """Report side effects of the FMU on its process; leaks only where the trial does not report them itself."""
     for violation, rule in fixture.library.violations.items():
         write({"found": [rule, violation, fixture.interface]})
     fixture.library.violations.clear()
@@ -160,9 +160,9 @@ def _shorten_runs(fixture: TrialFixture, end: float, reason: str) -> bool:
 
 
 def _report_stop(trial: Trial, fixture: TrialFixture, error: Exception, write: Any) -> bool:
-    """Report what stopped a probe; return whether that is a verdict on the FMU.
+    """Report the exception that ended a trial; return whether it is a verdict on the FMU.
 
-    What the FMU does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
+    Known classes of exceptions are behaviour of the FMU; any other is a fault of the auditor and reported as such.
     """
     if isinstance(error, EndlessEventsError):
         write({"found": ["life.rest", str(error), fixture.interface]})
@@ -223,7 +223,7 @@ def read_cached_description(folder: str) -> DescribedModel:
 
 
 def run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
-    """Try all requested probes that were not tried yet."""
+    """Try all requested trials that were not tried yet."""
     description = read_cached_description(request["folder"])
     host_environment_trials.note_process_settings()
     time_budget = TimeBudget(channel, request["deadline"])
@@ -244,10 +244,10 @@ def _run_interface_trials(
     time_budget: TimeBudget,
     channel: SharedMemoryChannel,
 ) -> bool:
-    """Try the probes of one interface type in order, and write what they find; stop if no instance can be had.
+    """Try the trials of one interface type in order, and write what they find; stop if no instance can be had.
 
     Returns:
-        False if the next probe needs a new process, since the FMU has used up what this one may have, or nearly.
+        False if the next trial needs a new process, since the FMU has used up what this one may have, or nearly.
     """
     write = channel.write
     trials = [trial for trial in order_trials_by_risk() if _is_requested(trial, interface, request)]
@@ -303,7 +303,7 @@ def _load_fixture(
 
 
 def _decide_continuation(fixture: TrialFixture, write: Any, *, can_be_instantiated: bool) -> bool | None:
-    """Return how to go on behind a probe: None: with the next one, False: in a new process, True: not at all."""
+    """Return None to continue with the next trial, False to continue in a new process, True to end."""
     if not can_be_instantiated:
         write({"ended": fixture.interface, "why": "no instance can be had"})
         return True
@@ -319,7 +319,7 @@ def _decide_continuation(fixture: TrialFixture, write: Any, *, can_be_instantiat
 
 
 def _is_process_busy() -> bool:
-    """Whether this process works although it waits: threads of the FMU do."""
+    """Return whether threads of the FMU use the processor while this process sleeps."""
     start_time = time.process_time()
     time.sleep(BUSY_CHECK_TIME)
     return time.process_time() - start_time > BUSY_CHECK_TIME / 10
@@ -334,7 +334,7 @@ def _report_untried_rules(request: dict[str, Any], interface: str, write: Any) -
 
 
 def _is_requested(trial: Trial, interface: str, request: dict[str, Any]) -> bool:
-    """Return whether a probe is wanted for this kind and place, and not tried before."""
+    """Return whether a trial is wanted for this kind and place, and not tried before."""
     is_wanted = trial.function in {
         life_cycle_trials.try_instantiation,
         life_cycle_trials.try_instantiation_after_free,

@@ -468,7 +468,7 @@ def find_undeclared_dependencies(
                 continue
             for entry, before, after, restored in zip(entries, *readings, strict=True):
                 if entry.variable is None or (entry.variable in fixture.scalar_set and known in fixture.scalar_set):
-                    continue  # by other probes, more thoroughly
+                    continue  # by other trials, more thoroughly
                 key = entry.variable.index, known.index
                 if key in reported or any(known is item for item in entry.targets):
                     continue

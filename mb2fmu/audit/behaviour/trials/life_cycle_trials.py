@@ -62,7 +62,7 @@ def try_instantiation(fixture: TrialFixture) -> Iterator[Observation]:
 def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[Observation]:
     """Find out whether an FMU that must be instantiated only once can be when the first one is freed.
 
-    Most can, and are tried so; where not, which is their right, each probe has one instance in a process of its own.
+    Most can, and are tried so; where not, which is their right, each trial has one instance in a process of its own.
     """
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         for _ in range(2):

@@ -28,7 +28,7 @@ MOTION_POINT_SHARE = 0.5
 MAX_MOTION_POINTS = 48
 """Points of the motion that are kept."""
 MOTION_TIME_SHARE = 0.3
-"""Part of a probe's time that these points may take."""
+"""Part of a trial's time that these points may take."""
 MOTION_STOPS = (0.31, 0.63, 0.97)
 """Parts of a motion at which an instance that is led through its events is tried: odd, for events are at even ones."""
 ROUND_OFF_TOLERANCE = 1e-12
@@ -51,7 +51,7 @@ def move_to_point(fixture: TrialFixture, instance: FmuInstance, point: Evaluatio
     """Move to a point, in Continuous-Time Mode.
 
     Raises:
-        RefusedError: If the FMU cannot be there.
+        RefusedCallError: If the FMU cannot be there.
     """
     instance.set_time(point.time)
     if point.states:
@@ -71,7 +71,7 @@ def choose_random_point(
         motion_share: Of the motion, from 0 to 1; None: near the start or, by chance, anywhere on it.
 
     Raises:
-        SkippedError: If none is found.
+        SkippedTrialError: If none is found.
     """
     states_there = instance.get_states(fixture.n_states) if fixture.n_states else []
     nominals = instance.get_vector("GetNominalsOfContinuousStates", fixture.n_states) if fixture.n_states else []
@@ -131,8 +131,8 @@ def iterate_points_between_events(
         Where it stands, and the next time event (infinite if none is announced), which it must not be placed behind.
 
     Raises:
-        RefusedError: If it cannot be led there.
-        SkippedError: If it ends, or takes too long.
+        RefusedCallError: If it cannot be led there.
+        SkippedTrialError: If it ends, or takes too long.
     """
     input_values = {variable: fixture.choose_near_start(variable, 0.1) for variable in fixture.inputs}
     integration = start_integration(fixture, instance, 1e-4, dict(input_values))
@@ -151,7 +151,7 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
         fixture.shared.motion_states = motion_states
         if not fixture.n_states or fixture.interface != "ModelExchange":
             return motion_states
-        # A stiff FMU, or one whose states are not what they seem, may take more time than a probe has: the points that
+        # A stiff FMU, or one whose states are not what they seem, may take more time than a trial has: the points that
         # were passed so far are enough.
         with fixture.library.time_budget.limit_share(MOTION_TIME_SHARE), fixture.open_instance() as instance:
             try:

@@ -133,7 +133,7 @@ def _term_magnitudes(
 
 
 def make_model_exchange_fixture(fixture: TrialFixture) -> TrialFixture | None:
-    """Return the stage of the same FMU as Model Exchange; None if it is not that."""
+    """Return the fixture of the same FMU as Model Exchange; None if it is not that."""
     description = fixture.description
     interfaces = ("ModelExchange", "CoSimulation")
     if not set(interfaces) <= set(description.interfaces) or len(set(map(description.identifier, interfaces))) > 1:

@@ -173,7 +173,7 @@ def try_both_interface_types(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 def _run_beside(fixture: TrialFixture, model_exchange: TrialFixture | None) -> ShortRun | None:
-    """Do a short run; a second instance is made after this one if its stage is given. None if it is refused."""
+    """Do a short run; a second instance is made after this one if its fixture is given. None if it is refused."""
     other_instance: FmuInstance | None = None
     with fixture.open_instance(name=b"one") as instance:
         if model_exchange:
