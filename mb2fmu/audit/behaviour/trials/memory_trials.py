@@ -168,7 +168,7 @@ def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[Obse
 def try_null_memory_functions(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that an FMU that declares not to use memory functions works without them."""
     if fixture.description.version == 2 and fixture.flag("canNotUseMemoryManagementFunctions"):
-        instance = fixture.instantiate(callbacks=False)
+        instance = fixture.instantiate(memory_callbacks=False)
         if not instance.alive:
             yield Observation("flags.memory_null", "no instance is made with null memory functions", fixture.interface)
         instance.free()

@@ -286,7 +286,12 @@ def _run_from_disturbed_start(
     with model_exchange.open_instance() as instance:
         try:
             return run_with_excitation(
-                model_exchange, instance, recorded_variables, number=set_number, tolerance=1e-9, within=initial_values
+                model_exchange,
+                instance,
+                recorded_variables,
+                number=set_number,
+                tolerance=1e-9,
+                initial_values=initial_values,
             )
         except TimeBudgetError:
             raise
@@ -481,7 +486,7 @@ def try_early_return(fixture: TrialFixture) -> Iterator[Observation]:
     """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
     if fixture.description.version != 3:
         return
-    with fixture.open_instance(early=False) as instance:
+    with fixture.open_instance(allow_early_return=False) as instance:
         fixture.initialize(instance)
         for step_index in range(3):
             result = do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
@@ -565,7 +570,7 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[Observation]:
     has_time, time = fixture.start_time_check(), fixture.start
     with (
         suppress(RefusedCallError, SkippedTrialError, NoInstanceError),
-        fixture.open_instance(event_mode=True, early=True) as instance,
+        fixture.open_instance(event_mode=True, allow_early_return=True) as instance,
     ):
         fixture.initialize(instance)
         for step_index in range(fixture.steps):

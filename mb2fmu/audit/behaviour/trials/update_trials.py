@@ -71,7 +71,9 @@ def try_intermediate_updates(fixture: TrialFixture) -> Iterator[Observation]:
     if fixture.description.version != 3 or not fixture.flag("providesIntermediateUpdate"):
         return
     record = _IntermediateUpdateRecord([item for item in fixture.scalars if item.flag("intermediateUpdate")])
-    with fixture.open_instance(update=record.record_update, required=record.required_variables, early=True) as instance:
+    with fixture.open_instance(
+        intermediate_update=record.record_update, required_variables=record.required_variables, allow_early_return=True
+    ) as instance:
         record.instance = instance
         fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
         record.in_step = True
