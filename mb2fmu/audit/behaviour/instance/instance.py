@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from mb2fmu.audit.behaviour.instance.fmi_types import (
     C_TYPES_FMI2,
@@ -51,6 +51,20 @@ def _array(element_type: Any, values: Iterable[Any]) -> Any:
     """Return values as a ctypes array with room for one at least."""
     elements = list(values)
     return (element_type * max(len(elements), 1))(*elements)
+
+
+class InstanceOptions(TypedDict, total=False):
+    """Options of an instance: see :class:`FmuInstance`."""
+
+    token: str | None
+    logging: bool | None
+    memory_callbacks: bool
+    intermediate_update: Callable[..., None] | None
+    required_variables: Sequence[DescribedVariable]
+    allow_early_return: bool
+    event_mode: bool
+    name: bytes
+    visible: bool
 
 
 class FmuInstance:
