@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mb2fmu.audit.audit_policy import AuditPolicy, read_policy
     from mb2fmu.audit.audit_result import AuditResult
-    from mb2fmu.audit.auditing import audit
+    from mb2fmu.audit.audit_run import audit
     from mb2fmu.audit.findings import SEVERITIES, AuditRule, Finding, Severity, rules
     from mb2fmu.audit.recorded_reference import RecordedReference, find_recorded_reference, read_recorded_reference
 
@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "auditing": ("audit",),
+    "audit_run": ("audit",),
     "findings": ("SEVERITIES", "Finding", "AuditRule", "Severity", "rules"),
     "audit_result": ("AuditResult",),
     "audit_policy": ("AuditPolicy", "read_policy"),

@@ -17,7 +17,6 @@ from types import MappingProxyType
 from mb2fmu.audit import audit
 from mb2fmu.audit import findings as audited
 from mb2fmu.audit import rules as all_rules
-from mb2fmu.audit.checkers import CheckerFinding, check_conformance
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import (
     DESCRIPTION,
@@ -26,6 +25,7 @@ from mb2fmu.audit.description.description_records import (
     UnitDefinition,
     parse_number,
 )
+from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

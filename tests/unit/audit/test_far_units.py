@@ -15,7 +15,7 @@ from pathlib import Path
 import ball
 import pytest
 
-from mb2fmu.audit import audit, auditing
+from mb2fmu.audit import audit, audit_run
 from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance import remote_hosts
@@ -84,7 +84,7 @@ def test_wine_is_not_set_up_for_an_archive_without_windows(
     version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes a minute, or is not installed, which would hide that there is nothing to run."""
-    monkeypatch.setattr(auditing, "make_wine_host", lambda: pytest.fail("wine was asked for"))
+    monkeypatch.setattr(audit_run, "make_wine_host", lambda: pytest.fail("wine was asked for"))
     found = audit(ball.pack(ball.contents(version), tmp_path / "ball.fmu"), windows=True, run_checkers=False)
     assert found.runnable is False
     assert found.exit_code("error") == 4

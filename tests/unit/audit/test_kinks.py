@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mb2fmu.audit.behaviour.trials.derivative_trials import RELATIVE_CHANGE, _difference_column
+from mb2fmu.audit.behaviour.trials.partial_derivative_trials import RELATIVE_CHANGE, _difference_column
 
 
 def column(*functions: Callable[[float], float]) -> list[tuple[float, float] | None]:

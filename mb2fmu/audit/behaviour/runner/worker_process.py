@@ -39,28 +39,28 @@ from mb2fmu.audit.behaviour.process.sandbox import (
 from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.time_budget import BUDGET_SPENT, SkippedTrialError, TimeBudget
 from mb2fmu.audit.behaviour.trials import (
-    array_trials,
-    call_trials,
+    array_size_trials,
+    call_order_trials,
     clock_trials,
+    communication_step_trials,
     dependency_trials,
-    derivative_trials,
     event_trials,
+    get_and_set_trials,
     host_environment_trials,
     input_timing_trials,
-    instance_trials,
+    intermediate_update_trials,
     life_cycle_trials,
     memory_trials,
     model_exchange_trials,
-    naming_trials,
-    order_trials,
+    naming_and_logging_trials,
+    parallel_instance_trials,
+    partial_derivative_trials,
     persistence_trials,
-    recorded_trials,
+    recorded_run_trials,
+    saved_state_trials,
     stale_value_trials,
-    state_trials,
-    step_trials,
     time_derivative_trials,
-    unusual_text_trials,
-    update_trials,
+    unusual_use_trials,
     valgrind_trials,
     value_trials,
 )
@@ -70,10 +70,11 @@ from mb2fmu.audit.recorded_reference import RecordedReference
 
 # In this order: first what all others need, last what may leave the process in disorder.
 TRIAL_MODULES = (
-    life_cycle_trials, naming_trials, value_trials, model_exchange_trials, step_trials,
-    recorded_trials, time_derivative_trials, input_timing_trials, update_trials, event_trials, state_trials,
-    dependency_trials, derivative_trials, stale_value_trials, call_trials, instance_trials,
-    unusual_text_trials, persistence_trials, order_trials, array_trials, clock_trials,
+    life_cycle_trials, naming_and_logging_trials, value_trials, model_exchange_trials, communication_step_trials,
+    recorded_run_trials, time_derivative_trials, input_timing_trials, intermediate_update_trials,
+    event_trials, saved_state_trials, dependency_trials, partial_derivative_trials, stale_value_trials,
+    get_and_set_trials, parallel_instance_trials,
+    unusual_use_trials, persistence_trials, call_order_trials, array_size_trials, clock_trials,
     memory_trials, host_environment_trials, valgrind_trials,
 )  # fmt: skip
 LEAK_RULE = "life.leak"

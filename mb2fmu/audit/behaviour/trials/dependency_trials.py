@@ -14,17 +14,17 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     compare_effects_with_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
-from mb2fmu.audit.behaviour.fixture.initial_solutions import (
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
+from mb2fmu.audit.behaviour.fixture.spurious_changes import (
     SMALL_FRACTION,
     VISIBLE_CHANGE,
     drop_jumps_to_other_solutions,
     drop_mode_changes,
 )
-from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,

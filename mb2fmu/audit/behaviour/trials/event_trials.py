@@ -21,9 +21,9 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
 from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.step_trials import list_continuous_variables
+from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.step_trials import (
+from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     list_continuous_variables,
     make_model_exchange_fixture,

@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.array_trials import list_size_parameters
+from mb2fmu.audit.behaviour.trials.array_size_trials import list_size_parameters
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 

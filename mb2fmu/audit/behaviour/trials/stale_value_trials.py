@@ -9,7 +9,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value, list
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import TimeBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import EvaluationPoint, choose_random_point, move_to_point
 from mb2fmu.audit.description.description_records import DescribedVariable

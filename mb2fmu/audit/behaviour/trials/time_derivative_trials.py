@@ -10,15 +10,15 @@ from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import MOTION_STOPS
-from mb2fmu.audit.behaviour.trials.step_trials import (
+from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     choose_excited_inputs,
     list_continuous_variables,
     make_model_exchange_fixture,
 )
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import MOTION_STOPS
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 

@@ -24,7 +24,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation

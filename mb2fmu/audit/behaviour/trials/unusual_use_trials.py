@@ -13,12 +13,12 @@ from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_diffe
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, make_model_exchange_fixture
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
-from mb2fmu.audit.behaviour.trials.naming_trials import find_unused_reference
-from mb2fmu.audit.behaviour.trials.step_trials import CO_SIMULATION, make_model_exchange_fixture
+from mb2fmu.audit.behaviour.trials.naming_and_logging_trials import find_unused_reference
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 

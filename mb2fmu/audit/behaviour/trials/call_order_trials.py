@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import DISCARD, RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable

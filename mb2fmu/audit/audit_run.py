@@ -22,7 +22,6 @@ from mb2fmu.audit.behaviour.runner.supervised_run import (
     find_loadable_libraries,
     run_all_trials,
 )
-from mb2fmu.audit.checkers import check_conformance
 from mb2fmu.audit.description import archive_rules as archive
 from mb2fmu.audit.description import binary_rules, fmi1_rules, header_rules, rule_applicability, schema_validation
 from mb2fmu.audit.description import structure_rules as structure
@@ -30,6 +29,7 @@ from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
+from mb2fmu.audit.external_checkers import check_conformance
 from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, form_finding, rules
 from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError

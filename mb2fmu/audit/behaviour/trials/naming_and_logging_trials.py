@@ -9,7 +9,7 @@ from mb2fmu.audit.behaviour.fixture.short_runs import find_first_difference, run
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, status_name
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.findings import Observation

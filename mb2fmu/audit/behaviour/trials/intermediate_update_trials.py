@@ -12,8 +12,8 @@ from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step, run
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.step_trials import CO_SIMULATION, values_agree
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
+from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, values_agree
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
