@@ -100,7 +100,7 @@ class AuditPolicy:
                 and not self._is_expired(waiver)
                 and not any(waiver.covers(result.fmu, finding) for finding in graded)
             ):
-                yield f'the waiver of {waiver.rule} ("{waiver.reason}") fits nothing that was found'
+                yield f'the waiver of {waiver.rule} ("{waiver.reason}") matches no finding'
 
     def _apply_severity(self, finding: Finding) -> Finding:
         """Return a finding with the severity that the policy gives it; the last matching pattern counts."""
@@ -139,10 +139,10 @@ def finding_fingerprint(finding: Finding) -> tuple[str, str, str]:
 def _replace_numbers(text: str) -> str:
     """Remove numbers and lines, which differ between builds."""
     pieces = text.split('"')
-    for k in range(0, len(pieces), 2):
-        pieces[k] = "".join("#" if character.isdigit() else character for character in pieces[k])
-        while "##" in pieces[k]:
-            pieces[k] = pieces[k].replace("##", "#")
+    for index in range(0, len(pieces), 2):
+        pieces[index] = "".join("#" if character.isdigit() else character for character in pieces[index])
+        while "##" in pieces[index]:
+            pieces[index] = pieces[index].replace("##", "#")
     return '"'.join(pieces)
 
 
@@ -169,14 +169,14 @@ def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None 
     faults = list(_find_policy_faults(table, path))
     if faults:
         raise Mb2FmuError("the policy is wrong", faults)
-    waivers = tuple(Waiver(**each) for each in table.get("waive", ()))
+    waivers = tuple(Waiver(**waiver) for waiver in table.get("waive", ()))
     return AuditPolicy(tuple(table.get("skip", ())), dict(table.get("severity", {})), waivers, fingerprints, today)
 
 
 def _find_policy_faults(table: Mapping[str, Any], path: Path) -> Iterator[Fault]:
     """Yield all faults of a policy file, each with its place."""
     for key in sorted(table.keys() - _POLICY_KEYS):
-        yield Fault(f'"{key}" means nothing', str(path), f"what can stand there: {', '.join(sorted(_POLICY_KEYS))}")
+        yield Fault(f'"{key}" is not a known key', str(path), f"allowed are: {', '.join(sorted(_POLICY_KEYS))}")
     skip, severity, waivers = table.get("skip", []), table.get("severity", {}), table.get("waive", [])
     if not isinstance(skip, list) or not isinstance(severity, dict) or not isinstance(waivers, list):
         yield Fault("skip is a list, severity a table, [[waive]] a list of tables", str(path))
@@ -204,7 +204,7 @@ def _find_waiver_faults(waiver: Any) -> Iterator[tuple[str, str]]:
         yield "is no table", "write [[waive]]"
         return
     for key in sorted(waiver.keys() - _WAIVER_KEYS):
-        yield f'"{key}" means nothing', f"what can stand there: {', '.join(sorted(_WAIVER_KEYS))}"
+        yield f'"{key}" is not a known key', f"allowed are: {', '.join(sorted(_WAIVER_KEYS))}"
     if not _matches_any_rule(str(waiver.get("rule", ""))):
         yield f"no rule is called {waiver.get('rule', '')!r}", "see mb2fmu audit --list-rules"
     if not str(waiver.get("reason", "")).strip():
@@ -227,5 +227,5 @@ def _read_baseline_fingerprints(path: Path) -> frozenset[tuple[str, str, str]]:
             for finding in findings
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        remedy = "hand over what --json wrote"
+        remedy = "give a file that --json wrote"
         raise Mb2FmuError("the baseline cannot be read", [Fault(str(error), str(path), remedy)]) from error

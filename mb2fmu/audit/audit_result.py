@@ -73,7 +73,7 @@ class AuditResult:
         if self.faults:
             return INTERNAL_ERROR
         if self.version.startswith("1."):
-            return NOT_AN_FMU  # what is found in its schema is told, but it is no FMU that can be judged
+            return NOT_AN_FMU  # faults of its schema are listed, but it cannot be judged as an FMU
         if self.fails(threshold):
             return FINDINGS
         if not self.version:

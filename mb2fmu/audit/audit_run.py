@@ -51,7 +51,7 @@ CHECKER_RULE = "checker"
 MAX_FINDINGS_PER_RULE = 6
 """Most findings of one rule that are listed; further ones are counted."""
 
-UNFINISHED_REASON = "the trials that judge it came to no end"
+UNFINISHED_REASON = "the trials that judge it did not end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ def audit(
     """
     require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if run_checkers else ()))
     rule_ids = _select_rules(only, (*skip, *policy.skip))
-    archive_ = archive.read_archive(path)
+    fmu_archive = archive.read_archive(path)
     windows = windows and run and sys.platform != "win32"
-    wine = _prepare_wine_host(archive_) if windows else None
+    wine = _prepare_wine_host(fmu_archive) if windows else None
     start_time = time.monotonic()
     valgrind_host = make_valgrind_host() if valgrind and run and not windows and MEMORY_RULE in rule_ids else None
     jobs = jobs or os.cpu_count() or 1
@@ -129,7 +129,7 @@ def audit(
             wine,
             valgrind_host,
         )
-        collected = _collect_findings(archive_, rule_ids, limits, run=run)
+        collected = _collect_findings(fmu_archive, rule_ids, limits, run=run)
         checker_findings = _await_checkers(checker_run, path, deadline)
     return policy.apply_to(_form_result(path, collected, rule_ids, checker_findings, run=run, start_time=start_time))
 
@@ -142,7 +142,7 @@ def _prepare_wine_host(fmu: archive.FmuArchive) -> RemoteHost | None:
     """
     try:
         description = read_description(fmu.contents.get(DESCRIPTION, b""))
-    except ValueError:  # xml.readable tells it
+    except ValueError:  # xml.readable reports it
         return None
     return make_wine_host() if find_loadable_libraries(description, fmu.names, windows=True) else None
 
@@ -226,7 +226,7 @@ def _find_unjudged_reason(rule_id: str, collected: _CollectedFindings, version: 
     """Return why a requested rule was not judged; empty if it was."""
     rule, run_result = rules()[rule_id], collected.run_result
     if version not in rule.sections:
-        return f"FMI {version} has nothing of it"
+        return f"FMI {version} has no such requirement"
     if rule.half == "description":
         if collected.description is None and rule_id not in rule_applicability.ARCHIVE_RULES:
             return "there is no description that can be read"
@@ -237,7 +237,7 @@ def _find_unjudged_reason(rule_id: str, collected: _CollectedFindings, version: 
         return "the archive has no binary that this machine can run"
     reason = UNFINISHED_REASON if run_result.tried else "the FMU was not run"
     if rule_id == MEMORY_RULE and not any(title.endswith(VALGRIND_TITLE) for title in run_result.tried):
-        reason = "valgrind is not installed, or was not asked for"
+        reason = "valgrind is not installed, or was not requested"
     return run_result.inapplicable.get(rule_id) or reason
 
 
@@ -252,9 +252,11 @@ def _default_memory_limit() -> int:
 
 def _select_rules(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     """Return the ids of the requested rules."""
-    unmatched = [each for each in (*only, *skip) if not fnmatch.filter(rules(), each)]
+    unmatched = [
+        requested_pattern for requested_pattern in (*only, *skip) if not fnmatch.filter(rules(), requested_pattern)
+    ]
     if unmatched:
-        faults = [Fault(each, "", "see mb2fmu audit --list-rules") for each in unmatched]
+        faults = [Fault(requested_pattern, "", "see mb2fmu audit --list-rules") for requested_pattern in unmatched]
         raise Mb2FmuError("no such rule", faults)
     return [
         rule_id
@@ -301,9 +303,9 @@ def _merge_interfaces(observations: Iterable[Observation]) -> list[Observation]:
         Observation(
             rule,
             message,
-            ", ".join([*([" and ".join(interfaces)] if interfaces else []), *([place_] if place_ else [])]),
+            ", ".join([*([" and ".join(interfaces)] if interfaces else []), *([member_place] if member_place else [])]),
         )
-        for (rule, message, place_), interfaces in groups.items()
+        for (rule, message, member_place), interfaces in groups.items()
     ]
 
 
@@ -356,7 +358,7 @@ def _run_checkers(path: Path, time_limit: float) -> list[Finding]:
                 "warning",
                 str(error).splitlines()[0],
                 path.name,
-                "see what the checker says itself",
+                "see the output of the checker",
                 source="fmpy, fmutool",
             )
         ]

@@ -65,8 +65,8 @@ class RecordedReference:
     def of_json(cls, data: Mapping[str, Any]) -> RecordedReference:
         """Read the record from JSON values, as :meth:`as_json` writes them."""
         inputs = data["inputs"]
-        rest = {name: data[name] for name in _FIELDS_BY_OPTION.values()}
-        return cls(RecordedTable(**data["reference"]), None if inputs is None else RecordedTable(**inputs), **rest)
+        options = {name: data[name] for name in _FIELDS_BY_OPTION.values()}
+        return cls(RecordedTable(**data["reference"]), None if inputs is None else RecordedTable(**inputs), **options)
 
 
 @dataclass(slots=True)
@@ -75,8 +75,8 @@ class _RecordedFilesReader:
 
     faults: list[Fault] = field(default_factory=list)
 
-    def add_fault(self, message: str, where: str, remedy: str = "") -> None:
-        self.faults.append(Fault(message, where, remedy))
+    def add_fault(self, message: str, place: str, remedy: str = "") -> None:
+        self.faults.append(Fault(message, place, remedy))
 
     def read_table(self, path: Path) -> RecordedTable | None:
         """Return a table with a column of time; None if it is none."""
@@ -113,7 +113,7 @@ class _RecordedFilesReader:
             return None
         return RecordedTable(head[1:], times, [row[1:] for row in rows])
 
-    def read_row(self, line: list[str], count: int, where: str) -> list[float]:
+    def read_row(self, line: list[str], count: int, place: str) -> list[float]:
         """Return the numbers of one row; true and false are 1 and 0."""
         boolean_numbers = {"true": 1.0, "false": 0.0}
         try:
@@ -124,7 +124,7 @@ class _RecordedFilesReader:
         except ValueError:
             numbers = []
         if len(numbers) != count or not all(map(math.isfinite, numbers)):
-            self.add_fault(f"does not have {count} finite numbers", where)
+            self.add_fault(f"does not have {count} finite numbers", place)
         return numbers
 
     def read_options(self, path: Path) -> dict[str, float]:

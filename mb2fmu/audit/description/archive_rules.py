@@ -68,7 +68,7 @@ def read_archive(path: Path) -> FmuArchive:
     except FileNotFoundError as error:
         raise PackageError(f"{path} is not there") from error
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        remedy = "hand over an .fmu file: a zip archive with a modelDescription.xml"
+        remedy = "give an .fmu file: a zip archive with a modelDescription.xml"
         raise PackageError(f"{path} cannot be read as an archive", [Fault(str(error), str(path), remedy)]) from error
     return FmuArchive(path, members, contents)
 
@@ -158,7 +158,7 @@ def _check_icons(archive: FmuArchive) -> Iterator[Observation]:
     try:
         root = parse_description(archive.contents[_TERMINALS_FILE])
     except (KeyError, ValueError):
-        return  # none, or told as no XML
+        return  # none, or reported as no XML
     for element in root.iter("TerminalGraphicalRepresentation"):
         base_name = element.get("iconBaseName", "")
         name = posixpath.normpath(posixpath.join(posixpath.dirname(_TERMINALS_FILE), unquote(base_name))) + ".png"

@@ -63,7 +63,7 @@ class ExecutableImage:
         imported: Names that it needs.
         libraries: Names that the loader looks for.
         glibc: Newest version of glibc that it asks for; (0, 0) if none.
-        search_paths: Folders that it tells the loader to search.
+        search_paths: Folders that the loader shall search.
     """
 
     file_format: str
@@ -182,15 +182,15 @@ _FUNCTIONS_BY_INTERFACE = {
 
 def list_required_exports(version: int, interfaces: frozenset[str]) -> frozenset[str]:
     """Return functions that an FMU must export: the common ones and those of its interface types."""
-    others = {
+    other_functions = {
         f"fmi{version}{name}"
         for interface, names in _FUNCTIONS_BY_INTERFACE.items()
         if interface not in interfaces
         for name in names.split()
     }
     if version == 3 and "CoSimulation" in interfaces:
-        others -= {"fmi3EnterEventMode"}
-    return list_fmi_functions(version) - others
+        other_functions -= {"fmi3EnterEventMode"}
+    return list_fmi_functions(version) - other_functions
 
 
 def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
@@ -201,7 +201,7 @@ def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator
         if path_parts[0] == "binaries" and len(path_parts) > 2:
             folders.setdefault(path_parts[1], set()).add("/".join(path_parts[2:]))
     identifiers = {description.identifier(interface) for interface in description.interfaces}
-    # Backslashes are told by a rule of their own.
+    # Backslashes are judged by a rule of their own.
     top_level_names = {name.replace("\\", "/").partition("/")[0] for name in archive.names}
     if not folders and not top_level_names & {"binaries", "sources"}:
         yield Observation("binary.any", "neither binaries nor sources: nothing can run it", archive.path.name)
@@ -300,11 +300,14 @@ def _check_symbols(
         )
         yield Observation("binary.symbols", message, place)
     # Other versions of FMI in one library, and prefixed functions of a source FMU, are documented symbols too.
-    extra = sorted(
+    extra_names = sorted(
         name
         for name in image.exported - functions
         if name and not _LINKER_SYMBOLS.match(name) and not re.match(rf"(fmi[123]|{re.escape(identifier)}_fmi)", name)
     )
-    if extra:
-        message = f"exports {len(extra)} other names: {', '.join(extra[:6])}{' …' if len(extra) > 6 else ''}"
+    if extra_names:
+        message = (
+            f"exports {len(extra_names)} other names: "
+            f"{', '.join(extra_names[:6])}{' …' if len(extra_names) > 6 else ''}"
+        )
         yield Observation("binary.exports", message, place)

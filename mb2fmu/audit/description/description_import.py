@@ -233,7 +233,7 @@ def _read_fmi3_description(root: Element) -> DescribedModel:
         )
         for element in _children(root.find("TypeDefinitions"))
     )
-    declared = {each.name: each.attributes for each in types}
+    declared = {definition.name: definition.attributes for definition in types}
     variables = []
     for index, element in enumerate(_children(root.find("ModelVariables")), 1):
         type_name = str(element.tag)
@@ -249,10 +249,10 @@ def _read_fmi3_description(root: Element) -> DescribedModel:
                 written=attributes,
                 declared=declared.get(attributes.get("declaredType", ""), {}),
                 dimensions=tuple(
-                    ArrayDimension(each.get("start"), each.get("valueReference"))
-                    for each in _children(element, "Dimension")
+                    ArrayDimension(definition.get("start"), definition.get("valueReference"))
+                    for definition in _children(element, "Dimension")
                 ),
-                aliases=tuple(_attributes(each) for each in _children(element, "Alias")),
+                aliases=tuple(_attributes(definition) for definition in _children(element, "Alias")),
                 line=_line_number(element),
             )
         )

@@ -85,9 +85,13 @@ def _exclude_variable_rules(description: DescribedModel) -> dict[str, str]:
         **_exclude_rules(with_attribute("derivative"), "no variable is a derivative", "variables.derivative"),
         **_exclude_rules(with_attribute("reinit"), "no variable has reinit", "variables.reinit"),
         **_exclude_rules(
-            with_attribute("canHandleMultipleSetPerTimeInstant"), "no variable says so", "variables.multiple_set"
+            with_attribute("canHandleMultipleSetPerTimeInstant"),
+            "no variable has this attribute",
+            "variables.multiple_set",
         ),
-        **_exclude_rules(with_attribute("intermediateUpdate"), "no variable says so", "variables.intermediate"),
+        **_exclude_rules(
+            with_attribute("intermediateUpdate"), "no variable has this attribute", "variables.intermediate"
+        ),
         **_exclude_rules(
             [variable for variable in variables if variable.dimensions], "it has no arrays", "variables.dimension"
         ),

@@ -147,9 +147,16 @@ def _check_initial_unknowns(description: DescribedModel) -> Iterator[Observation
             )
             yield Observation("structure.initial", message, variable.place)
     for unknown in description.listed("InitialUnknowns"):
-        variable_ = unknown.variable
-        if variable_ and variable_ not in expected and not (variable_.clocked or variable_.type == "Clock"):
-            message = f'{variable_.causality} with initial="{variable_.initial}" does not belong into InitialUnknowns'
+        listed_variable = unknown.variable
+        if (
+            listed_variable
+            and listed_variable not in expected
+            and not (listed_variable.clocked or listed_variable.type == "Clock")
+        ):
+            message = (
+                f'{listed_variable.causality} with initial="{listed_variable.initial}" does not belong '
+                "into InitialUnknowns"
+            )
             yield Observation("structure.initial", message, unknown.place)
 
 

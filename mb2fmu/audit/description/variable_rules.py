@@ -138,8 +138,10 @@ def _check_combination(description: DescribedModel, variable: DescribedVariable)
     # FMI 3 has exact as the only value for inputs; FMI 2 forbids the attribute there.
     if description.version == 3 and variable.causality == "input" and initial == "exact":
         return
-    wanted = " or ".join(sorted(allowed)) or "no initial"
-    yield Observation("variables.initial", f'initial="{initial}"; {" ".join(pair)} allows {wanted}', variable.place)
+    allowed_text = " or ".join(sorted(allowed)) or "no initial"
+    yield Observation(
+        "variables.initial", f'initial="{initial}"; {" ".join(pair)} allows {allowed_text}', variable.place
+    )
 
 
 def _check_start(description: DescribedModel, variable: DescribedVariable) -> Iterator[Observation]:
@@ -245,7 +247,7 @@ def _check_derivative(description: DescribedModel, variable: DescribedVariable) 
                 "variables.derivative", f"derivative={reference}, but there is no such variable", variable.place
             )
         elif state is variable:
-            yield Observation("variables.derivative", "says that it is its own derivative", variable.place)
+            yield Observation("variables.derivative", "is declared as its own derivative", variable.place)
         elif state.variability != "continuous" or variable.variability != "continuous" or not state.is_float:
             message = f'the derivative of "{state.name}", but not both are continuous floating point variables'
             yield Observation("variables.derivative", message, variable.place)

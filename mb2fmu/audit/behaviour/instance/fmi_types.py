@@ -52,7 +52,7 @@ class RefusedCallError(Exception):
         self.function, self.status, self.message, self.mode = function, status, message, mode
         message_text = f': "{message}"' if message else ", without a message"
         status_text = status_name(status)
-        super().__init__(f"{function} answers {status_text} in {mode}{message_text}")
+        super().__init__(f"{function} returns {status_text} in {mode}{message_text}")
 
 
 class MeaninglessValueError(RefusedCallError):
@@ -257,9 +257,9 @@ class MemoryBlock:
         """
         guard = c.string_at(self.array, self._bytes)[self.size * self._width :]
         if guard.count(self._byte) != len(guard):
-            return f"writes beyond the {self.size} values that it is asked for"
+            return f"writes beyond the {self.size} requested values"
         if succeeded and self._unwritten_elements():
-            return "answers OK, but leaves values unwritten"
+            return "returns OK, but leaves values unwritten"
         return ""
 
     def _unwritten_elements(self) -> set[int]:
@@ -300,5 +300,5 @@ class BooleanOutputs:
     def unwritten_names(self) -> list[str]:
         """Return the names of the flags that the FMU did not write."""
         return [
-            name for name, each in zip(self.names, self._values, strict=True) if each.value == self._unwritten_value
+            name for name, cell in zip(self.names, self._values, strict=True) if cell.value == self._unwritten_value
         ]

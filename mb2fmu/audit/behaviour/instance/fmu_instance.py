@@ -155,7 +155,7 @@ class FmuInstance:
     ) -> None:  # fmt: skip
         """Instantiate for FMI 3; only Co-Simulation has event mode, early return and intermediate update."""
         logger = (
-            LoggerCallback3(lambda environment_, *message: self._log.record(environment_, None, *message))
+            LoggerCallback3(lambda logger_environment, *message: self._log.record(logger_environment, None, *message))
             if logging is not None
             else LoggerCallback3()
         )
@@ -205,7 +205,7 @@ class FmuInstance:
 
     def _call_with_traps(self, function: Any, arguments: tuple[Any, ...]) -> int:
         """Call with floating-point traps on; Python's own arithmetic has them off."""
-        math_library, traps = c.CDLL("libm.so.6"), self.library.traps  # traps are only ever asked for where it is
+        math_library, traps = c.CDLL("libm.so.6"), self.library.traps  # traps are used only where this library exists
         math_library.feclearexcept(traps)
         math_library.feenableexcept(traps)
         status = int(function(self._handle, *arguments))
@@ -223,10 +223,12 @@ class FmuInstance:
 
     def _read_flags(self, name: str, flags: BooleanOutputs, required_names: Sequence[str] | None = None) -> list[bool]:
         """Return Booleans written by a call that returned OK; record unwritten ones."""
-        unwritten = [each for each in flags.unwritten_names() if required_names is None or each in required_names]
+        unwritten = [
+            flag_name for flag_name in flags.unwritten_names() if required_names is None or flag_name in required_names
+        ]
         if unwritten:
             self.library.violations[
-                f"fmi{self.version}{name} answers OK, but does not write {', '.join(unwritten)}"
+                f"fmi{self.version}{name} returns OK, but does not write {', '.join(unwritten)}"
             ] = "life.writes"
         return flags.values()
 
@@ -563,7 +565,9 @@ class FmuInstance:
         size = c.c_size_t()
         self.must_call(self._state_function_name("Size"), state, c.byref(size))
         if size.value > MAX_SERIALIZED_BYTES:
-            raise MeaninglessValueError(f"{self._state_function_name('Size')} says that a state has {size.value} bytes")
+            raise MeaninglessValueError(
+                f"{self._state_function_name('Size')} reports that a state has {size.value} bytes"
+            )
         block = MemoryBlock(c.c_ubyte, size.value)
         self.must_call(self._state_function_name("Serialize"), state, block.array, size)
         return bytes(self._read_block(self._state_function_name("Serialize"), OK, block))

@@ -70,7 +70,7 @@ class LoggedMessages:
     def check_text(self, content: bytes | None, variable_name: str) -> bytes:
         """Return a text that was read with the variable of that name, and perhaps with others."""
         if content is None:
-            self._violations[f'reading "{variable_name}": a null pointer as text is answered with OK'] = "value.text"
+            self._violations[f'reading "{variable_name}": the FMU returns OK and a null pointer as text'] = "value.text"
         elif not is_utf8(content):
             shown = content[:40].decode("utf-8", "backslashreplace")
             self._violations[f'reading "{variable_name}": a text is not UTF-8: "{shown}"'] = "value.text"

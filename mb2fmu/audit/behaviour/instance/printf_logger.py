@@ -56,8 +56,8 @@ def make_printf_logger(receive: MessageReceiver) -> tuple[Any, Any]:
     """
     printf = _load_vsnprintf()
     if printf is None:
-        callback_ = LoggerCallback2(receive)
-        return callback_, callback_
+        plain_callback = LoggerCallback2(receive)
+        return plain_callback, plain_callback
 
     def log_message(*arguments: Any) -> None:
         environment, name, status, category, text = arguments[:5]

@@ -61,7 +61,7 @@ def make_wine_host() -> RemoteHost:
     Raises:
         ToolError: If wine is not installed, or cannot be set up.
     """
-    launcher = next((found for command in _WINE_COMMANDS if (found := shutil.which(command))), None)
+    launcher = next((path for command in _WINE_COMMANDS if (path := shutil.which(command))), None)
     if launcher is None:
         remedy = "install wine (Debian: apt install wine64), or audit it on Windows"
         raise ToolError("FMUs of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
@@ -243,13 +243,15 @@ def _describe_valgrind_error(error: ET.Element, library: Path) -> str:
     """Return valgrind's error with the FMU's function on the stack; empty if no function of the FMU is on it."""
     if (error.findtext("kind") or "").startswith("Leak_"):
         return ""  # an FMU can ask for these itself; what it leaves behind is counted elsewhere
-    what = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
+    error_kind = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
     frames = [frame for stack in error.iter("stack") for frame in stack.iter("frame")]
-    own_frame = next((each for each in frames if each.findtext("obj") == str(library)), None)
+    own_frame = next((candidate for candidate in frames if candidate.findtext("obj") == str(library)), None)
     if own_frame is None:
         return ""
     line = f", {own_frame.findtext('file')}:{own_frame.findtext('line')}" if own_frame.findtext("line") else ""
-    fmi_function = next((each.findtext("fn") for each in frames if (each.findtext("fn") or "").startswith("fmi")), "")
+    fmi_function = next(
+        (candidate.findtext("fn") for candidate in frames if (candidate.findtext("fn") or "").startswith("fmi")), ""
+    )
     name = own_frame.findtext("fn") or "a function without a name"
     suffix = f", called in {fmi_function}" if fmi_function and fmi_function != name else ""
-    return f"{what} in {name}{line}{suffix}"
+    return f"{error_kind} in {name}{line}{suffix}"

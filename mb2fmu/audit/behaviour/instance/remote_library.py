@@ -1,8 +1,8 @@
 """A library in another process, called as if ctypes had loaded it here: see ``remote_host/remote_host.c``.
 
-Arguments are those that ``fmu_instance.py`` gives to ctypes: numbers, arrays, references, FMI's callbacks. Arrays go there
-and come back whole, with their guard elements. When the process dies this one dies in the
-same way, so that the supervisor recognizes a crash of the FMU.
+Arguments are those that ``fmu_instance.py`` gives to ctypes: numbers, arrays, references, FMI's callbacks. Arrays are
+sent and returned completely, with their guard elements. When the host process dies this one dies in the same way, so
+that the supervisor recognizes a crash of the FMU.
 """
 
 from __future__ import annotations

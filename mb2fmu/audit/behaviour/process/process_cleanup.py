@@ -32,7 +32,7 @@ def list_descendant_processes(ancestor: int) -> list[int]:
     pending = [ancestor]
     while pending:
         parent = pending.pop()
-        children = [process for process, parent_ in parents.items() if parent_ == parent]
+        children = [process for process, parent_of_process in parents.items() if parent_of_process == parent]
         descendants += children
         pending += children
     return descendants

@@ -101,7 +101,7 @@ def allow_all_processors() -> None:
 
 
 def read_process_settings() -> ProcessSettings:
-    """Return everything that a library can change for the process or its thread, as far as the system tells."""
+    """Return everything that a library can change for the process or its thread, as far as the system reports it."""
     smallest_normal = sys.float_info.min
     settings: ProcessSettings = {
         "the locale": locale.setlocale(locale.LC_ALL),

@@ -64,7 +64,7 @@ def end_with_parent(parent: int) -> None:
     if LINUX:
         _load_libc().prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
-            os._exit(1)  # it ended before this was asked
+            os._exit(1)  # it ended before this request
 
 
 def limit_resources(memory: int | None) -> Iterator[str]:
@@ -159,9 +159,9 @@ def system_call_number(name: str) -> int | None:
     return None if column is None else MONITORED_CALLS[name][column]
 
 
-def _bpf_instruction(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-    """Return one instruction of a BPF filter as bytes; `yes` and `no` are jumps."""
-    return struct.pack("HBBI", code, yes, no, value)
+def _bpf_instruction(code: int, value: int, jump_if_true: int = 0, jump_if_false: int = 0) -> bytes:
+    """Return one instruction of a BPF filter as bytes; `jump_if_true` and `jump_if_false` are jumps."""
+    return struct.pack("HBBI", code, jump_if_true, jump_if_false, value)
 
 
 def _build_filter(process: int) -> bytes:

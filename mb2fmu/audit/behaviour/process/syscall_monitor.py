@@ -108,7 +108,7 @@ class SystemCallMonitor:
             else:
                 self._report("host.processes", "starts a process of its own")
             return errno.EPERM
-        self._report("host.system", f"calls {name}, which is not an FMU's business")
+        self._report("host.system", f"calls {name}, which is not allowed to an FMU")
         return errno.EPERM
 
     def _decide_connection(self, process: int, arguments: list[int]) -> int:

@@ -204,8 +204,8 @@ def run_all_trials(
             result.lacking.append(f"this is what it does on Windows as far as {limits.wine.version} is Windows")
         tried_rules = _map_tried_rules(members, rules)
         for rule in set(rules) - set().union(*tried_rules.values()) - {MEMORY_RULE}:
-            result.inapplicable[rule] = f"nothing of it is tried in {' and '.join(members)}"
-        # What one leaves behind is not the other's; where nothing is asked, nothing is started.
+            result.inapplicable[rule] = f"no trial judges it in {' and '.join(members)}"
+        # Each interface type has its own processes and folders; without a requested rule none is started.
         groups = [{interface: member} for interface, member in members.items() if tried_rules[interface]]
         request["effort"] = limits.effort / (1 if limits.jobs > 1 else len(members))
         supervisors = _Supervisors()
@@ -292,7 +292,7 @@ def unpack_archive_members(archive: FmuArchive, folder: Path) -> None:
         if ".." in parts or name.startswith("/") or "\\" in name or (len(name) > 1 and name[1] == ":"):
             continue
         file = folder / name
-        with suppress(OSError):  # a file where another member wants a folder: archive.paths tells it
+        with suppress(OSError):  # a file where another member wants a folder: archive.paths reports it
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
             if name.startswith("binaries/"):

@@ -35,9 +35,9 @@ def try_resized_arrays(fixture: TrialFixture) -> Iterator[Observation]:
         start = declared_size(parameter)
         other_size = next(
             (
-                size_
-                for size_ in (start + 1, start - 1, start + 2)
-                if size_ > 0 and fixture.clip_to_bounds(parameter, size_) == size_
+                candidate
+                for candidate in (start + 1, start - 1, start + 2)
+                if candidate > 0 and fixture.clip_to_bounds(parameter, candidate) == candidate
             ),
             None,
         )
@@ -86,7 +86,7 @@ def _check_size(
             status = _read_elements(instance, array, count)
             declared_count = fixture.description.size(array)
             if status not in {OK, WARNING}:
-                message = f'with {size} the array "{array.name}" should have {count} elements; reading these answers'
+                message = f'with {size} the array "{array.name}" should have {count} elements; reading these returns'
                 yield Observation("value.structural", f"{message} {status_name(status)}", place)
             elif declared_count != count and _read_elements(instance, array, declared_count) in {OK, WARNING}:
                 message = f'with {size} the array "{array.name}" is read with {declared_count} elements, as before, too'
@@ -121,11 +121,11 @@ def _check_other_start_values(
     """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
     arrays = frozenset(list_sized_arrays(fixture, parameter))
     variables_with_start = [
-        variable_
-        for variable_ in fixture.variables
-        if (variable_.initial == "exact" or variable_.causality == "input")
-        and variable_ not in arrays
-        and variable_ is not parameter
+        candidate
+        for candidate in fixture.variables
+        if (candidate.initial == "exact" or candidate.causality == "input")
+        and candidate not in arrays
+        and candidate is not parameter
     ]
     for variable, value in zip(variables_with_start, instance.get(variables_with_start), strict=True):
         start = fixture.start_value(variable)
@@ -357,9 +357,11 @@ def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _Eff
         )
         for reading_index, (elements_before, elements_after) in enumerate(zip(readings, changed_readings, strict=True)):
             for variable in elements_before.keys() - resized.element_values.keys():
-                pairs = enumerate(zip(elements_before[variable], elements_after[variable], strict=True))
+                numbered_pairs = enumerate(zip(elements_before[variable], elements_after[variable], strict=True))
                 pattern.setdefault((reading_index, variable), {})[index] = frozenset(
-                    element for element, (before, after) in pairs if not have_same_bits(before, after)
+                    element
+                    for element, (old_value, new_value) in numbered_pairs
+                    if not have_same_bits(old_value, new_value)
                 )
     return pattern
 
@@ -397,22 +399,24 @@ def _is_vector(resized: _ResizedFmu, variable: DescribedVariable) -> bool:
 
 
 def _find_effect_difference(
-    before: Mapping[int, frozenset[int]], after: Mapping[int, frozenset[int]], *, are_vectors: bool
+    declared_effects: Mapping[int, frozenset[int]], resized_effects: Mapping[int, frozenset[int]], *, are_vectors: bool
 ) -> tuple[int, str] | None:
     """Return the first element whose effects differ from those of its counterpart, and the difference.
 
     Args:
-        before: Element → elements that follow it, with the sizes of the description.
-        after: With another size.
+        declared_effects: Element → elements that follow it, with the sizes of the description.
+        resized_effects: With another size.
         are_vectors: Both arrays have one dimension, and this size.
     """
     is_elementwise = (
-        are_vectors and len(before) > 1 and all(followers == {element} for element, followers in before.items())
+        are_vectors
+        and len(declared_effects) > 1
+        and all(followers == {element} for element, followers in declared_effects.items())
     )
-    for element, followers in after.items():
+    for element, followers in resized_effects.items():
         if is_elementwise and followers != {element}:
             return element, "moves another element of" if followers - {element} else "does not move its own element of"
-        if not is_elementwise and before and all(before.values()) and not followers:
+        if not is_elementwise and declared_effects and all(declared_effects.values()) and not followers:
             return element, "does not move"
     return None
 
@@ -427,9 +431,9 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[Observation]:
         if size is None or not list_sized_arrays(fixture, parameter):
             continue
         variants = _resize(fixture, parameter, declared_size(parameter)), _resize(fixture, parameter, size)
-        for saved, other in (variants, variants[::-1]):
+        for saved, other_size_fmu in (variants, variants[::-1]):
             try:
-                faults = list(_check_saved_state(saved, other))
+                faults = list(_check_saved_state(saved, other_size_fmu))
             except TimeBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
@@ -440,7 +444,7 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[Observation]:
                 break
 
 
-def _check_saved_state(saved: _ResizedFmu, other: _ResizedFmu) -> Iterator[Observation]:
+def _check_saved_state(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> Iterator[Observation]:
     """Save a state with one size, restore it in an instance with another, and as bytes in a new one."""
     fixture = saved.fixture
     can_serialize = fixture.flag("canSerializeFMUState") and not fixture.flag("canBeInstantiatedOnlyOncePerProcess")
@@ -451,28 +455,30 @@ def _check_saved_state(saved: _ResizedFmu, other: _ResizedFmu) -> Iterator[Obser
         expected = saved.read_elements(instance)
         data = instance.serialize_state(state) if can_serialize else None
         instance.reset()
-        other.initialize(instance, other.element_values)
-        yield from _check_restored_state("state.roundtrip", saved, other, instance, state, mode, expected)
+        other_size_fmu.initialize(instance, other_size_fmu.element_values)
+        yield from _check_restored_state("state.roundtrip", saved, other_size_fmu, instance, state, mode, expected)
         instance.free_state(state)
     if data is None:
         return
     with fixture.open_instance(name=b"heir") as new_instance:
-        other.initialize(new_instance, other.element_values)
+        other_size_fmu.initialize(new_instance, other_size_fmu.element_values)
         try:
             state = new_instance.deserialize_state(data)
         except RefusedCallError as error:
-            yield Observation("state.serialize", f"{_describe_situation(saved, other)}: {error}", fixture.interface)
+            yield Observation(
+                "state.serialize", f"{_describe_situation(saved, other_size_fmu)}: {error}", fixture.interface
+            )
             return
-        yield from _check_restored_state("state.serialize", saved, other, new_instance, state, mode, expected)
+        yield from _check_restored_state("state.serialize", saved, other_size_fmu, new_instance, state, mode, expected)
         new_instance.free_state(state)
 
 
 def _check_restored_state(
-    rule: str, saved: _ResizedFmu, other: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
+    rule: str, saved: _ResizedFmu, other_size_fmu: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
     expected: Mapping[DescribedVariable, tuple[Value, ...]],
 ) -> Iterator[Observation]:  # fmt: skip
     """Check that values after restoring a state are those when it was saved."""
-    situation = _describe_situation(saved, other)
+    situation = _describe_situation(saved, other_size_fmu)
     try:
         instance.set_state(state)  # type: ignore[arg-type]
         instance.mode = mode
@@ -492,6 +498,7 @@ def _check_restored_state(
             return
 
 
-def _describe_situation(saved: _ResizedFmu, other: _ResizedFmu) -> str:
+def _describe_situation(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> str:
     """Return where a difference was seen, for a message."""
-    return f'after a state was set where "{other.parameter.name}" is {other.size} instead of {saved.size}'
+    name, size = other_size_fmu.parameter.name, other_size_fmu.size
+    return f'after a state was set where "{name}" is {size} instead of {saved.size}'

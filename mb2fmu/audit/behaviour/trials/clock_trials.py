@@ -18,7 +18,7 @@ from mb2fmu.audit.description.description_records import DescribedVariable, Stru
 from mb2fmu.audit.findings import Observation
 
 PERIODIC_INTERVALS = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
-"""Variabilities of intervals that can be asked for."""
+"""Variabilities of intervals that can be read."""
 
 TICKS_PER_CLOCK = 6
 """Of each input clock: an output clock may divide it."""
@@ -27,7 +27,7 @@ TICKS_PER_CLOCK = 6
 @register_trial("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
 def try_input_clocks(fixture: TrialFixture) -> Iterator[Observation]:
     """Check clocks: activate input clocks in Event Mode, read clocked variables, ask for intervals."""
-    clocks = [clock_ for clock_ in fixture.description.variables if clock_.type == "Clock"]
+    clocks = [variable for variable in fixture.description.variables if variable.type == "Clock"]
     if fixture.description.version != 3 or not clocks:
         for rule in ("clock.ticks", "clock.interval", "clock.previous"):
             fixture.mark_inapplicable(rule, "it has no clocks")
@@ -36,7 +36,7 @@ def try_input_clocks(fixture: TrialFixture) -> Iterator[Observation]:
         for rule in ("clock.ticks", "clock.interval", "clock.previous"):
             fixture.mark_inapplicable(rule, "clocks need hasEventMode")
         return
-    periodic = [clock_ for clock_ in clocks if clock_.written.get("intervalVariability") in PERIODIC_INTERVALS]
+    periodic = [variable for variable in clocks if variable.written.get("intervalVariability") in PERIODIC_INTERVALS]
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         for clock in periodic * 2:  # the second answer counts as the first
@@ -88,12 +88,14 @@ def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: Describ
     if status not in {OK, WARNING}:
         if variability in {"changing", "countdown"}:
             yield Observation(
-                "clock.interval", f"a {variability} clock, whose interval is answered with {status_name(status)}", place
+                "clock.interval", f"a {variability} clock, whose interval request returns {status_name(status)}", place
             )
         return
     declared = parse_number(clock.written.get("intervalDecimal"))
     if qualifier.value == 0 and variability in {"constant", "fixed"}:
-        yield Observation("clock.interval", f"a {variability} clock, whose interval is said to be not known yet", place)
+        yield Observation(
+            "clock.interval", f"a {variability} clock, whose interval is reported as not known yet", place
+        )
     if qualifier.value != 0 and variability in {"constant", "fixed", "tunable"} and not value.value > 0.0:
         yield Observation("clock.interval", f"its interval is {value.value!r}, which is not positive", place)
     elif (
@@ -134,7 +136,7 @@ def _check_tick(
     is_active[0] = True
     status = instance.call("SetClock", references, count, is_active)
     if status not in {OK, WARNING}:
-        yield Observation("clock.ticks", f"setting it in Event Mode answers {status_name(status)}", place)
+        yield Observation("clock.ticks", f"setting it in Event Mode returns {status_name(status)}", place)
         return
     try:
         values.update(zip(clocked, instance.get(clocked), strict=True))
@@ -264,7 +266,7 @@ def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
         return
     for clock in _list_input_clocks(fixture):
         entries = _list_sampled_unknowns(fixture, clock)
-        outputs = [entry_.variable for entry_ in entries if entry_.variable]
+        outputs = [sampled.variable for sampled in entries if sampled.variable]
         base_values = _read_after_tick(fixture, clock, outputs, None, 0.0)
         reported: set[tuple[int, int]] = set()
         for known, value in _iterate_changed_values(fixture) if base_values else ():
@@ -280,7 +282,7 @@ def try_sampled_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
                 if (
                     key not in reported
                     and not have_same_bits(old, new)
-                    and all(known is not entry_ for entry_ in entry.targets)
+                    and all(known is not sampled for sampled in entry.targets)
                 ):
                     reported.add(key)
                     message = (
@@ -359,11 +361,11 @@ def try_two_ticks(fixture: TrialFixture) -> Iterator[Observation]:
     """
     for clock in _list_input_clocks(fixture):
         entries = [
-            entry_
-            for entry_ in _list_sampled_unknowns(fixture, clock)
-            if entry_.variable and entry_.variable.written.get("previous") is not None
+            sampled
+            for sampled in _list_sampled_unknowns(fixture, clock)
+            if sampled.variable and sampled.variable.written.get("previous") is not None
         ]
-        outputs = [entry_.variable for entry_ in entries if entry_.variable]
+        outputs = [sampled.variable for sampled in entries if sampled.variable]
         with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             fixture.initialize(instance)
             instance.enter_event_mode()
@@ -375,13 +377,13 @@ def try_two_ticks(fixture: TrialFixture) -> Iterator[Observation]:
             if len(readings) < 3:
                 continue
             changed = {
-                entry_.index
-                for entry_, old, new in zip(variables, readings[0][0], readings[1][0], strict=True)
+                sampled.index
+                for sampled, old, new in zip(variables, readings[0][0], readings[1][0], strict=True)
                 if not have_same_bits(old, new)
             }
             changed |= _list_previous_holders(fixture, changed)
             for entry, old, new in zip(entries, readings[1][1], readings[2][1], strict=True):
-                declared = {entry_.index for entry_ in entry.targets if entry_}
+                declared = {sampled.index for sampled in entry.targets if sampled}
                 if not have_same_bits(old, new) and not declared & changed:
                     message = (
                         f'goes from {old!r} to {new!r} with a second tick of "{clock.name}" at one instant, where '
@@ -419,7 +421,8 @@ def try_event_mode_without_tick(fixture: TrialFixture) -> Iterator[Observation]:
             for variable, old, new in zip(variables, values_before, instance.get(variables), strict=True):
                 if not have_same_bits(old, new):
                     message = (
-                        f"goes from {old!r} to {new!r} by way of Event Mode, though the step said that no event is due"
+                        f"goes from {old!r} to {new!r} by way of Event Mode, though the step reported "
+                        f"that no event is due"
                     )
                     yield Observation("exchange.unannounced", message, fixture.locate(variable))
                     return
@@ -432,19 +435,21 @@ TICK_COUNT = 3
 @register_trial("ticks of another clock", "clock.ticks")
 def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that variables of other clocks change only where one of these ticks, too."""
-    clocks_by_reference = {other.reference: other for other in fixture.description.variables if other.type == "Clock"}
+    clocks_by_reference = {
+        candidate.reference: candidate for candidate in fixture.description.variables if candidate.type == "Clock"
+    }
     for clock in _list_input_clocks(fixture):
         foreign_variables = {
-            other: references
-            for other in fixture.description.variables
-            if (references := _list_clock_references(other))
+            candidate: references
+            for candidate in fixture.description.variables
+            if (references := _list_clock_references(candidate))
             and clock.reference not in references
-            and other.causality != "input"
+            and candidate.causality != "input"
         }
         if not foreign_variables or any(
-            not _reports_activity(clocks_by_reference.get(other))
+            not _reports_activity(clocks_by_reference.get(candidate))
             for references in foreign_variables.values()
-            for other in references
+            for candidate in references
         ):
             continue
         with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
@@ -455,10 +460,10 @@ def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[Observation
                 if not _set_clock(instance, clock, active=True):
                     break
                 active_references = {
-                    other
+                    candidate
                     for references in foreign_variables.values()
-                    for other in references
-                    if _is_clock_active(instance, clocks_by_reference[other])
+                    for candidate in references
+                    if _is_clock_active(instance, clocks_by_reference[candidate])
                 }
                 fixture.settle_events(instance)
                 for (variable, references), old, new in zip(
@@ -479,7 +484,7 @@ def _list_clock_references(variable: DescribedVariable) -> frozenset[int]:
 
 
 def _reports_activity(clock: DescribedVariable | None) -> bool:
-    """Return whether a clock tells by itself whether it ticks: output clocks do, input clocks are set."""
+    """Return whether the activity of a clock can be read: input clocks are set, output clocks are read."""
     return clock is not None and clock.causality in {"input", "output"}
 
 
@@ -493,7 +498,7 @@ def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[Observation]:
         dict.fromkeys(
             [
                 *fixture.variables,
-                *(variable_ for clock in clocks for variable_ in _list_clocked_variables(fixture, clock)),
+                *(candidate for clock in clocks for candidate in _list_clocked_variables(fixture, clock)),
             ]
         )
     )
@@ -506,8 +511,8 @@ def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[Observation]:
                 fixture.settle_events(instance)
         instance.reset()
         fixture.initialize(instance)
-        for variable, expected, found in zip(variables, values_of_new, instance.get(variables), strict=True):
-            if not have_same_bits(expected, found):
-                message = f"after ticks and a reset it is {found!r}, in a new instance {expected!r}"
+        for variable, expected, value in zip(variables, values_of_new, instance.get(variables), strict=True):
+            if not have_same_bits(expected, value):
+                message = f"after ticks and a reset it is {value!r}, in a new instance {expected!r}"
                 yield Observation("life.reset", message, fixture.locate(variable))
                 return

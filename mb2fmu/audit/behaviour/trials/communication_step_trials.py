@@ -313,9 +313,9 @@ def _find_deviation(
 ) -> tuple[DescribedVariable, int, float] | None:
     """Return where the first run leaves the second by more than the tolerance explains; None if it does not.
 
-    What a small change of the start grows to, errors of a step grow to as well. Around an event, which comes a little
-    earlier in one of them, single points differ by much: only what lasts is told (to the end of the run at least), and
-    what differs at the start, before any step. Without a known growth only the first points are compared.
+    Errors of a step grow as a small change of the start grows. Around an event, which comes a little earlier in one of
+    the runs, single points differ by much: a difference is reported only if it lasts (at least to the end of the run),
+    or if it exists at the start, before any step. Without a known growth only the first points are compared.
     """
     own_run, reference_run, disturbed_run = runs
     tolerance, point_count = _relative_tolerance(fixture), min(len(own_run.values), len(reference_run.values))
@@ -426,23 +426,21 @@ def try_impossible_steps(fixture: TrialFixture) -> Iterator[Observation]:
             message_count = len(instance.messages)
             status = instance.do_step(fixture.start, step_size).status
             if status in {OK, WARNING}:
-                yield Observation("steps.size", f"a step of {step_size:g} s is answered with OK", fixture.interface)
+                yield Observation("steps.size", f"a step of {step_size:g} s returns OK", fixture.interface)
                 break
             if status == ERROR and len(instance.messages) == message_count:
-                message = f"a step of {step_size:g} s is answered with Error, without a message"
+                message = f"a step of {step_size:g} s returns Error, without a message"
                 yield Observation("log.silent", message, fixture.interface)
                 break
     with fixture.open_instance() as instance:
         _enter_step_mode(fixture, instance, fixture.start + 2 * fixture.step)
         run_co_simulation(fixture, instance, (), steps=2, include_start=False)
         if instance.do_step(fixture.start + 2 * fixture.step, fixture.step).status in {OK, WARNING}:
-            yield Observation(
-                "steps.stop", "a step beyond the stop time that it was told is answered with OK", fixture.interface
-            )
+            yield Observation("steps.stop", "a step beyond the given stop time returns OK", fixture.interface)
 
 
 MAX_STEPS_TO_STOP = 200
-"""Steps up to a stop time that the FMU was told."""
+"""Most steps up to a given stop time."""
 
 
 @register_trial("steps to the stop time that it was told", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
@@ -457,7 +455,8 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[Observation]:
             if instance.do_step(time, fixture.step).status not in {OK, WARNING}:
                 if time + fixture.step > stop_time - 1e-6 * fixture.step:
                     message = (
-                        f"told to stop at {stop_time:.17g}, it refuses a step from {time:.17g} of {fixture.step:.17g}"
+                        f"with the stop time {stop_time:.17g}, it refuses a step from {time:.17g} of "
+                        f"{fixture.step:.17g}"
                     )
                     yield Observation("steps.stop", f"{message}: there is no room for round-off", fixture.interface)
                 return
@@ -468,7 +467,7 @@ def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[Observation]:
             for step_index in range(step_count + 1):
                 do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
         except RefusedCallError as error:
-            message = f"told no stop time after a reset, it does not go beyond the one that it was told before: {error}"
+            message = f"without a stop time after a reset, it does not go beyond the stop time before: {error}"
             yield Observation("life.reset", message, fixture.interface)
 
 
@@ -514,7 +513,7 @@ def try_wrong_communication_point(fixture: TrialFixture) -> Iterator[Observation
         if instance.do_step(fixture.start + 5 * fixture.step, fixture.step).status in {OK, WARNING}:
             yield Observation(
                 "steps.point",
-                "a step that begins four steps ahead of where it stands is answered with OK",
+                "a step that begins four steps ahead of where it stands returns OK",
                 fixture.interface,
             )
 

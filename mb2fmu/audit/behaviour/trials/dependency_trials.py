@@ -393,10 +393,10 @@ def _measure_immediate_effects(
             do_communication_step(fixture, instance, fixture.start, step_size)
             instance.set({known: changed_value})
             do_communication_step(fixture, instance, fixture.start + step_size, step_size)
-            readings.append(instance.get([each.variable for each in outputs if each.variable]))
+            readings.append(instance.get([entry.variable for entry in outputs if entry.variable]))
     return [
         (abs(reference) if isinstance(reference, float) else 0.0,
-         [abs(each - reference) for each in changed if isinstance(each, float) and isinstance(reference, float)])
+         [abs(entry - reference) for entry in changed if isinstance(entry, float) and isinstance(reference, float)])
         for reference, *changed in zip(*readings, strict=True)
     ]  # fmt: skip
 
@@ -433,16 +433,16 @@ def has_visibly_changed(before: Value, after: Value, magnitude: float = 0.0) -> 
 
 def find_undeclared_dependencies(
     fixture: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
-    set_values: Callable[[Mapping[DescribedVariable, Value]], None], read: Reader,
+    set_values: Callable[[Mapping[DescribedVariable, Value]], None], read_unknowns: Reader,
 ) -> Iterator[Observation]:  # fmt: skip
     """Yield knowns that an unknown does not list, that change it, and that restore it when they are restored.
 
     Args:
         fixture: Of the FMU.
-        entries: Of the model structure, in the order in which ``read`` gives their values.
+        entries: Of the model structure, in the order in which ``read_unknowns`` gives their values.
         knowns: Are changed one by one.
         set_values: Sets values.
-        read: Reads the unknowns.
+        read_unknowns: Reads the unknowns.
     """
     reported: set[tuple[int, int]] = set()
     are_all_scalar = all(item.variable in fixture.scalar_set for item in entries)
@@ -461,7 +461,7 @@ def find_undeclared_dependencies(
                     start_value,
                 ):  # setting it alone may make an FMU solve anew: that is no effect
                     set_values({known: value})
-                    readings.append(read())
+                    readings.append(read_unknowns())
             except RefusedCallError:
                 with suppress(RefusedCallError):
                     set_values({known: start_value})

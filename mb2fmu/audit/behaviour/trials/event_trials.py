@@ -212,7 +212,7 @@ def try_further_event_iteration(fixture: TrialFixture) -> Iterator[Observation]:
         except SkippedTrialError:
             pass
     if changed_names:
-        message = f"{changed_names[0]} changes in one more iteration, though the FMU says that none is needed"
+        message = f"{changed_names[0]} changes in one more iteration, though the FMU reports that none is needed"
         yield Observation("exchange.iteration", message, fixture.interface)
     elif not event_count:
         fixture.mark_inapplicable("exchange.iteration", NO_EVENT_REASON)

@@ -22,7 +22,7 @@ from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 MAX_SINGLE_READS = 60
-"""Variables of one type that are asked for alone."""
+"""Most variables of one type that are read one by one."""
 
 STEPS_AFTER_CHANGE = 5
 """Communication steps after a parameter was changed."""
@@ -40,7 +40,7 @@ def _group_by_type(variables: Sequence[DescribedVariable]) -> Iterator[list[Desc
 
 @register_trial("asking for several variables at once", "value.order")
 def try_reading_order(fixture: TrialFixture) -> Iterator[Observation]:
-    """Check that a value belongs to its reference, alone or with others, in any order, and asked for twice."""
+    """Check that a value belongs to its reference, alone or with others, in any order, and read twice."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         if fixture.interface == "CoSimulation":
@@ -63,9 +63,7 @@ def try_reading_order(fixture: TrialFixture) -> Iterator[Observation]:
                     None,
                 )
                 if differing is not None:
-                    message = (
-                        f"is {together[differing]!r} where all are asked for, and {values[differing]!r} asked for {way}"
-                    )
+                    message = f"is {together[differing]!r} read together, and {values[differing]!r} read {way}"
                     yield Observation("value.order", message, fixture.locate(sample[differing]))
                     return
 
@@ -82,7 +80,7 @@ def try_empty_lists(fixture: TrialFixture) -> Iterator[Observation]:
             status = instance.call(f"{verb}{name}", no_references, c.c_size_t(0), block.array, *size_arguments)
             violation = block.find_violation(succeeded=True)
             if violation or status not in {OK, WARNING}:
-                fault = violation or f"answers {status_name(status)}"
+                fault = violation or f"returns {status_name(status)}"
                 message = f"fmi{fixture.description.version}{verb}{name} for no variables {fault}"
                 yield Observation("value.nothing", message, fixture.interface)
 
@@ -91,9 +89,9 @@ def try_empty_lists(fixture: TrialFixture) -> Iterator[Observation]:
 def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that setting inputs to their own values at each step changes nothing."""
     variables = [
-        variable_
-        for variable_ in (*list_settable_variables(fixture), *list_inputs(fixture))
-        if not variable_.dimensions
+        candidate
+        for candidate in (*list_settable_variables(fixture), *list_inputs(fixture))
+        if not candidate.dimensions
     ][:MAX_SINGLE_READS]
     for after_initialization in (False, True):
         with fixture.open_instance() as instance:
@@ -106,8 +104,8 @@ def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[Observation]:
             values = dict(zip(variables, instance.get(variables), strict=True))
             values_before = instance.get(fixture.variables)
             for _ in range(2):
-                for variable_, value in values.items():
-                    if instance.try_set(variable_, value) not in {OK, WARNING}:
+                for candidate, value in values.items():
+                    if instance.try_set(candidate, value) not in {OK, WARNING}:
                         return
             values_after = instance.get(fixture.variables)
         for variable, first, second in zip(fixture.variables, values_before, values_after, strict=True):
@@ -129,9 +127,9 @@ def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[Observation]:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
         for group in _group_by_type([*list_settable_variables(fixture), *list_inputs(fixture)]):
             values = {
-                variable_: value
-                for variable_ in group[::-1]
-                if (value := choose_other_value(fixture, variable_, "set", 0.1)) is not None
+                candidate: value
+                for candidate in group[::-1]
+                if (value := choose_other_value(fixture, candidate, "set", 0.1)) is not None
             }
             if len(values) < 2 or instance.try_set_all(values) not in {OK, WARNING}:
                 continue
@@ -245,9 +243,9 @@ def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[Observation]:
         fixture.initialize(instance)
         instance.enter_event_mode()
         values = {
-            variable_: value
-            for variable_ in list_inputs(fixture)
-            if (value := choose_other_value(fixture, variable_, "event", 0.2)) is not None
+            candidate: value
+            for candidate in list_inputs(fixture)
+            if (value := choose_other_value(fixture, candidate, "event", 0.2)) is not None
         }
         with suppress(RefusedCallError):  # other values may be impossible ones
             instance.set(values)

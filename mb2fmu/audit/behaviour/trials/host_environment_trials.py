@@ -95,19 +95,21 @@ def try_upward_rounding(fixture: TrialFixture) -> Iterator[Observation]:
             "host.restored", "the rounding mode that the host had set has changed after a run", fixture.interface
         )
     for index, variable in enumerate(variables):
-        expected, b = expected_run.values[-1][index], upward_run.values[-1][index]
+        expected, upward_value = expected_run.values[-1][index], upward_run.values[-1][index]
         if (
             not isinstance(expected, float)
-            or not isinstance(b, float)
-            or _agree(expected, b, 1e-4, fixture.scale(variable))
+            or not isinstance(upward_value, float)
+            or _agree(expected, upward_value, 1e-4, fixture.scale(variable))
         ):
             continue
         other_steps = _run_with_other_steps(fixture, variables)[index]
-        if isinstance(other_steps, float) and abs(expected - b) < ROUNDING_TOLERANCE * abs(expected - other_steps):
+        if isinstance(other_steps, float) and abs(expected - upward_value) < ROUNDING_TOLERANCE * abs(
+            expected - other_steps
+        ):
             continue
         yield Observation(
             "host.rounding",
-            f"ends at {b:.9g} instead of {expected:.9g} if the host rounds upward",
+            f"ends at {upward_value:.9g} instead of {expected:.9g} if the host rounds upward",
             fixture.locate(variable),
         )
         return
@@ -196,7 +198,7 @@ def note_process_settings() -> None:
 def try_restored_settings(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that rounding mode, traps, locale, working folder, signal handlers and more stay as they are.
 
-    They are looked at while the instance is there, too, since its host goes on beside it; and after a whole run, since
+    They are compared also while the instance exists, since its host continues beside it, and after a whole run, since
     what an event changes is seen only then.
     """
     settings_before = (_initial_settings or [read_process_settings()])[0]

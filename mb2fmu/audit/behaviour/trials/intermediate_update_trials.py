@@ -31,7 +31,7 @@ class _IntermediateUpdateRecord:
         environments: That came with them.
         in_step: A step has been begun.
         updates_outside_steps: Updates before any step.
-        request_early_return: An early return is asked for.
+        request_early_return: The next update requests an early return.
         instance: That they come from.
     """
 
@@ -90,7 +90,7 @@ def try_intermediate_updates(fixture: TrialFixture) -> Iterator[Observation]:
         for message in _find_update_faults(fixture, record, fixture.start + len(results) * fixture.step):
             yield Observation("steps.intermediate", message, fixture.interface)
         if any(item.returned_early for item in results) and not fixture.flag("mightReturnEarlyFromDoStep"):
-            message = "it returns early without being asked, though mightReturnEarlyFromDoStep is false"
+            message = "it returns early without a request, though mightReturnEarlyFromDoStep is false"
             yield Observation("steps.early", message, fixture.interface)
             return
         yield from _compare_with_shorter_step(fixture, record)
@@ -114,7 +114,7 @@ def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecord
     )
     if outside_time is not None:
         message = (
-            f"an intermediate update is said to be at {outside_time:.9g}, outside the steps from {fixture.start:.6g} to"
+            f"an intermediate update is reported at {outside_time:.9g}, outside the steps from {fixture.start:.6g} to"
         )
         yield f"{message} {end_time:.6g}"
     if record.instance and record.environments != {record.instance.environment}:
@@ -126,7 +126,7 @@ def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecord
 def _check_requested_early_return(
     fixture: TrialFixture, instance: FmuInstance, record: _IntermediateUpdateRecord
 ) -> Iterator[Observation]:
-    """Check the third step, which is asked to return early."""
+    """Check the third step, in which an early return is requested."""
     begin_time, update_count = fixture.start + 2 * fixture.step, len(record.early_return_possible)
     result = do_communication_step(fixture, instance, begin_time, fixture.step)
     if (
@@ -134,9 +134,11 @@ def _check_requested_early_return(
         and any(record.early_return_possible[update_count:-1])
         and not result.returned_early
     ):
-        yield Observation("steps.early", "asked to return early it goes on to the end of the step", fixture.interface)
+        yield Observation(
+            "steps.early", "despite a request to return early it goes on to the end of the step", fixture.interface
+        )
     if result.returned_early and not result.last_successful_time < begin_time + fixture.step:
-        message = f"it says that it returned early, at the end of the step, {result.last_successful_time:.6g}"
+        message = f"it reports an early return, at the end of the step, {result.last_successful_time:.6g}"
         yield Observation("steps.early", message, fixture.interface)
     elif result.returned_early:
         record.request_early_return = False
@@ -167,10 +169,10 @@ def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterato
 def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdateRecord) -> Iterator[Observation]:
     """Compare values at the first update within a step with an instance whose step ends there."""
     begin_time, end_time = fixture.start + 0.01 * fixture.step, fixture.start + 0.99 * fixture.step
-    initial_values = [reading for reading in record.readings if begin_time < reading[0] < end_time]
-    if not initial_values or not fixture.flag("canHandleVariableCommunicationStepSize"):
+    readings_in_step = [reading for reading in record.readings if begin_time < reading[0] < end_time]
+    if not readings_in_step or not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
-    time, values = initial_values[0]
+    time, values = readings_in_step[0]
     with fixture.open_instance() as instance:
         fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
         do_communication_step(fixture, instance, fixture.start, time - fixture.start)

@@ -42,14 +42,18 @@ def try_instantiation(fixture: TrialFixture) -> Iterator[Observation]:
     reported_version = (function() or b"").decode("utf-8", "replace")
     if not reported_version.startswith(f"{fixture.description.version}."):
         yield Observation(
-            "life.version", f'fmi{fixture.description.version}GetVersion says "{reported_version}"', fixture.interface
+            "life.version",
+            f'fmi{fixture.description.version}GetVersion returns "{reported_version}"',
+            fixture.interface,
         )
     if fixture.description.version == 2:
         get_types_platform = fixture.library.function("GetTypesPlatform")
         get_types_platform.restype = c.c_char_p
         if (get_types_platform() or b"") != b"default":
             yield Observation(
-                "life.version", f"fmi2GetTypesPlatform says {get_types_platform()!r}, not 'default'", fixture.interface
+                "life.version",
+                f"fmi2GetTypesPlatform returns {get_types_platform()!r}, not 'default'",
+                fixture.interface,
             )
     instance = fixture.instantiate()
     if not instance.alive:
@@ -124,7 +128,7 @@ def try_wrong_token(fixture: TrialFixture) -> Iterator[Observation]:
 def try_invalid_reference(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that an unknown value reference is answered with Error."""
     used_references = {variable.reference for variable in fixture.description.variables}
-    unused_reference = next(k for k in itertools.count(4_000_000) if k not in used_references)
+    unused_reference = next(candidate for candidate in itertools.count(4_000_000) if candidate not in used_references)
     function, size_arguments = ("GetReal", ()) if fixture.description.version == 2 else ("GetFloat64", (c.c_size_t(1),))
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
@@ -133,7 +137,7 @@ def try_invalid_reference(fixture: TrialFixture) -> Iterator[Observation]:
         if status in {OK, WARNING}:
             yield Observation(
                 "value.reference",
-                f"reading value reference {unused_reference}, which no variable has, is answered with OK",
+                f"reading value reference {unused_reference}, which no variable has, returns OK",
                 fixture.interface,
             )
 
@@ -156,8 +160,8 @@ def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[Observation]:
         if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
             second: ShortRun | None = None
         else:
-            with fixture.open_instance() as other:
-                second = run_interface_type(fixture, other, variables, steps=SHORT_RUN_STEPS)
+            with fixture.open_instance() as second_instance:
+                second = run_interface_type(fixture, second_instance, variables, steps=SHORT_RUN_STEPS)
         difference = second and find_first_difference(variables, first, second)
         if difference:
             yield Observation(
@@ -190,9 +194,9 @@ def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -
         _change_values_and_run(fixture, instance, whole_run=False)
     instance.reset()
     run_after_reset = run_interface_type(fixture, instance, fixture.variables)
-    with fixture.open_instance() as other:
+    with fixture.open_instance() as new_instance:
         difference = find_first_difference(
-            fixture.variables, run_interface_type(fixture, other, fixture.variables), run_after_reset
+            fixture.variables, run_interface_type(fixture, new_instance, fixture.variables), run_after_reset
         )
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
@@ -218,9 +222,9 @@ def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[Observation]:
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
     instances = fixture.instantiate(), fixture.instantiate(name=b"neighbour")
-    are_alive = [instance_.alive for instance_ in instances]
-    for instance_ in instances:
-        instance_.free()
+    are_alive = [made.alive for made in instances]
+    for made in instances:
+        made.free()
     if not all(are_alive):
         message = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
         yield Observation("life.several", message, fixture.interface)
@@ -230,7 +234,7 @@ def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[Observation]:
         expected = run_interface_type(fixture, alone, variables, steps=SHORT_RUN_STEPS)
     with fixture.open_instance() as instance, fixture.open_instance(name=b"neighbour") as neighbour:
         settable = [*fixture.select_scalars("parameter", variability="tunable"), *fixture.inputs]
-        initial_values = {instance_: fixture.choose_near_start(instance_, 0.3) for instance_ in settable}
+        initial_values = {made: fixture.choose_near_start(made, 0.3) for made in settable}
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
             run_interface_type(fixture, neighbour, [], initial_values=initial_values, steps=1)
         run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
@@ -304,7 +308,7 @@ def try_messages_of_invalid_call(fixture: TrialFixture) -> Iterator[Observation]
         if not logging and unwanted:
             yield Observation("log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface)
         if logging and status in {ERROR, FATAL} and not new_messages:
-            yield Observation("log.silent", "Error is answered without a message", fixture.interface)
+            yield Observation("log.silent", "Error is returned without a message", fixture.interface)
         declared_categories = set(fixture.description.categories)
         undeclared = sorted({message[1] for message in new_messages if message[1] not in declared_categories})
         if logging and declared_categories and undeclared:

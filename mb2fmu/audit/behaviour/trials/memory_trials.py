@@ -367,11 +367,11 @@ def _describe_run_difference(
 def try_copied_values(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
     variables = [
-        variable_
-        for variable_ in fixture.variables
-        if variable_.type in {"String", "Binary"}
-        and variable_.causality in {"parameter", "input"}
-        and not variable_.dimensions
+        candidate
+        for candidate in fixture.variables
+        if candidate.type in {"String", "Binary"}
+        and candidate.causality in {"parameter", "input"}
+        and not candidate.dimensions
     ]
     if not variables:
         fixture.mark_inapplicable("value.copied", "it has no strings and no binaries that can be set")

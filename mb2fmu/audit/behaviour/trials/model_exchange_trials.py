@@ -87,7 +87,7 @@ def choose_random_point(
             magnitude = max(abs(value), fixture.scale(variable) if variable else 0.0) or abs(nominal) or 1.0
             changed = value + magnitude * spread * fixture.random.uniform(0.2, 1.0) * fixture.random.choice((-1.0, 1.0))
             states.append(fixture.clip_to_bounds(variable, changed) if variable else changed)
-        inputs = tuple(fixture.choose_near_start(each, spread) for each in fixture.inputs)
+        inputs = tuple(fixture.choose_near_start(scalar, spread) for scalar in fixture.inputs)
         time = fixture.start + fixture.step * fixture.random.uniform(0.2, 1.0)
         if motion_share is not None:  # up to the first time event, beyond which it may not be set here
             latest_time = (
@@ -102,7 +102,7 @@ def choose_random_point(
         except RefusedCallError:
             continue
         if all(map(math.isfinite, derivatives)) and all(
-            isinstance(each, float) and math.isfinite(each) for each in values
+            isinstance(scalar, float) and math.isfinite(scalar) for scalar in values
         ):
             return point
     raise SkippedTrialError("no point near the start was found at which it can be evaluated")
@@ -213,7 +213,9 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[Observation]:
                 count = instance.get_count(counter)
                 if count != declared:
                     yield Observation(
-                        "exchange.count", f"fmi3{counter} says {count}, the description {declared}", fixture.interface
+                        "exchange.count",
+                        f"fmi3{counter} returns {count}, the description {declared}",
+                        fixture.interface,
                     )
                     return
         fixture.initialize(instance)
@@ -234,7 +236,7 @@ def try_setting_states(fixture: TrialFixture) -> Iterator[Observation]:
             if read_time != point.time:
                 yield Observation(
                     "exchange.time",
-                    f'set to {point.time!r}, "{independent.name}" says {read_time!r}',
+                    f'set to {point.time!r}, "{independent.name}" is {read_time!r}',
                     fixture.interface,
                 )
 
@@ -367,7 +369,7 @@ def _compare_repeated_points(
             and isinstance(second, float)
             and abs(first - second) > 1e-9 * max(abs(first), abs(second), 1e-3)
         ):
-            message = f"evaluated at the same point again it says {second!r} instead of {first!r}"
+            message = f"evaluated at the same point again it returns {second!r} instead of {first!r}"
             yield Observation("exchange.pure", message, fixture.interface)
             return
 
@@ -394,10 +396,10 @@ def try_completing_step(fixture: TrialFixture) -> Iterator[Observation]:
 def try_declared_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that every variable declared as a derivative is the slope of its variable."""
     pairs = [
-        (each, target) for each in fixture.scalars
-        if (target := fixture.description.target(each.written.get("derivative"))) is not None
+        (declared, target) for declared in fixture.scalars
+        if (target := fixture.description.target(declared.written.get("derivative"))) is not None
         and target in fixture.scalar_set
-        and "input" not in {each.causality, target.causality}
+        and "input" not in {declared.causality, target.causality}
     ]  # fmt: skip
     if not pairs or (fixture.interface == "CoSimulation" and fixture.steps < 3):
         return
@@ -426,7 +428,7 @@ def _check_slopes(
             try:
                 readings = _record_motion(fixture, instance, variables, spacing, inputs, tolerance)
                 break
-            except RefusedCallError:  # of inputs that it cannot start with; without them, it is told
+            except RefusedCallError:  # of inputs that it cannot start with; without them, it is reported
                 if not inputs:
                     raise
     faults = [""] * len(pairs)
@@ -450,7 +452,7 @@ def _check_slopes(
         if point_count and wrong_count > point_count / 2:
             measured_slope = (values[2] - values[0]) / (2 * spacing)
             faults[pair_index] = (
-                f'says {declared_slopes[1]:.6g} where "{target.name}" moves with {measured_slope:.6g} per second'
+                f'reports {declared_slopes[1]:.6g} where "{target.name}" moves with {measured_slope:.6g} per second'
             )
     return faults
 
@@ -506,10 +508,10 @@ def try_capability_functions(fixture: TrialFixture) -> Iterator[Observation]:
             status = instance.call("GetNumberOfVariableDependencies", reference, c.byref(count))
             if status not in {OK, WARNING}:
                 message = "providesPerElementDependencies is true, but fmi3GetNumberOfVariableDependencies"
-                yield Observation("flags.true", f"{message} answers {status_name(status)}", fixture.interface)
+                yield Observation("flags.true", f"{message} returns {status_name(status)}", fixture.interface)
         if fixture.flag("providesEvaluateDiscreteStates") and fixture.interface == "ModelExchange":
             instance.enter_event_mode()
             status = instance.call("EvaluateDiscreteStates")
             if status not in {OK, WARNING}:
-                message = f"providesEvaluateDiscreteStates is true, but the function answers {status_name(status)}"
+                message = f"providesEvaluateDiscreteStates is true, but the function returns {status_name(status)}"
                 yield Observation("flags.true", message, fixture.interface)

@@ -75,7 +75,7 @@ def try_logging_off(fixture: TrialFixture) -> Iterator[Observation]:
         try:
             run_interface_type(fixture, instance, fixture.variables, steps=SHORT_RUN_STEPS)
         except RefusedCallError:
-            return  # told by the ordinary run
+            return  # reported by the ordinary run
         unwanted = find_messages_without_logging(instance.messages, instance.version)
     if unwanted:
         yield Observation("log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface)
@@ -96,7 +96,7 @@ def try_switching_log_categories(fixture: TrialFixture) -> Iterator[Observation]
                         else "for all categories"
                     )
                     message = (
-                        f"switching messages {'on' if enabled else 'off'} {category_text} answers {status_name(status)}"
+                        f"switching messages {'on' if enabled else 'off'} {category_text} returns {status_name(status)}"
                     )
                     yield Observation("log.setting", message, fixture.interface)
                     return
@@ -113,7 +113,7 @@ def try_messages_after_reset(fixture: TrialFixture) -> Iterator[Observation]:
         messages_before = _collect_refusal_messages(fixture, instance)
         instance.reset()
         if messages_before and not _collect_refusal_messages(fixture, instance):
-            message = "was made with messages on, and a refusal that it told is told no more after a reset"
+            message = "was made with messages on, and a refusal that was logged before is not logged after a reset"
             yield Observation("log.setting", message, fixture.interface)
 
 

@@ -111,7 +111,7 @@ def _compare_with_differences(
             rows_of, columns_of = ([variable], knowns) if is_adjoint else (unknowns, [variable])
             status, values = instance.get_partial_derivatives(rows_of, columns_of, [1.0], adjoint=is_adjoint)
             if status not in {OK, WARNING}:
-                message = f'asked for "{variable.name}" in {mode} it answers {status_name(status)}'
+                message = f'the request for "{variable.name}" in {mode} returns {status_name(status)}'
                 message += f': "{instance.messages[-1][2]}"' if instance.messages else ""
                 yield Observation(name, message, fixture.interface)
                 break
@@ -152,7 +152,7 @@ def _find_differing_entry(
                 ):
                     continue
                 message = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}'
-                message += f", it says {rows[known_index][unknown_index]:.7g}"
+                message += f", it reports {rows[known_index][unknown_index]:.7g}"
                 yield Observation(name, message, fixture.interface)
                 return
 
@@ -185,7 +185,7 @@ def _check_combined_directions(
         )
         status, combined_values = instance.get_partial_derivatives(unknowns, knowns, seed, adjoint=is_adjoint)
         if status not in {OK, WARNING}:
-            message = f"asked for all directions at once in {mode} it answers {status_name(status)}"
+            message = f"a request of all directions at once in {mode} returns {status_name(status)}"
             yield Observation(name, message, fixture.interface)
             return
         deviation = next(
@@ -195,15 +195,15 @@ def _check_combined_directions(
             None,
         )
         if deviation:
-            variable, answer, total = deviation
+            variable, answer, expected = deviation
             direction_text = (
                 "all directions at once" if zero_parity is None else "all directions at once, half of them with zero,"
             )
             message = (
-                f'"{variable.name}": for {direction_text} it says {answer:.7g} in {mode}, the sum of the '
+                f'"{variable.name}": for {direction_text} it reports {answer:.7g} in {mode}, the sum of the '
                 "directions one by one is "
             )
-            yield Observation(name, f"{message}{total:.7g}", fixture.interface)
+            yield Observation(name, f"{message}{expected:.7g}", fixture.interface)
             return
 
 

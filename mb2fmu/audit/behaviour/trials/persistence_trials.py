@@ -61,9 +61,9 @@ def _list_values_to_set(fixture: TrialFixture, variable: DescribedVariable) -> l
 def try_inputs_kept(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that inputs that are set once stay so to the end: at events, too, they are the importer's."""
     input_values = {
-        variable_: value
-        for variable_ in list_inputs(fixture)
-        if (value := choose_other_value(fixture, variable_, "kept", RELATIVE_DISTANCE)) is not None
+        candidate: value
+        for candidate in list_inputs(fixture)
+        if (value := choose_other_value(fixture, candidate, "kept", RELATIVE_DISTANCE)) is not None
     }
     if not input_values:
         return
@@ -91,9 +91,9 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[Observatio
         return
     candidates = dict.fromkeys([*list_settable_variables(fixture), *list_inputs(fixture)])
     values = {
-        variable_: value
-        for variable_ in candidates
-        if (value := choose_other_value(fixture, variable_, "configured", RELATIVE_DISTANCE)) is not None
+        candidate: value
+        for candidate in candidates
+        if (value := choose_other_value(fixture, candidate, "configured", RELATIVE_DISTANCE)) is not None
     }
     try:
         without_configuration, with_configuration = (

@@ -153,14 +153,14 @@ class _RecordedInputs:
                 )
         return values
 
-    def jumps(self, begin: float, end: float) -> list[float]:
+    def jumps(self, begin_time: float, end_time: float) -> list[float]:
         """Return times within (begin, end] from which a value differs from the line before."""
         if self._table is None:
             return []
         times, rows = self._table.times, self._table.rows
         is_continuous = [variable.is_float and variable.variability == "continuous" for variable in self._variables]
         jump_times = []
-        for row in range(max(bisect_right(times, begin), 1), bisect_right(times, end)):
+        for row in range(max(bisect_right(times, begin_time), 1), bisect_right(times, end_time)):
             is_doubled = times[row] == times[row - 1]
             is_stepped = any(
                 not continuous and before != after
@@ -222,9 +222,9 @@ def _list_reference_values_nearby(
     times: Sequence[float], values: Sequence[float], time: float, time_tolerance: float
 ) -> list[float]:
     """Return recorded values from ``time - reach`` to ``time + reach``; beyond the ends extrapolated."""
-    first, last = bisect_left(times, time - time_tolerance), bisect_right(times, time + time_tolerance)
+    first_row, end_row = bisect_left(times, time - time_tolerance), bisect_right(times, time + time_tolerance)
     nearby = [
-        *values[first:last],
+        *values[first_row:end_row],
         *(_interpolate(times, values, moment) for moment in (time - time_tolerance, time, time + time_tolerance)),
     ]
     for distance, end_index, inner_index in (

@@ -75,13 +75,14 @@ def try_values_follow_changes(fixture: TrialFixture) -> Iterator[Observation]:
         _read_in_order(fixture, instance, 0)
         point = points[0]
         for change_number in range(CHANGE_COUNT):
-            point, what = _change_point(fixture, instance, point, points[(change_number + 1) % 3], change_number)
+            point, change_text = _change_point(fixture, instance, point, points[(change_number + 1) % 3], change_number)
             values = _read_in_order(fixture, instance, change_number)
             expected = _read_from_new_instance(fixture, point)
             for name, value, expected_value in zip(_list_quantity_names(fixture), values, expected, strict=True):
                 if not _agree(value, expected_value):
                     message = (
-                        f"{name} is {value!r} after {what}; a new instance at the same point says {expected_value!r}"
+                        f"{name} is {value!r} after {change_text}; a new instance at the same point has "
+                        f"{expected_value!r}"
                     )
                     yield Observation("exchange.pure", message, fixture.interface)
                     return

@@ -67,7 +67,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
                     and fine_result.difference > UNCHANGED_SHARE * coarse[variable].difference
                 ):
                     message = (
-                        f"says {fine_result.declared:.6g} per second at t = {time:.6g}, and moves with "
+                        f"reports {fine_result.declared:.6g} per second at t = {time:.6g}, and moves with "
                         f"{fine_result.measured:.6g}"
                     )
                     yield Observation("steps.output_derivatives", message, fixture.locate(variable))
@@ -76,7 +76,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
 
 @dataclass(frozen=True)
 class _OutputDerivative:
-    """What is said of an output's slope, and what it is by differences.
+    """Time derivative of an output: declared by the FMU, and by differences.
 
     Attributes:
         declared: By the FMU.
@@ -107,12 +107,13 @@ def _measure_output_derivatives(
     values_before = instance.get(outputs)
     do_communication_step(fixture, instance, begin_time + step_size, step_size)
     values_at_middle = instance.get(outputs)
-    reported = [instance.get_output_derivatives(outputs, order_) for order_ in range(1, order + 1)]
+    reported = [instance.get_output_derivatives(outputs, derivative_order) for derivative_order in range(1, order + 1)]
     do_communication_step(fixture, instance, begin_time + 2 * step_size, step_size)
     values_after = instance.get(outputs)
-    for order_, (status, _) in enumerate(reported, 1):
+    for derivative_order, (status, _) in enumerate(reported, 1):
         if status not in {OK, WARNING}:
-            return f"maxOutputDerivativeOrder is {order}, but asking for order {order_} answers {status_name(status)}"
+            answer = status_name(status)
+            return f"maxOutputDerivativeOrder is {order}, but a request for order {derivative_order} returns {answer}"
     results = {}
     for variable, before, at_middle, after, declared in zip(
         outputs, values_before, values_at_middle, values_after, reported[0][1], strict=True

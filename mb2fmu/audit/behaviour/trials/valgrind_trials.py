@@ -37,7 +37,7 @@ def try_under_valgrind(fixture: TrialFixture) -> Iterator[Observation]:
                 f"{fixture.interface}: {VALGRIND_TITLE}: not to its end: its share of the time is spent (--budget)"
             )
             break
-        with suppress(RefusedCallError, SkippedTrialError):  # what is refused is told by others
+        with suppress(RefusedCallError, SkippedTrialError):  # other trials report refusals
             action()
     fixture.library.handle.close()
     trial_folder, library = fixture.folder.parent, fixture.library.path

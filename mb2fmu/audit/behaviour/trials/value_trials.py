@@ -172,10 +172,10 @@ def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[Observa
                 instance.set({} if set_before else values)
                 readings.append(instance.get(list(values)))
             except RefusedCallError:
-                return  # values may not go together, and one that is refused then is told elsewhere
-    for variable, initial_values, set_before_value in zip(values, *readings, strict=True):
-        if not _agree(initial_values, set_before_value, _type_round_off(variable)):
-            message = f"set to {initial_values!r} before the initialization, it is {set_before_value!r} in it"
+                return  # values may not go together, and one that is refused then is reported elsewhere
+    for variable, set_within_value, set_before_value in zip(values, *readings, strict=True):
+        if not _agree(set_within_value, set_before_value, _type_round_off(variable)):
+            message = f"set to {set_within_value!r} before the initialization, it is {set_before_value!r} in it"
             yield Observation("value.set", message, fixture.locate(variable))
 
 
@@ -234,15 +234,15 @@ def _check_run_values(
     """Yield values that contradict a variable's description."""
     for position, variable in enumerate(variables):
         column = [row[position] for row in run.values]
-        place_ = fixture.locate(variable)
+        place = fixture.locate(variable)
         if not all(map(are_all_finite, column)) and are_all_finite(column[0]):
             yield Observation(
                 "value.finite",
-                "is not a finite number during an ordinary run, and every call was answered with OK",
-                place_,
+                "is not a finite number during an ordinary run, and every call returned OK",
+                place,
             )
-        yield from _check_bounds(variable, column, place_)
-        yield from _check_items(fixture, variable, column, place_)
+        yield from _check_bounds(variable, column, place)
+        yield from _check_items(fixture, variable, column, place)
         if variable.causality == "independent":
             time_errors = [
                 (time, value)
@@ -253,7 +253,7 @@ def _check_run_values(
             # An FMU of fixed internal steps rests within them, as long as it catches up.
             if time_errors and not catches_up:
                 yield Observation(
-                    "value.time", f"at t = {time_errors[0][0]:.9g} it says {time_errors[0][1]:.9g}", place_
+                    "value.time", f"at t = {time_errors[0][0]:.9g} it reports {time_errors[0][1]:.9g}", place
                 )
 
 
@@ -400,15 +400,13 @@ def try_later_start_time(fixture: TrialFixture) -> Iterator[Observation]:
         if independent is not None and independent in fixture.scalar_set:
             reported_time = instance.get([independent])[0]
             if isinstance(reported_time, float) and abs(reported_time - start_time) > 1e-9 * max(1.0, abs(start_time)):
-                message = f"initialized to start at {start_time:.9g}, it says {reported_time:.9g}"
+                message = f"initialized to start at {start_time:.9g}, it reports {reported_time:.9g}"
                 yield Observation("value.time", message, fixture.locate(independent))
                 return
         if fixture.interface == "CoSimulation":
             status = instance.do_step(start_time, fixture.step).status
             if status not in {OK, WARNING}:
-                message = (
-                    f"initialized to start at {start_time:.9g}, it answers a step from there with {status_name(status)}"
-                )
+                message = f"initialized to start at {start_time:.9g}, a step from there returns {status_name(status)}"
                 yield Observation("value.time", message, fixture.interface)
     if fixture.interface == "ModelExchange":
         yield from _check_start_after_stop(fixture, fixture.stop + 3.7 * fixture.step)
@@ -422,7 +420,7 @@ def _check_start_after_stop(fixture: TrialFixture, start_time: float) -> Iterato
         next_event_time = fixture.settle_events(instance, after_initialization=True).next_time
         if next_event_time is not None and next_event_time < start_time - 1e-9 * max(1.0, abs(start_time)):
             message = (
-                f"initialized to start at {start_time:.9g}, its next time event is said to be at {next_event_time:.9g}"
+                f"initialized to start at {start_time:.9g}, its next time event is reported at {next_event_time:.9g}"
             )
             yield Observation("life.start", message, fixture.interface)
 
