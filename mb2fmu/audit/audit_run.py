@@ -32,8 +32,8 @@ from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedM
 from mb2fmu.audit.external_checkers import check_conformance
 from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, form_finding, rules
 from mb2fmu.audit.recorded_reference import RecordedReference
+from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
-from mb2fmu.optional_packages import require_packages
 
 TIME_BUDGET = 120.0
 """Default time of the whole audit, s."""
