@@ -58,7 +58,7 @@ class AuditPolicy:
 
     Attributes:
         skip: Patterns of rules that are not judged.
-        severity: Pattern of rules → the severity that they have here; the last one that fits holds.
+        severity: Pattern of rules → the severity given here; the last matching pattern counts.
         waivers: Accepted findings.
         baseline: Fingerprints of the findings of an earlier audit: only new findings fail.
         today: Day by which waivers expire.
@@ -150,8 +150,8 @@ def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None 
     """Read ``audit.toml`` and the JSON of an earlier audit.
 
     Args:
-        path: Of the first; None: that of the working folder, if it is there.
-        baseline: Of the second; None: there is none.
+        path: Path of ``audit.toml``; None: that of the working folder, if it exists.
+        baseline: Path of the JSON report; None: no baseline.
         today: Day by which waivers expire; None: this day.
 
     Raises:

@@ -54,7 +54,7 @@ class CheckerFinding:
 
 
 def check_conformance(fmu: Path, *, time_limit: float = DEFAULT_TIME_LIMIT) -> tuple[CheckerFinding, ...]:
-    """Return everything that fmpy and fmutool say against an FMU; a checker without objections gives one note.
+    """Return the findings of fmpy and fmutool; a checker without objections gives one note.
 
     Args:
         fmu: The archive.

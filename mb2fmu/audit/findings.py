@@ -18,7 +18,7 @@ class AuditRule:
     """One requirement on an FMU.
 
     Attributes:
-        id: ``group.name``: what a finding is known by.
+        id: ``group.name``.
         severity: ``error``: it breaks the standard or its own description, so that importers go wrong. ``warning``:
             users suffer from it, or the standard recommends otherwise. ``note``: to be known.
         half: ``description``: judged by description and archive; ``behaviour``: by the running FMU.
@@ -43,9 +43,9 @@ class Finding:
         rule: Of the table; or the id that stands for another checker.
         severity: The rule's.
         message: What is wrong, with names and numbers.
-        where: Archive member with line, variable, or what was being done.
+        where: Archive member with line, variable, or activity.
         remedy: What to do about it.
-        section: Of the standard, for the FMU's version; empty for what other checkers say.
+        section: Of the standard, for the FMU's version; empty for findings of other checkers.
         source: ``mb2fmu``, or the name and version of the checker that says it.
         number: Number of findings that it represents.
     """

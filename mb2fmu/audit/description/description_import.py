@@ -121,7 +121,7 @@ def _read_sources(root: Element) -> dict[str, tuple[str, ...]]:
 
 
 def _read_general_part(root: Element) -> dict[str, object]:
-    """Return what both versions write alike: attributes, interfaces, units, log categories, experiment."""
+    """Return the parts that both versions share: attributes, interfaces, units, log categories, experiment."""
     return {
         "attributes": _attributes(root),
         "interfaces": {

@@ -95,9 +95,9 @@ class StructureUnknown:
 
     Attributes:
         list: ``OutputDeclarations``, ``Derivatives``, ``InitialUnknowns``, ``EventIndicators`` or ``ClockedStates``.
-        number: What it refers by: index (FMI 2) or value reference (FMI 3), as written.
-        variable: What it refers to; None if there is no such variable.
-        dependencies: What it says it depends on, as written; None if it says nothing.
+        number: Reference as written: index (FMI 2) or value reference (FMI 3).
+        variable: The variable; None if the reference is invalid.
+        dependencies: Declared dependencies, as written; None if not declared.
         targets: The variables of ``dependencies``; None where there is no such one.
         kinds: As written; None if there are none.
         line: In the file.

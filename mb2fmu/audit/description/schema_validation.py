@@ -67,7 +67,7 @@ def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[
 
 
 def _check_manifests(archive: FmuArchive) -> Iterator[Observation]:
-    """Yield manifests of layered standards that are no XML or do not say what they must of themselves."""
+    """Yield manifests of layered standards that are no XML or lack required attributes."""
     for name in sorted(archive.names):
         if not (name.startswith("extra/") and name.rpartition("/")[2] == MANIFEST_NAME):
             continue

@@ -445,7 +445,7 @@ class FmuInstance:
         return list(group.split_values(self._get_group(group)))
 
     def _get_group(self, group: VariableGroup) -> list[Any]:
-        """Return the elements of variables of one type; functions must not write beyond the room they are given."""
+        """Return the elements of variables of one type; the FMU must not write beyond the arrays."""
         references, count, total = group.references, c.c_size_t(len(group.variables)), group.total
         type_name, first_name = group.variables[0].type, group.variables[0].name
         if type_name == "Binary":

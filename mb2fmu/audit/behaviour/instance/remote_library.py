@@ -26,7 +26,7 @@ _WINDOWS_EXCEPTION_SIGNALS = {
     0xC0000005: "SIGSEGV", 0xC00000FD: "SIGSEGV", 0xC000001D: "SIGILL", 0xC0000094: "SIGFPE", 0xC0000095: "SIGFPE",
     0x80000003: "SIGTRAP",
 }  # fmt: skip
-"""Exceptions of Windows, and what they are called here."""
+"""Exception codes of Windows → signals."""
 
 _NULL_TEXT = 0xFFFFFFFF
 _SIMPLE_C_DATA = (c._SimpleCData,)  # noqa: SLF001  ctypes has no other name for what all its numbers are
@@ -192,7 +192,7 @@ class RemoteLibrary:
     def _encode(
         self, argument: Any, arguments: Sequence[Any], position: int
     ) -> tuple[bytes, Callable[[], None] | None]:
-        """Return one argument for transmission, and a function that takes back what was written there."""
+        """Return an argument for transmission, and a function that copies written memory back."""
         target = _dereference(argument)
         if isinstance(target, c.Array) and target._type_ in {c.c_char_p, c.c_void_p}:
             return self._encode_pointers(target, arguments, position)
@@ -205,7 +205,7 @@ class RemoteLibrary:
         address, size = c.addressof(target), c.sizeof(target)
 
         def read_back() -> None:
-            """Copy back what it has written."""
+            """Copy the memory that the FMU has written."""
             c.memmove(address, self._receive(size), size)
 
         return b"b" + _prefix_length(c.string_at(address, size)), read_back
@@ -222,7 +222,7 @@ class RemoteLibrary:
         is_text = array._type_ is c.c_char_p
 
         def read_back() -> None:
-            """Copy back what the FMU has written; it is kept as long as the array."""
+            """Copy the contents that the FMU has written; they live as long as the array."""
             received = [self._read_text() if is_text else self._receive(self._read_number("I")) for _ in range(count)]
             array.kept = [c.create_string_buffer(data or b"") for data in received]
             for index, (data, buffer) in enumerate(zip(received, array.kept, strict=True)):

@@ -26,7 +26,7 @@ def _map_parents() -> dict[int, int]:
 
 
 def list_descendant_processes(ancestor: int) -> list[int]:
-    """Return all processes below one."""
+    """Return all descendants of a process."""
     parents = _map_parents()
     descendants: list[int] = []
     pending = [ancestor]

@@ -88,13 +88,13 @@ def _read_c_environment() -> tuple[tuple[bytes, bytes], ...]:
 
 
 def restore_broken_pipe_signal() -> None:
-    """Let a broken pipe end this process, as in hosts written in C; Python ignores it: who does so would not show."""
+    """Let a broken pipe end this process, as in hosts written in C; with it ignored a change by the FMU is hidden."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def allow_all_processors() -> None:
-    """Let this process run on every processor of the machine, if it may on one only: who pins it would not show."""
+    """Let this process run on every processor, if it may use only one: pinning by the FMU would not show."""
     if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) == 1:
         with suppress(OSError):
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
@@ -140,7 +140,7 @@ def read_process_settings() -> ProcessSettings:
 
 
 def _identify_descriptor(descriptor: int) -> tuple[int, int, int] | None:
-    """Return what a descriptor leads to: numbers of device and file, and of the device that it is; None: closed."""
+    """Return device, inode and device number of a descriptor's target; None if it is closed."""
     try:
         status = os.fstat(descriptor)
     except OSError:

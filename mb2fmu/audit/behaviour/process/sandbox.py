@@ -74,7 +74,7 @@ def limit_resources(memory: int | None) -> Iterator[str]:
         memory: Address space, in bytes; None: not limited.
 
     Yields:
-        What cannot be limited here.
+        Messages on limits that this system lacks.
     """
     try:
         import resource
@@ -117,7 +117,7 @@ def confine_writes(folder: Path) -> str:
     """Let this process write only below a folder, and signal nobody outside.
 
     Returns:
-        What is lacking; empty if it holds.
+        Message on a missing protection; empty if it is active.
     """
     if not LINUX:
         return "files that the FMU writes elsewhere are not prevented: this system has no Landlock"
@@ -185,7 +185,7 @@ def _build_filter(process: int) -> bytes:
 
 
 def _build_call_filter(name: str, process: int) -> list[bytes]:
-    """Return what is done with one system call, by its arguments."""
+    """Return the filter of one system call, which decides by its arguments."""
     allow, notify = _bpf_instruction(_BPF_RETURN, _SECCOMP_ALLOW), _bpf_instruction(_BPF_RETURN, _SECCOMP_NOTIFY)
     if name == "clone3":  # its flags cannot be seen here; the C library falls back to clone
         return [_bpf_instruction(_BPF_RETURN, _SECCOMP_ERRNO | _ENOSYS)]
@@ -217,10 +217,10 @@ def monitor_system_calls(connection: socket.socket | None, *, is_remote: bool) -
 
     Args:
         connection: The socket; None where there is none.
-        is_remote: The FMU runs in a process that this one starts, which has to do much that FMUs may not.
+        is_remote: The FMU runs in a host process, which needs calls that FMUs may not use.
 
     Returns:
-        What is lacking; empty if it holds.
+        Message on a missing protection; empty if it is active.
     """
     message = "processes, connections and signals of the FMU are not watched"
     if connection is None or not LINUX or platform.machine() not in _SECCOMP_CALL_NUMBERS:

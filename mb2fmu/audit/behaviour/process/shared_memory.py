@@ -83,7 +83,7 @@ class SharedMemoryChannel:
         return messages
 
     def progress(self) -> tuple[int, int, int]:
-        """Return three numbers of which one changes as long as something happens."""
+        """Return three counters, of which at least one changes with any activity."""
         used, calls, inside = struct.unpack_from("QQQ", self._memory)
         return used, calls, inside
 

@@ -75,7 +75,7 @@ class SystemCallMonitor:
         os.close(self.listener)
 
     def handle_notification(self) -> None:
-        """Take one notification and answer it."""
+        """Receive one notification and send the decision."""
         import fcntl
 
         notification = bytearray(80)
@@ -112,7 +112,7 @@ class SystemCallMonitor:
         return errno.EPERM
 
     def _decide_connection(self, process: int, arguments: list[int]) -> int:
-        """Allow services that the C library itself asks; report and refuse (EACCES) other ones of this machine."""
+        """Allow services that the C library uses; report and refuse (EACCES) other local services."""
         address = _read_memory(process, arguments[1], min(arguments[2], 128))
         socket_path = address[2:].strip(b"\0").decode("utf-8", "backslashreplace")
         if self._needs_tool or address[:2] != _UNIX_FAMILY or not socket_path or socket_path.startswith(_SERVICE_PATHS):

@@ -52,7 +52,7 @@ MAX_SUPERVISORS = 3
 
 @dataclass
 class _Supervisors:
-    """Processes that watch the parts of one trial.
+    """Supervisor processes of one audit.
 
     Attributes:
         running: Those that run now.
@@ -122,7 +122,7 @@ class SupervisedRunLimits:
         effort: Processor time for all trials, s.
         recorded: A run to be repeated.
         windows: What the archive has for Windows is run, on another system.
-        wine: Runs what is there for Windows, in place of what is there for this machine.
+        wine: Host for the binary for Windows; None: the binary for this machine runs.
         valgrind: Watches the memory that the FMU uses, in a run of its own.
     """
 
@@ -145,7 +145,7 @@ def find_loadable_libraries(
     Args:
         description: Of the FMU.
         member_names: Members of the archive.
-        windows: Those of Windows, whatever this machine is.
+        windows: Select the libraries for Windows on any machine.
     """
     platform_folders = _PLATFORM_FOLDERS.get(_WINDOWS if windows else (platform.system(), platform.machine()))
     if platform_folders is None:
@@ -353,7 +353,7 @@ def _run_supervisor(
     deadline: float,
     supervisors: _Supervisors,
 ) -> str:
-    """Run one guard; return how it ended, empty if as it should."""
+    """Run one supervisor; return how it ended, empty if it ended normally."""
     token = secrets.token_hex(16)
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", TRIAL_VARIABLE: token}
     # A cache of small blocks would hand them out as they were given back, whatever new memory is filled with.
@@ -427,7 +427,7 @@ def _read_report_line(result: SupervisedRunResult, text: str, ended_interfaces: 
 
 
 def _read_output_tail(output_file: Path) -> str:
-    """Return the last 2,000 bytes of what was printed; empty where there is no file."""
+    """Return the last 2,000 bytes of an output file; empty if it does not exist."""
     try:
         with output_file.open("rb") as file:
             file.seek(max(output_file.stat().st_size - 2000, 0))

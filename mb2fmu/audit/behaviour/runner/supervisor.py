@@ -191,7 +191,7 @@ class Supervisor:
         return float(min(self.request["limit"], self.last_begin.get("limit") or self.request["limit"]))
 
     def _forward_messages(self) -> None:
-        """Pass on what the process has written."""
+        """Forward messages of the worker to the auditor."""
         for line in self.channel.read():
             if "begin" in line:
                 self._clear_suspicion()

@@ -245,10 +245,10 @@ def _run_interface_trials(
     time_budget: TimeBudget,
     channel: SharedMemoryChannel,
 ) -> bool:
-    """Try the trials of one interface type in order, and write what they find; stop if no instance can be had.
+    """Run the trials of one interface type in order and write their findings; stop if no instance can be made.
 
     Returns:
-        False if the next trial needs a new process, since the FMU has used up what this one may have, or nearly.
+        False if the next trial needs a new process, since resources of this one are nearly exhausted.
     """
     write = channel.write
     trials = [trial for trial in order_trials_by_risk() if _is_requested(trial, interface, request)]

@@ -341,7 +341,7 @@ def _choose_elements(size: int) -> list[int]:
 
 
 _EffectPattern = dict[tuple[int, DescribedVariable], dict[int, frozenset[int]]]
-"""Which answer of which variable → element moved → elements that follow."""
+"""(reading, variable) → changed element → elements that change with it."""
 
 
 def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _EffectPattern:
@@ -394,7 +394,7 @@ def _compare_effects(
 
 
 def _is_vector(resized: _ResizedFmu, variable: DescribedVariable) -> bool:
-    """Return whether a variable has one dimension, which the form's parameter sizes."""
+    """Return whether a variable has one dimension, whose size is the parameter."""
     return len(variable.dimensions) == 1 and _sizes_array(resized.fixture, variable, resized.parameter)
 
 

@@ -37,13 +37,13 @@ class RandomCallSequence:
 
     Attributes:
         fixture: Of the FMU.
-        instance: That is walked with.
+        instance: Instance that is called.
         random_source: Random numbers of this walk.
-        time: Where it stands.
+        time: Present time, s.
         called: What was called, with the mode.
         saved_state: A state that was got, with mode and time.
         initial_values: What was set before the initialization was over.
-        history: How it came here from there: what was set, and a time for each communication step.
+        history: Actions since then: values that were set, and a time for each communication step.
         saved_history: ``given`` and ``way`` of the kept state.
     """
 
@@ -339,7 +339,7 @@ def _is_discarded_in_usual_order(sequence: RandomCallSequence, refusal: RefusedC
 def _repeat_action(
     sequence: RandomCallSequence, instance: FmuInstance, action: dict[DescribedVariable, Value] | float
 ) -> None:
-    """Repeat a part of the walk."""
+    """Repeat one action of a sequence."""
     if isinstance(action, float):
         instance.must_step(action, sequence.fixture.step)
     else:

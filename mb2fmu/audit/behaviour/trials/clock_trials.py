@@ -256,7 +256,7 @@ def _get_states(fixture: TrialFixture, instance: FmuInstance) -> list[float]:
 
 
 STATE_CHANGES = (1.0, -1.0, 3.0)
-"""Changes of continuous states, in their sizes: what a tick does may turn at some value."""
+"""Changes of continuous states, in typical magnitudes: the effect of a tick may depend on a threshold."""
 
 
 @register_trial("what ticks sample", "dependencies.missing", "clock.ticks", interfaces=("ModelExchange",))
@@ -393,7 +393,7 @@ def try_two_ticks(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 def _list_previous_holders(fixture: TrialFixture, indices: set[int]) -> set[int]:
-    """Return which variables hold previous values of some: at the next tick they have what these have now."""
+    """Return variables that hold the previous values of others."""
     holders = (
         fixture.description.target(variable.written.get("previous"))
         for variable in fixture.description.variables
@@ -429,7 +429,7 @@ def try_event_mode_without_tick(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 TICK_COUNT = 3
-"""Ticks after which something has changed."""
+"""Number of ticks that a trial makes."""
 
 
 @register_trial("ticks of another clock", "clock.ticks")

@@ -33,10 +33,10 @@ from mb2fmu.audit.findings import Observation
 
 CO_SIMULATION = ("CoSimulation",)
 START_DISTURBANCE = 1e-6
-"""Relative change of the start by which is seen how errors grow."""
+"""Relative change of the start values that shows the growth of errors."""
 
 PHYSICAL_SET_NUMBER = -1
-"""Number of the set of parameters that are floating point numbers."""
+"""Number of the parameter set with floating point parameters only."""
 
 MIN_DIFFERING_POINTS = 3
 """Points for which a difference has to last."""
@@ -45,7 +45,7 @@ MAX_CYCLES = 4
 """Of four steps each; short experiments have one. Longer runs are compared with Model Exchange."""
 
 STATE_PERTURBATION = 1e-7
-"""Relative change of a state by which is seen what a variable is made of."""
+"""Relative change of a state that shows the size of a variable's terms."""
 
 
 def list_continuous_variables(fixture: TrialFixture) -> list[DescribedVariable]:
@@ -133,7 +133,7 @@ def _term_magnitudes(
 
 
 def make_model_exchange_fixture(fixture: TrialFixture) -> TrialFixture | None:
-    """Return the fixture of the same FMU as Model Exchange; None if it is not that."""
+    """Return a fixture of the same FMU as Model Exchange; None if it has no such interface in the same binary."""
     description = fixture.description
     interfaces = ("ModelExchange", "CoSimulation")
     if not set(interfaces) <= set(description.interfaces) or len(set(map(description.identifier, interfaces))) > 1:

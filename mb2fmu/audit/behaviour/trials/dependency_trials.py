@@ -206,7 +206,7 @@ def _record_tuning_effects(
     effects: ChangeEffects,
     set_number: int,
 ) -> None:
-    """Enter what changing each tunable parameter does to the unknowns; its old value is restored."""
+    """Record the effects of changing each tunable parameter on the unknowns; restore its old value."""
     move_to_point(fixture, instance, point)
     for parameter in tunable_parameters:
         old_value = instance.get([parameter])[0]
@@ -342,7 +342,7 @@ def _record_initial_effects(
 
 
 TINY_STEP_SHARE = 1e-5
-"""Part of a communication step in which next to nothing moves."""
+"""Size of a tiny step, relative to the communication step."""
 
 
 @register_trial("changing inputs between tiny steps", "dependencies.missing", interfaces=("CoSimulation",))
@@ -435,12 +435,12 @@ def find_undeclared_dependencies(
     fixture: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
     set_values: Callable[[Mapping[DescribedVariable, Value]], None], read_unknowns: Reader,
 ) -> Iterator[Observation]:  # fmt: skip
-    """Yield knowns that an unknown does not list, that change it, and that restore it when they are restored.
+    """Yield undeclared dependencies: the unknown changes with a known, and is restored with it.
 
     Args:
         fixture: Of the FMU.
         entries: Of the model structure, in the order in which ``read_unknowns`` gives their values.
-        knowns: Are changed one by one.
+        knowns: Variables that are changed one by one.
         set_values: Sets values.
         read_unknowns: Reads the unknowns.
     """

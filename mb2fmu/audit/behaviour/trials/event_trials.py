@@ -30,16 +30,16 @@ from mb2fmu.audit.findings import Observation
 MODEL_EXCHANGE = ("ModelExchange",)
 NO_EVENT_REASON = "no event was seen, also with inputs and parameters that move"
 MAX_EVENTS_WITHOUT_EFFECT = 8
-"""State events one after another, in next to no time and without any effect, that are too many."""
+"""Number of consecutive state events without an effect that count as chattering."""
 
 MIN_LATE_EVENTS = 3
-"""Time events that come before they were announced for, that are no accident."""
+"""Number of early events from which on a late announcement is reported."""
 
 _START_CHANGE = 1e-3
-"""Change of the start, in sizes of the states, that moves what depends on states."""
+"""Relative change of the start values that shifts events which depend on states."""
 
 _TIME_TOLERANCE = 1e-9
-"""Relative: what a change of the start moves an instant by that depends on time alone."""
+"""Relative tolerance of equal event times."""
 
 MAX_CHECKED_POINTS = 40
 """Points of a run at which Event Mode is entered though nothing happens."""
@@ -258,7 +258,7 @@ def try_values_across_events(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 ROUND_OFF = 1e-9
-"""Relative difference of what is evaluated twice at one point."""
+"""Relative difference of two evaluations at one point."""
 
 
 def _agree(first: float, second: float, scale: float) -> bool:

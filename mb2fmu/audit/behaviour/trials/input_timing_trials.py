@@ -55,7 +55,7 @@ def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 FINE_STEPS = 8
-"""Steps in place of one, for what acts almost at once."""
+"""Number of parts of one step that approximate immediate action."""
 
 PROPORTION_TOLERANCE = 0.25
 """Relative departure, from half and from a quarter of it, of a delay that goes with the size of the steps."""
@@ -128,7 +128,7 @@ def _run_partial_steps(
     step_count: int,
     span_count: int,
 ) -> list[float]:
-    """Return what is watched at the end of steps that were made in parts; something is set behind the first of them."""
+    """Return variables after steps divided into parts; values are set after the first step."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         do_communication_step(fixture, instance, fixture.start, fixture.step)
@@ -147,7 +147,7 @@ TINY_SPAN, TINY_STEPS = 1 / 16, 64
 """Part of a communication step that is made at once, and in how many steps it is made again."""
 
 CHANGE_TOLERANCE = 0.2
-"""Part of a change that is no matter of a solver's accuracy any more."""
+"""Share of a change that exceeds the error of any solver."""
 
 
 @register_trial("the same way in tiny steps", "steps.parts", interfaces=CO_SIMULATION)
@@ -210,7 +210,7 @@ def _measure_effect_share(
 
 
 def _solver_noise(fixture: TrialFixture, variable: DescribedVariable, magnitude: float) -> float:
-    """Return the change of a variable of some size that a solver may make; one at zero has only round-off."""
+    """Return the change that solver errors may cause in a variable of a given magnitude."""
     return (fixture.tolerance or 1e-4) * max(magnitude, 1e-3 * fixture.scale(variable))
 
 

@@ -99,7 +99,7 @@ def try_intermediate_updates(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 def _choose_changed_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Value]:
-    """Return continuous inputs that are not at their start: what becomes of them within a step shows."""
+    """Return changed continuous inputs, whose values within a step can be observed."""
     changes = ((variable, choose_other_value(fixture, variable, "update", 0.1)) for variable in fixture.inputs)
     return {variable: value for variable, value in changes if value is not None}
 

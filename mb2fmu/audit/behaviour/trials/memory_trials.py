@@ -300,7 +300,7 @@ FILL_PATTERNS = (0xFF, 0x5A, 0xE7)
 """New memory is filled with the complement: zeros first, as it mostly happens to be."""
 
 PLAIN_RUN_STEPS = 5
-"""Communication steps of the run in which nothing is set."""
+"""Communication steps of the run with start values."""
 
 
 @register_trial(

@@ -30,12 +30,12 @@ MAX_MOTION_POINTS = 48
 MOTION_TIME_SHARE = 0.3
 """Part of a trial's time that these points may take."""
 MOTION_STOPS = (0.31, 0.63, 0.97)
-"""Parts of a motion at which an instance that is led through its events is tried: odd, for events are at even ones."""
+"""Fractions of a motion at which an instance is evaluated between events: uneven, since events occur at even ones."""
 ROUND_OFF_TOLERANCE = 1e-12
 _DEFAULT_TOLERANCE = 1e-6
 """Of FMUs that name none."""
 _TIGHTER_TOLERANCE_FACTOR = 1e-3
-"""Part of its tolerance with which an FMU is run again where its derivatives seem wrong."""
+"""Factor of the tolerance for a second run where derivatives seem wrong."""
 
 
 @dataclass(frozen=True)
@@ -421,7 +421,7 @@ def _check_slopes(
     spacing: float,
     tolerance: float | None = None,
 ) -> list[str]:
-    """Return what is wrong with each pair along a motion of equally spaced points; empty where nothing is."""
+    """Return a fault of each pair along a motion of equally spaced points; empty if there is none."""
     variables = [variable for pair in pairs for variable in pair]
     for inputs in ({variable: fixture.choose_near_start(variable, 0.2) for variable in fixture.inputs}, {}):
         with fixture.open_instance() as instance:

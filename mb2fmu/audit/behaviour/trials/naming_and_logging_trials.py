@@ -108,7 +108,7 @@ def try_switching_log_categories(fixture: TrialFixture) -> Iterator[Observation]
 
 @register_trial("messages after a reset", "log.setting")
 def try_messages_after_reset(fixture: TrialFixture) -> Iterator[Observation]:
-    """Check that a reset instance gives messages as a new one does."""
+    """Check that a reset instance logs messages as a new one does."""
     with fixture.open_instance(logging=True) as instance:
         messages_before = _collect_refusal_messages(fixture, instance)
         instance.reset()

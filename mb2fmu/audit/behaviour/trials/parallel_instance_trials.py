@@ -19,7 +19,7 @@ from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBu
 from mb2fmu.audit.findings import Observation
 
 THREAD_ROUNDS = 3
-"""How often instances in threads are compared: what clashes does so by chance."""
+"""Number of comparisons of instances in threads: conflicts occur by chance."""
 
 THREAD_CHANGES = 5
 """Steps of an instance that goes from thread to thread."""
@@ -131,7 +131,7 @@ def try_instance_across_threads(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 def _call_in_thread(function: Callable[[], ShortRun]) -> ShortRun:
-    """Return what a function returns in a new thread; what it raises there is raised here."""
+    """Call a function in a new thread; return its result or raise its exception."""
     runs: list[ShortRun] = []
     errors: list[BaseException] = []
 

@@ -46,7 +46,7 @@ def _difference_column(
     """Return one column of a Jacobian; None where two step sizes disagree (a kink, or noise).
 
     Args:
-        evaluate: What the unknowns are with the known changed by so much.
+        evaluate: Returns the unknowns with the known changed by an amount.
         change: Of the known.
         unit_magnitudes: Magnitudes of the unknowns' units.
     """
@@ -166,7 +166,7 @@ def _check_combined_directions(
 
     Every second seed is zero then, as in importers that ask for one column of a matrix with all its knowns.
 
-    Each seed is a change of its variable's own magnitude: beside 1 kg what 1 m/s2 does to a nanogram is round-off.
+    Each seed is a change of its variable's own magnitude: with equal seeds small effects would be lost in round-off.
     """
     name, mode = rule_and_mode
     is_adjoint = name == "partials.adjoint"
@@ -211,9 +211,9 @@ def _find_deviations(
     variables: Sequence[DescribedVariable], values: Sequence[float], seeds: tuple[Sequence[float], Sequence[float]],
     rows: Sequence[Sequence[float]], answer_scales: Sequence[float],
 ) -> Iterator[tuple[DescribedVariable, float, float]]:  # fmt: skip
-    """Yield where the answer to the first seed is another one than the weighted sum of rows, with both.
+    """Yield each variable whose combined derivative differs from the weighted sum of rows, with both values.
 
-    The second one, without zeros, gives the magnitudes.
+    The second seed, without zeros, gives the magnitudes.
     """
     terms, full_terms = (
         [[factor * row[index] for factor, row in zip(seed, rows, strict=True)] for index in range(len(values))]

@@ -1,4 +1,4 @@
-"""What is set stays: at bounds and on both sides of the start, over a whole run, and in Configuration Mode."""
+"""Persistence of set values: at bounds and near the start, over a whole run, and in Configuration Mode."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[Observatio
 def _read_after_setting(
     fixture: TrialFixture, values: dict[DescribedVariable, Value], *, configure: bool
 ) -> list[Value]:
-    """Return what is read in Initialization Mode of values that were set before it."""
+    """Return values in Initialization Mode that were set before it."""
     with fixture.open_instance() as instance:
         instance.set(values)
         if configure:

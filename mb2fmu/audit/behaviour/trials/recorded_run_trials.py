@@ -26,7 +26,7 @@ BAND_WIDTH = 0.02
 """Part of a variable's range, and of the run's length, that other solvers and output points are granted."""
 
 TRANSIT_TIME_SHARE = 0.1
-"""Part of the time in which a variable goes through its range, at its mean rate."""
+"""Largest time shift, relative to the time in which a variable passes its range at its mean rate."""
 
 MAX_STEPS_PER_RUN = 5000
 """Communication steps, where their size is free."""

@@ -91,7 +91,7 @@ def _change_inputs_and_parameters(fixture: TrialFixture, instance: FmuInstance) 
 
 
 INITIAL_TOLERANCE_SHARE = 1e-3
-"""Part of the bound that holds before anything was integrated: what is read then is what was kept."""
+"""Factor of the tolerance before any integration: then the values must be the saved ones."""
 
 
 def _compare_runs(
@@ -243,7 +243,7 @@ def try_serialized_state(fixture: TrialFixture) -> Iterator[Observation]:
 def _check_deserialized_state(
     fixture: TrialFixture, data: bytes, state_time: float, first_run: ShortRun
 ) -> Iterator[Observation]:
-    """Check a new instance that gets the bytes of another one: it continues in the same way."""
+    """Check that a new instance continues the motion from the serialized state of another one."""
     with fixture.open_instance(name=b"heir") as new_instance:
         fixture.initialize(new_instance, initial_values=choose_parameters_and_starts(fixture, 1))
         try:

@@ -1,4 +1,4 @@
-"""Check that values follow what was set: at once, in any order, and also when time goes back."""
+"""Check that values follow changes at once, in any order, and also when time goes back."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _read_in_order(fixture: TrialFixture, instance: FmuInstance, order: int) -> 
 
 
 def _list_quantity_names(fixture: TrialFixture) -> list[str]:
-    """Return what `_read` reads, by name: derivatives, event indicators, variables."""
+    """Return the names of the values that `_read_in_order` returns: derivatives, event indicators, variables."""
     return [
         *(f"derivative {index + 1}" for index in range(fixture.n_states)),
         *(f"event indicator {index + 1}" for index in range(fixture.n_indicators)),
@@ -108,7 +108,7 @@ def _change_point(
 
 
 def _read_from_new_instance(fixture: TrialFixture, point: EvaluationPoint) -> list[Value]:
-    """Return what a new instance shows at a point."""
+    """Return the values of a new instance at a point."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
         move_to_point(fixture, instance, point)

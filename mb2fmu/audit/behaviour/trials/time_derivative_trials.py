@@ -1,4 +1,4 @@
-"""Slopes in Co-Simulation: derivatives of inputs and of outputs."""
+"""Co-Simulation: time derivatives of inputs and of outputs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
 UNCHANGED_SHARE = 0.5
-"""Part of a difference that remains, with steps of a quarter of the size, where it is none of the method's."""
+"""Share of a difference that remains with quarter steps if it is not an error of the method."""
 
 SMALL_STEP_SHARE = 0.01
-"""Of a communication step: a step in which values change nearly straight."""
+"""Size of a small step, relative to the communication step: values change nearly linearly in it."""
 
 
 @register_trial("derivatives of outputs by time", "steps.output_derivatives", interfaces=CO_SIMULATION)

@@ -70,7 +70,7 @@ def _integer_range(type_name: str) -> tuple[int, int]:
 
 
 def _list_extreme_values(fixture: TrialFixture, variable: DescribedVariable) -> Iterator[float | int]:
-    """Yield the ends of a whole number's range and what is next to them, or small fractions; none for other types."""
+    """Yield the ends of an integer range and their neighbours, or small fractions; nothing for other types."""
     low, high = _integer_range(variable.type)
     if high:
         with suppress(ValueError):

@@ -20,7 +20,7 @@ MAX_VALGRIND_STEPS = 10
 """Communication steps of all runs."""
 
 TIME_SHARE = 0.12
-"""Part of the budget after which nothing more is begun: an FMU is thirty times slower there."""
+"""Share of the budget after which no run is begun: an FMU is thirty times slower under valgrind."""
 
 MAX_FINDINGS = 5
 """Findings."""
@@ -46,7 +46,7 @@ def try_under_valgrind(fixture: TrialFixture) -> Iterator[Observation]:
 
 
 def _list_actions(fixture: TrialFixture) -> Iterator[Callable[[], object]]:
-    """Yield what is run under valgrind: one step first, then states, whole runs, driven runs."""
+    """Yield the runs under valgrind: one step, saved states, a whole run, excited runs."""
     yield partial(_run_and_reset, fixture, 1)
     if fixture.can_save_states:
         yield partial(_save_and_restore_state, fixture)

@@ -31,7 +31,7 @@ from mb2fmu.audit.findings import Observation
 
 EXTREME_VALUES = (math.nan, math.inf, 1e300)
 SAMPLE_STEPS = 2
-"""Communication steps after which those are read that a sample of a large FMU leaves out."""
+"""Communication steps of the run that reads all variables of a large FMU."""
 
 REFUSAL_TIME_LIMIT = 30.0
 """For one step with an extreme value, in s of the processor."""
@@ -180,7 +180,7 @@ def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[Observa
 
 
 def _has_no_bounds(variable: DescribedVariable) -> bool:
-    """Return whether any value may be set: text can always be one that means something."""
+    """Return whether any value may be set: texts may have a meaning to the FMU."""
     return variable.get("min") is None and variable.get("max") is None and variable.type not in {"String", "Binary"}
 
 
