@@ -96,12 +96,12 @@ def test_there_are_enough_of_them() -> None:
 UNTRIED = {
     "exchange.chatter",
     "state.bits",
-    "host.files",  # these by the harms of hostile.py
+    "host.files",  # these by the harms of hostile_fmus.py
     "host.network",
     "host.processes",
     "host.system",
     "life.unload",
-    "life.memory",  # by test_far_units.py
+    "life.memory",  # by test_remote_hosts.py
     "log.null",
     "archive.suffix",
     "archive.compression",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import hostile
+import hostile_fmus
 import pytest
 
 from mb2fmu import pipeline
@@ -34,7 +34,7 @@ def test_who_pins_its_host_is_named_by_a_pinned_host_too(tmp_path: Path) -> None
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {0})
     try:
-        result = audit(hostile.unit(93, tmp_path / "unit.fmu"), only=["host.restored"], run_checkers=False)
+        result = audit(hostile_fmus.unit(93, tmp_path / "unit.fmu"), only=["host.restored"], run_checkers=False)
     finally:
         os.sched_setaffinity(0, allowed)
     assert ["the set of processors" in each.message for each in result.findings] == [True]

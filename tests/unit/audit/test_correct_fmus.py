@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ball
-import odd_balls
 import pytest
+import rare_ball_variants
 import sampler
 import sympy as sm
 import sympy.physics.mechanics as me
-import unusual
+import unusual_fmus
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.audit import audit
@@ -76,8 +76,8 @@ def test_a_sampler_with_arrays_and_clocks_raises_no_alarm(skip: tuple[str, ...],
 
 
 RARE = {
-    **dict.fromkeys(unusual.UNUSUAL, unusual.contents),
-    **dict.fromkeys(odd_balls.ODD, odd_balls.contents),
+    **dict.fromkeys(unusual_fmus.UNUSUAL, unusual_fmus.contents),
+    **dict.fromkeys(rare_ball_variants.ODD, rare_ball_variants.contents),
 }  # fmt: skip
 BY_DAY = {"nothing but the time", "texts only", "one instance in the life of a process"}
 
