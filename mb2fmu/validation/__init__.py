@@ -14,7 +14,7 @@ objects without the reading's help (``independence``).
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
-from mb2fmu.audit.checkers import CheckerFinding, check_conformance
+from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
 from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
 from mb2fmu.validation.data.measured_data import DataRunSettings, TableResult, compare_data, compare_points
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
