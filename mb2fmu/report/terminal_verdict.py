@@ -61,7 +61,9 @@ def format_verdict_line(result: ValidationResult) -> Text:
         f"x' against {check.name}" for check in result.independent_checks if check.verdict == "failed" and check.reason
     ]
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
-    wrong = [f"{call.name} ({INTERFACE_TYPE_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
+    wrong = [
+        f"{call.name} ({INTERFACE_TYPE_NAMES[call.kind]})" for call in result.api_checks if call.verdict == "failed"
+    ]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
@@ -71,7 +73,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
 
 def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
     """Yield a line for each run with events, and for each wrong event."""
-    moved = result.moved.kinds if result.moved else ()
+    moved = result.perturbed_experiment.kinds if result.perturbed_experiment else ()
     for prefix, kinds in (("Events", result.kinds), ("Events of the perturbed experiment", moved)):
         for kind in kinds:
             judged = [event for event in kind.events if event.verdict != "unjudged"]
@@ -93,13 +95,13 @@ def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
 
 def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
     """Yield a line for each kind of the perturbed experiment, each failed call, and everything not validated."""
-    if result.moved is None:
+    if result.perturbed_experiment is None:
         return
-    yield Text(f"Perturbed experiment: {result.moved.text}")
-    for moved in result.moved.kinds:
+    yield Text(f"Perturbed experiment: {result.perturbed_experiment.text}")
+    for moved in result.perturbed_experiment.kinds:
         yield Text.assemble("  ", _format_interface_type_line(moved))
-    for kind in dict.fromkeys(call.kind for call in result.calls):
-        calls = [call for call in result.calls if call.kind == kind]
+    for kind in dict.fromkeys(call.kind for call in result.api_checks):
+        calls = [call for call in result.api_checks if call.kind == kind]
         passed = sum(call.verdict == "passed" for call in calls)
         yield Text(
             f"API checks during the run, {INTERFACE_TYPE_NAMES[kind]}: "

@@ -109,10 +109,10 @@ class IndependentChecks:
     @property
     def passed(self) -> bool:
         """No independent check failed; one that could not be done is neither a pass nor a failure, and says why."""
-        return all(check.verdict != "failed" for check in self.every)
+        return all(check.verdict != "failed" for check in self.all_checks)
 
     @property
-    def every(self) -> tuple[IndependentCheck, ...]:
+    def all_checks(self) -> tuple[IndependentCheck, ...]:
         """All independent checks: of the FMU, then of what was read."""
         return (*self.checks, *self.import_checks)
 
@@ -165,7 +165,9 @@ def run_independent_checks(
     )
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
     solved = chosen == "CoSimulation" and "guess" in kinds
-    found = compare_fmu_with_samples(made, description, answers.answers, allowed=SOLVED_START_FACTOR if solved else 1.0)
+    found = compare_fmu_with_samples(
+        made, description, answers.recorded_values, allowed=SOLVED_START_FACTOR if solved else 1.0
+    )
     return replace(found, import_checks=as_read, solution_accuracy=_measure_solution_accuracy(made, definition))
 
 
@@ -211,8 +213,8 @@ def check_potential_energy(
         return []
     found = potential_check.compare_potential_with_loads(mechanism, V)
     check = _form_check("potential", max(found.points, MIN_POINTS), [(found.ratio, "the potential energy")], [])
-    if found.ratio > 1.0 and (found.open or mechanism.given_potential is not None):
-        told = found.open or "the model gives a potential energy that is not the one of its loads"
+    if found.ratio > 1.0 and (found.reason_not_judged or mechanism.given_potential is not None):
+        told = found.reason_not_judged or "the model gives a potential energy that is not the one of its loads"
         check = _form_missing_check("potential", told)
     return [replace(check, points=found.points)]
 
@@ -347,7 +349,7 @@ def _compute_output_errors(
 def _list_common_outputs(made: SourceAccelerations, description: FmuDescription) -> list[str]:
     """Return outputs that both the objects and the FMU have."""
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
-    return [name for name in told if name in description.variables and description.variables[name].real]
+    return [name for name in told if name in description.variables and description.variables[name].is_double]
 
 
 def _compute_derivative_errors(

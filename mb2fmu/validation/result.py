@@ -203,7 +203,7 @@ class PerturbedExperimentResult:
     Attributes:
         kinds: The FMU in each way that it can be run; () where nothing could be run.
         reference: What they were compared with; None where the mechanism allows no perturbed experiment.
-        moves: One per free parameter, start value and input.
+        perturbations: One per free parameter, start value and input.
         part: Part of the intended moves that the mechanism allows, in (0, 1].
         text: How the experiment was made, in one sentence.
         refusals: One sentence for each kind in which the FMU did not go through it, though the mechanism does.
@@ -211,7 +211,7 @@ class PerturbedExperimentResult:
 
     kinds: tuple[InterfaceTypeResult, ...]
     reference: ReferenceRun | None
-    moves: tuple[Perturbation, ...]
+    perturbations: tuple[Perturbation, ...]
     part: float
     text: str
     refusals: tuple[str, ...] = ()
@@ -292,10 +292,10 @@ class ValidationResult:
         provenance: Versions, hash of the FMU, method of the FMU and of the reference.
         others: The other kinds of an FMU that has several, under the same bounds.
         notes: What a reader must know, such as that both sides used the same formulation.
-        moved: The second experiment; None where only the first was asked for.
-        calls: What else the FMU offers, called during the run.
+        perturbed_experiment: The second experiment; None where only the first was asked for.
+        api_checks: What else the FMU offers, called during the run.
         exercised_quantities: One per free parameter, start value and input: validated, or not.
-        digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
+        known_digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
         independent_check_set: The FMU against what was handed over, without the reading's help; None where it was not
             asked.
         tables: The user's own numbers against the FMU.
@@ -312,10 +312,10 @@ class ValidationResult:
     provenance: Mapping[str, object]
     others: tuple[InterfaceTypeResult, ...] = ()
     notes: tuple[str, ...] = ()
-    moved: PerturbedExperimentResult | None = None
-    calls: tuple[ApiCheckResult, ...] = ()
+    perturbed_experiment: PerturbedExperimentResult | None = None
+    api_checks: tuple[ApiCheckResult, ...] = ()
     exercised_quantities: tuple[ExercisedResult, ...] = ()
-    digits: KnownDigits | None = None
+    known_digits: KnownDigits | None = None
     independent_check_set: IndependentChecks | None = None
     tables: tuple[TableResult, ...] = ()
     events: tuple[EventResult, ...] = ()
@@ -332,8 +332,8 @@ class ValidationResult:
             and all(i.verdict == "passed" for i in self.invariants)
             and self.kinds[0].events_passed
             and all(other.passed for other in self.others)
-            and (self.moved is None or self.moved.passed)
-            and not any(call.verdict == "failed" for call in self.calls)
+            and (self.perturbed_experiment is None or self.perturbed_experiment.passed)
+            and not any(call.verdict == "failed" for call in self.api_checks)
             and (self.independent_check_set is None or self.independent_check_set.passed)
             and all(table.passed for table in self.tables)
             and not any(f.severity == "error" for f in self.conformance)
@@ -350,28 +350,28 @@ class ValidationResult:
     @property
     def all_events(self) -> tuple[EventResult, ...]:
         """The events of every kind and experiment."""
-        kinds = (*self.kinds, *(self.moved.kinds if self.moved else ()))
+        kinds = (*self.kinds, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
         return tuple(event for kind in kinds for event in kind.events)
 
     @property
     def events_at_defaults_only(self) -> tuple[str, ...]:
         """Names of events in the default experiment that the moved one lacks: they were not tried with other values."""
-        if self.moved is None:
+        if self.perturbed_experiment is None:
             return ()
-        there = {event.name for kind in self.moved.kinds for event in kind.events}
+        there = {event.name for kind in self.perturbed_experiment.kinds for event in kind.events}
         here = dict.fromkeys(event.name for kind in self.kinds for event in kind.events)
         return tuple(name for name in here if name not in there)
 
     @property
     def untested_switches(self) -> tuple[str, ...]:
         """Switches that stayed as they were in all experiments: what is on their other side was not tried."""
-        moved = self.moved.reference if self.moved else None
+        moved = self.perturbed_experiment.reference if self.perturbed_experiment else None
         return find_untested_switches([self.reference, *([moved] if moved else [])])
 
     @property
     def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
         """Every variable and invariant of every kind and experiment."""
-        kinds = (*self.others, *(self.moved.kinds if self.moved else ()))
+        kinds = (*self.others, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
         judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
         for kind in kinds:
             judged += [*kind.variables, *kind.invariants]
@@ -385,7 +385,7 @@ class ValidationResult:
     @property
     def independent_checks(self) -> tuple[IndependentCheck, ...]:
         """Independent checks: each comparison, the least shared with the FMU first."""
-        checks = self.independent_check_set.every if self.independent_check_set else ()
+        checks = self.independent_check_set.all_checks if self.independent_check_set else ()
         return (*checks, self._check_trajectory())
 
     def _check_trajectory(self) -> IndependentCheck:
@@ -406,24 +406,40 @@ class ValidationResult:
         )
 
     @property
-    def reach(self) -> dict[str, float]:
+    def largest_speeds(self) -> dict[str, float]:
         """FMU name of each speed → its largest magnitude in both experiments."""
-        found = self.reference.reach
-        if self.moved is not None and self.moved.reference is not None:
-            found = {name: max(size, self.moved.reference.reach[name]) for name, size in found.items()}
+        found = self.reference.largest_speeds
+        if self.perturbed_experiment is not None and self.perturbed_experiment.reference is not None:
+            found = {
+                name: max(size, self.perturbed_experiment.reference.largest_speeds[name])
+                for name, size in found.items()
+            }
         return found
 
     @property
-    def visited(self) -> tuple[dict[str, float], ...]:
+    def visited_coordinates(self) -> tuple[dict[str, float], ...]:
         """FMU name of each coordinate → its value, at some instants of both experiments in turn."""
-        moved = self.moved.reference.visited if self.moved is not None and self.moved.reference is not None else ()
-        return tuple(each for pair in zip_longest(self.reference.visited, moved) for each in pair if each is not None)
+        moved = (
+            self.perturbed_experiment.reference.visited_coordinates
+            if self.perturbed_experiment is not None and self.perturbed_experiment.reference is not None
+            else ()
+        )
+        return tuple(
+            each for pair in zip_longest(self.reference.visited_coordinates, moved) for each in pair if each is not None
+        )
 
     @property
     def runs(self) -> tuple[ExperimentRun, ...]:
         """Numbers of each experiment, with what each kind of the FMU did in it."""
-        each = [(self.reference, self.kinds), *([(self.moved.reference, self.moved.kinds)] if self.moved else [])]
-        return tuple((by.conditions, kind.simulation) for by, kinds in each if by is not None for kind in kinds)
+        each = [
+            (self.reference, self.kinds),
+            *(
+                [(self.perturbed_experiment.reference, self.perturbed_experiment.kinds)]
+                if self.perturbed_experiment
+                else []
+            ),
+        ]
+        return tuple((by.experiment, kind.simulation) for by, kinds in each if by is not None for kind in kinds)
 
     def to_json(self, *, timings: bool = False) -> str:
         """Return the result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""
@@ -451,14 +467,14 @@ class ValidationResult:
             "others": [_record_interface_type(other) for other in self.others],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
-            "conditioning": None if self.digits is None else _record_scalars(self.digits),
+            "conditioning": None if self.known_digits is None else _record_scalars(self.known_digits),
             "solving": _record_scalars(self.independent_check_set.solution_accuracy)
             if self.independent_check_set and self.independent_check_set.solution_accuracy
             else None,
-            "moved": _record_perturbed_experiment(self.moved),
+            "moved": _record_perturbed_experiment(self.perturbed_experiment),
             "events_at_defaults_only": list(self.events_at_defaults_only),
             **({"never_switched": list(found)} if (found := self.untested_switches) else {}),
-            "calls": [_record_scalars(call) for call in self.calls],
+            "calls": [_record_scalars(call) for call in self.api_checks],
             "independent_checks": [_record_scalars(check) for check in self.independent_checks],
             "tables": [table.to_record() for table in self.tables],
             "influences": [
@@ -479,7 +495,7 @@ def _record_perturbed_experiment(result: PerturbedExperimentResult | None) -> di
         "part": result.part,
         "refusals": list(result.refusals),
         "text": result.text,
-        "moves": [_record_scalars(move) for move in result.moves],
+        "moves": [_record_scalars(move) for move in result.perturbations],
         "kinds": [_record_interface_type(kind) for kind in result.kinds],
     }
 

@@ -98,14 +98,14 @@ class PerturbedReferenceData:
     """Data that judge FMUs in the perturbed experiment.
 
     Attributes:
-        excitation: The experiment, or why there is none.
+        perturbed_experiment: The experiment, or why there is none.
         reference: None where there is none.
         limits: Of the reference.
         exercised_quantities: What its quantities move.
         integrals: Of motion.
     """
 
-    excitation: PerturbedExperiment
+    perturbed_experiment: PerturbedExperiment
     reference: ReferenceRun | None
     limits: ErrorBounds | None
     exercised_quantities: tuple[ExercisedResult, ...]
@@ -119,13 +119,13 @@ class ReferenceData:
     Attributes:
         reference: Of the default experiment.
         limits: Its bounds.
-        moved: Of the perturbed experiment; None: that is not judged.
+        perturbed: Of the perturbed experiment; None: that is not judged.
         integrals: Of motion, along the reference.
     """
 
     reference: ReferenceRun
     limits: ErrorBounds
-    moved: PerturbedReferenceData | None = None
+    perturbed: PerturbedReferenceData | None = None
     integrals: FirstIntegralsAlongRun | None = None
 
 
@@ -173,7 +173,7 @@ def _evaluate_first_integrals(
 ) -> FirstIntegralsAlongRun | None:
     """Return the integrals of motion along a reference; None where there are none."""
     return (
-        FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides)
+        FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
         if conserved and conserved.kept
         else None
     )
@@ -194,17 +194,17 @@ def _make_perturbed_reference_data(
         excitation = form_perturbed_experiment(
             definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest
         )
-        run = excitation.conditions
+        run = excitation.experiment
         if run is None:
-            found = find_exercised_quantities(definition, excitation.moves, default, None, None)
+            found = find_exercised_quantities(definition, excitation.perturbations, default, None, None)
             return PerturbedReferenceData(excitation, None, None, found)
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_sensitivity(reference))
         except ValidationError:
             limits = None
-        if limits is not None and np.all(limits.judged >= min(MIN_JUDGED_POINTS, len(run.time))):
-            found = find_exercised_quantities(definition, excitation.moves, default, reference, limits)
+        if limits is not None and np.all(limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))):
+            found = find_exercised_quantities(definition, excitation.perturbations, default, reference, limits)
             return PerturbedReferenceData(excitation, reference, limits, found)
         smallest = PERTURBATION_PARTS.index(excitation.part) + 1
 
@@ -261,9 +261,9 @@ def validate(
         )  # fmt: skip
     with clock("simulate", "run the FMU"):
         plan = _plan_run(definition, description, made, run)
-        driven = plan.drive(fmu, time_limit, clock)
+        driven = plan.run_fmu(fmu, time_limit, clock)
     with clock("compare", "compare"):
-        kinds = [plan.judged(made, one, 0) for one in driven]
+        kinds = [plan.judge_interface_type(made, one, 0) for one in driven]
         moved = plan.judge_perturbed_experiment(driven)
         calls = plan.judge_api_checks(definition, driven)
     with clock("conformance", "audit what the FMU says of itself"):
@@ -286,10 +286,10 @@ def validate(
             *_list_conditioning_notes(digits),
             *plan.list_unwatched_event_notes(),
         ),
-        moved=moved,
-        calls=calls,
-        exercised_quantities=made.moved.exercised_quantities if made.moved else (),
-        digits=digits,
+        perturbed_experiment=moved,
+        api_checks=calls,
+        exercised_quantities=made.perturbed.exercised_quantities if made.perturbed else (),
+        known_digits=digits,
     )
 
 
@@ -298,30 +298,30 @@ class _RunPlan:
     """Requests to one FMU (experiments, events to watch, API checks during the run), and the judgement of its answers.
 
     Attributes:
-        made: What it is judged by.
+        reference_data: What it is judged by.
         description: The FMU's own.
         runs: The default experiment; then the moved one, if there is one.
-        looks: The watched events of each experiment.
+        watched_events: The watched events of each experiment.
         call_scenario: Where it is called during the run; None without a perturbed experiment.
         call_plans: The calls, for each of its interface types.
     """
 
-    made: ReferenceData
+    reference_data: ReferenceData
     description: FmuDescription
     runs: tuple[ExperimentNumbers, ...]
-    looks: tuple[tuple[WatchedEvent, ...], ...]
+    watched_events: tuple[tuple[WatchedEvent, ...], ...]
     call_scenario: CallScenario | None
     call_plans: Mapping[InterfaceType, CallPlan | None]
 
-    def drive(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
+    def run_fmu(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
-        reference = self.made.reference
+        reference = self.reference_data.reference
         watched = list_watched_variables(reference, self.description)
         names = [*(variable.name for variable in reference.variables), *dict(reference.diagnostic_outputs)]
         found = []
         for kind, each in self.call_plans.items():
             sessions = dict(each.operations) if each else {}
-            sessions |= plan_event_sessions(self.looks, kind, self.description, watched)
+            sessions |= plan_event_sessions(self.watched_events, kind, self.description, watched)
             clock.tell(f"run the FMU as {INTERFACE_TYPE_NAMES[kind]}")
             one = run_fmu_process(
                 fmu, self.runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit
@@ -329,7 +329,7 @@ class _RunPlan:
             found.append(one)
         return found
 
-    def judged(
+    def judge_interface_type(
         self, stick: ReferenceData | PerturbedReferenceData, driven: FmuProcessResult, number: int
     ) -> InterfaceTypeResult:
         """Judge one interface type of the FMU, in one experiment."""
@@ -339,7 +339,7 @@ class _RunPlan:
         simulation = driven.simulations[number]
         events: tuple[EventResult, ...] = ()
         if np.all(np.isfinite(simulation.values)):
-            events = compare_events(reference, limits, self.looks[number], driven, number, self.description)
+            events = compare_events(reference, limits, self.watched_events[number], driven, number, self.description)
         return InterfaceTypeResult(
             events=events,
             variables=compare_variables(reference, limits, simulation),
@@ -349,16 +349,16 @@ class _RunPlan:
 
     def judge_perturbed_experiment(self, driven: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
         """Judge the perturbed experiment of all interface types; None if it was not asked for."""
-        second = self.made.moved
+        second = self.reference_data.perturbed
         if second is None:
             return None
         can_judge = second.reference is not None and second.limits is not None
         return PerturbedExperimentResult(
-            kinds=tuple(self.judged(second, one, 1) for one in driven) if can_judge else (),
+            kinds=tuple(self.judge_interface_type(second, one, 1) for one in driven) if can_judge else (),
             reference=second.reference,
-            moves=second.excitation.moves,
-            part=second.excitation.part,
-            text=second.excitation.text,
+            perturbations=second.perturbed_experiment.perturbations,
+            part=second.perturbed_experiment.part,
+            text=second.perturbed_experiment.text,
             refusals=_list_refusals(driven),
         )
 
@@ -366,7 +366,7 @@ class _RunPlan:
         self, definition: Declarations, driven: Sequence[FmuProcessResult]
     ) -> tuple[ApiCheckResult, ...]:
         """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
-        limits = self.made.moved.limits if self.made.moved else None
+        limits = self.reference_data.perturbed.limits if self.reference_data.perturbed else None
         if self.call_scenario is None or limits is None:
             return ()
         return tuple(
@@ -378,9 +378,9 @@ class _RunPlan:
 
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""
-        moved = self.made.moved
-        limits = [("default", self.made.limits), ("moved", moved.limits if moved else None)]
-        for (name, each), looked in zip(limits, self.looks, strict=False):
+        moved = self.reference_data.perturbed
+        limits = [("default", self.reference_data.limits), ("moved", moved.limits if moved else None)]
+        for (name, each), looked in zip(limits, self.watched_events, strict=False):
             said = describe_unwatched_events(each, looked) if each else ""
             if said:
                 yield f"{name} experiment: {said}"
@@ -391,10 +391,10 @@ def _plan_run(
 ) -> _RunPlan:
     """Return what an FMU is asked, by what it is judged by."""
     runs, looks = [run], [list_watched_events(made.reference, made.limits, description)]
-    moved, chance = made.moved, None
+    moved, chance = made.perturbed, None
     if moved is not None and moved.reference is not None:
         runs.append(
-            form_experiment_to_set(moved.reference.conditions, run, definition, list_settable_names(description))
+            form_experiment_to_set(moved.reference.experiment, run, definition, list_settable_names(description))
         )
         if moved.limits is not None:
             looks.append(list_watched_events(moved.reference, moved.limits, description))

@@ -103,9 +103,9 @@ def judge2(yardstick) -> Judge:
 
 def short(result: ValidationResult) -> set[str]:
     """What failed in the perturbed experiment and of the calls."""
-    assert result.moved is not None
-    found = {call.name for call in result.calls if call.verdict == "failed"}
-    for kind in result.moved.kinds:
+    assert result.perturbed_experiment is not None
+    found = {call.name for call in result.api_checks if call.verdict == "failed"}
+    for kind in result.perturbed_experiment.kinds:
         found |= {item.name for item in (*kind.variables, *kind.invariants) if item.verdict != "passed"}
     return found
 
@@ -124,8 +124,8 @@ def test_the_right_unit_passes_and_everything_of_it_is_proven(which, request, tm
     assert result.passed
     assert result.not_exercised == ()
     assert {item.role for item in result.exercised_quantities} == {"parameter", "start value", "input"}
-    assert {call.verdict for call in result.calls} == {"passed"}
-    names = {call.name for call in result.calls}
+    assert {call.verdict for call in result.api_checks} == {"passed"}
+    names = {call.name for call in result.api_checks}
     assert ("adjoint derivatives" in names) == (which == "judge")
     assert len(names) == (7 if which == "judge" else 6)
 

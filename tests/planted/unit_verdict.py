@@ -199,7 +199,7 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: Derivation, unit:
         findings = check_conformity(unit, subject.mechanism.declared, subject.reference.equations)
         return declared(findings) if not subject.redundant else ""
     if mutant.level in {"equations", "program", "sources"}:
-        only_default = replace(subject.yardstick, moved=None)
+        only_default = replace(subject.yardstick, perturbed=None)
         result = _against_the_reference(subject, derivation, unit, only_default, conformance=False)
         return "" if result.passed else first_finding(result)
     return ""
@@ -230,9 +230,9 @@ def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
     yield "default experiment", _of_kind(result)
     for other in result.others:
         yield f"default experiment in {other.simulation.kind}", _of_kind(other)
-    for kind in result.moved.kinds if result.moved else ():
+    for kind in result.perturbed_experiment.kinds if result.perturbed_experiment else ():
         yield "perturbed experiment", _of_kind(kind)
-    for call in result.calls:
+    for call in result.api_checks:
         yield "calls", call.name if call.verdict == "failed" else None
     for field in fields(result):  # whatever else has a verdict of its own
         value = getattr(result, field.name)

@@ -102,7 +102,7 @@ def validate_fmu(
         )  # fmt: skip
     with stage("ask the model's own equations"):
         found = validation.run_independent_checks(
-            fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations,
+            fmu, checked, read, reach=result.largest_speeds, visited=result.visited_coordinates, equations=reference.equations,
             runs=result.runs,
         )  # fmt: skip
         told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()

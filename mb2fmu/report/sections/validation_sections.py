@@ -55,7 +55,7 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
         f"{_format_count(errors, 'error')} found by the checkers" if errors else "",
         *(
             f"not as {check.name}"
-            for check in (result.independent_check_set.every if result.independent_check_set else ())
+            for check in (result.independent_check_set.all_checks if result.independent_check_set else ())
             if check.verdict == "failed"
         ),
         *(f"{INTERFACE_TYPE_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
@@ -108,7 +108,7 @@ def list_other_interface_types(result: ValidationResult) -> dict[str, tuple[Erro
 
 def describe_errors(result: ValidationResult) -> str:
     """Say what the errors are compared with."""
-    tolerance = format_declared_number(result.reference.conditions.tolerance)
+    tolerance = format_declared_number(result.reference.experiment.tolerance)
     return (
         f"Bound: {format_declared_number(ERROR_BOUND_FACTOR)} "
         "(or how often the motion has gone through its range, if that is more)"
@@ -296,7 +296,7 @@ def _draw_variable_comparison(
 
 def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
     """Draw inputs as stairs: they are held over each step."""
-    run = result.reference.conditions
+    run = result.reference.experiment
     time = np.repeat(run.time, 2)[1:-1]
     figures = []
     for k, name in enumerate(run.input_names):
@@ -373,7 +373,7 @@ def _form_worst_error_tile(result: ValidationResult) -> Fact:
     """Return the number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
     worst = max(result.judged, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
     bounded: VerdictColour = "bad" if any(v.verdict == "failed" for v in result.judged) else "good"
-    runs = [("", result.others), ("moved, ", result.moved.kinds if result.moved else ())]
+    runs = [("", result.others), ("moved, ", result.perturbed_experiment.kinds if result.perturbed_experiment else ())]
     where = (
         f", {prefix}{INTERFACE_TYPE_NAMES[kind.simulation.kind].partition(',')[0]}"
         for prefix, kinds in runs

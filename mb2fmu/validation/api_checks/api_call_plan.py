@@ -49,12 +49,12 @@ class CallScenario:
 
     Attributes:
         reference: Of the perturbed experiment.
-        told: What the FMU was told before it.
+        experiment_settings: What the FMU was told before it.
         row: The communication point.
         steps_after: Steps that are made from there.
         tuned_parameters: Indices of the free parameters that are changed there: tunable ones that leave the loops
             closed.
-        changed: All free parameters after that.
+        changed_parameters: All free parameters after that.
         derivatives_before_change: Derivatives there, by states and inputs.
         derivatives_in_old_modes: The same after the change, in the modes before it: Co-Simulation reconsiders them as
             it steps on.
@@ -63,11 +63,11 @@ class CallScenario:
     """
 
     reference: ReferenceRun
-    told: ExperimentNumbers
+    experiment_settings: ExperimentNumbers
     row: int
     steps_after: int
     tuned_parameters: tuple[int, ...]
-    changed: tuple[float, ...]
+    changed_parameters: tuple[float, ...]
     derivatives_before_change: DirectionalDifferences | None
     derivatives_in_old_modes: DirectionalDifferences | None
     derivatives_in_new_modes: DirectionalDifferences | None
@@ -76,10 +76,10 @@ class CallScenario:
     @property
     def point(self) -> DifferencePoint:
         """The point before the change."""
-        run = self.reference.conditions
-        return DifferencePoint(self.row, run.held(self.row), run.parameters)
+        run = self.reference.experiment
+        return DifferencePoint(self.row, run.inputs_at(self.row), run.parameters)
 
-    def behind(self, kind: InterfaceType) -> DirectionalDifferences | None:
+    def derivatives_after_change(self, kind: InterfaceType) -> DirectionalDifferences | None:
         """Return the derivatives after the change, in the form of an interface type."""
         return self.derivatives_in_new_modes if kind == "ModelExchange" else self.derivatives_in_old_modes
 
@@ -97,7 +97,7 @@ def choose_call_scenario(
     The point is earlier where the motion is sensitive: the FMU is asked where it is, and answers are compared with
     the reference's own state, so both must still be close to each other. ``limits``: of the perturbed experiment.
     """
-    run = reference.conditions
+    run = reference.experiment
     steps = len(run.time) - 1
     after = min(STEPS_AFTER_CHANGE, steps // 3)
     row = _find_point_apart_from_events(
@@ -111,23 +111,23 @@ def choose_call_scenario(
             continue
         # Between the moved value and the default: where the mechanism works. Again no two are equal.
         part = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
-        target = round_to_digits(values[k] + part * (default.conditions.parameters[k] - values[k]))
+        target = round_to_digits(values[k] + part * (default.experiment.parameters[k] - values[k]))
         if target != values[k] and _keeps_constraints_closed(reference, sizes, row, k, target):
             values[k] = target
             tuned.append(k)
-    held = run.held(row)
+    held = run.inputs_at(row)
     before, changed = DifferencePoint(row, held, run.parameters), DifferencePoint(row, held, tuple(values))
     return CallScenario(
         reference=reference,
-        told=told,
+        experiment_settings=told,
         row=row,
         steps_after=after,
         tuned_parameters=tuple(tuned),
-        changed=tuple(values),
+        changed_parameters=tuple(values),
         derivatives_before_change=_result_or_none(lambda: compute_state_and_input_differences(reference, before)),
         derivatives_in_old_modes=_result_or_none(lambda: compute_state_and_input_differences(reference, changed)),
         derivatives_in_new_modes=_result_or_none(
-            lambda: compute_state_and_input_differences(reference, replace(changed, settled=True))
+            lambda: compute_state_and_input_differences(reference, replace(changed, after_event=True))
         ),
         by_parameters=_result_or_none(lambda: compute_parameter_differences(reference, before, tuned)),
     )
@@ -141,13 +141,13 @@ def _latest_predictable_point(reference: ReferenceRun, limits: ErrorBounds, late
     allowed = limits.values[: latest + 1, columns]
     grown = np.max(allowed / np.where(allowed[0] > 0, allowed[0], np.inf), axis=1)
     far = np.flatnonzero(grown > MAX_BOUND_GROWTH)
-    known = int(np.min(limits.judged[columns])) - 1
+    known = int(np.min(limits.predictable_points[columns])) - 1
     return max(min(latest, known, int(far[0]) - 1 if far.size else latest), min(1, latest))
 
 
 def _find_point_apart_from_events(limits: ErrorBounds, latest: int) -> int:
     """Return the latest point not near an event; if every point is near one (samples), the latest of all."""
-    return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
+    return next((row for row in range(latest, 0, -1) if row not in limits.sides_near_events), latest)
 
 
 def _result_or_none(measure: Callable[[], DirectionalDifferences]) -> DirectionalDifferences | None:
@@ -160,13 +160,13 @@ def _result_or_none(measure: Callable[[], DirectionalDifferences]) -> Directiona
 
 def _keeps_constraints_closed(reference: ReferenceRun, rows: Floats, row: int, index: int, value: float) -> bool:
     """Return whether the state at a row obeys the constraints with another parameter value; ``rows``: their scales."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     parameters = list(run.parameters)
     parameters[index] = value
     t, x = float(run.time[row]), reference.states[row]
     try:
-        before = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(run.parameters))
-        after = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(parameters))
+        before = numeric.motion(t, x, run.inputs_at(row).tolist(), numeric.prepare(run.parameters))
+        after = numeric.motion(t, x, run.inputs_at(row).tolist(), numeric.prepare(parameters))
     except (ValidationError, ArithmeticError, ValueError):
         return False
     if not np.all(np.isfinite(after.x_dot)):
@@ -192,7 +192,7 @@ class CallSequence:
         """Return the sequence with one more operation."""
         return CallSequence((*self.operations, list(operation)), (*self.labels, label))
 
-    def read(self, values: Sequence[Any]) -> dict[str, Any]:
+    def label_recorded_values(self, values: Sequence[Any]) -> dict[str, Any]:
         """Return label → recorded values, from the values of all operations."""
         return {label: value for label, value in zip(self.labels, values, strict=True) if label}
 
@@ -204,27 +204,27 @@ class CallPlan:
     Attributes:
         kind: How it is run.
         sequences: API check → its calls.
-        real: Every variable of doubles.
+        real_variables: Every variable of doubles.
         states: Continuous states, in order; () where the description does not tell them.
         rates: Their derivatives.
         unknowns: Of derivatives: rates, then outputs.
         inputs: Names of the inputs.
         tuned_parameters: Names of the parameters changed during the run.
         differentiated_outputs: Outputs whose derivatives by time are requested.
-        discrete: Integer and Boolean parameters that are set before the run: type → names.
+        discrete_parameters: Integer and Boolean parameters that are set before the run: type → names.
         discrete_start_values: Type → the values that they are set to.
     """
 
     kind: InterfaceType
     sequences: Mapping[str, CallSequence]
-    real: tuple[str, ...]
+    real_variables: tuple[str, ...]
     states: tuple[str, ...]
     rates: tuple[str, ...]
     unknowns: tuple[str, ...]
     inputs: tuple[str, ...]
     tuned_parameters: tuple[str, ...]
     differentiated_outputs: tuple[str, ...]
-    discrete: Mapping[str, tuple[str, ...]]
+    discrete_parameters: Mapping[str, tuple[str, ...]]
     discrete_start_values: Mapping[str, list[int]]
 
     @property
@@ -247,14 +247,14 @@ def plan_api_calls(
     plan = CallPlan(
         kind=kind,
         sequences={},
-        real=tuple(name for name, v in variables.items() if v.real),
+        real_variables=tuple(name for name, v in variables.items() if v.is_double),
         states=states,
         rates=rates,
         unknowns=(*rates, *outputs),
-        inputs=reference.conditions.input_names,
+        inputs=reference.experiment.input_names,
         tuned_parameters=tuple(free[k] for k in scenario.tuned_parameters),
         differentiated_outputs=tuple(compared) if with_slopes else (),
-        discrete=discrete,
+        discrete_parameters=discrete,
         discrete_start_values={t: _read_start_values(description, names) for t, names in discrete.items()},
     )
     numbers = {name: variable.reference for name, variable in variables.items()}
@@ -277,22 +277,22 @@ def _form_parameter_change_call(scenario: CallScenario, plan: CallPlan, numbers:
     return (
         "tune",
         [numbers[name] for name in plan.tuned_parameters],
-        [scenario.changed[i] for i in scenario.tuned_parameters],
+        [scenario.changed_parameters[i] for i in scenario.tuned_parameters],
     )
 
 
 def _plan_value_calls(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> dict[str, CallSequence]:
     """Return the calls that set and read variables, change parameters, and read derivatives of outputs."""
     last = scenario.row + scenario.steps_after
-    real = [numbers[name] for name in plan.real]
+    real = [numbers[name] for name in plan.real_variables]
     values = CallSequence()
-    for t, names in plan.discrete.items():
+    for t, names in plan.discrete_parameters.items():
         values = values.with_operation("put", t, [numbers[name] for name in names], plan.discrete_start_values[t])
     values = values.with_operation("begin", PERTURBED_EXPERIMENT_INDEX).with_operation("get", real, label="start")
     values = values.with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows").with_operation(
         "get", real, label="end"
     )
-    for t, names in plan.discrete.items():
+    for t, names in plan.discrete_parameters.items():
         values = values.with_operation("look", t, [numbers[name] for name in names], label=t)
     tuning = _plan_calls_to_point(scenario).with_operation(*_form_parameter_change_call(scenario, plan, numbers))
     tuning = tuning.with_operation("get", [numbers[name] for name in plan.tuned_parameters], label="parameters")
@@ -313,7 +313,7 @@ def _plan_derivative_calls(
     scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int], offers: InterfaceCapabilities
 ) -> dict[str, CallSequence]:
     """Return the calls for derivatives: by states and inputs before and after a change of parameters, by parameters."""
-    after_change = scenario.behind(plan.kind)
+    after_change = scenario.derivatives_after_change(plan.kind)
     unknown = [numbers[name] for name in plan.unknowns]
     if not (offers.directional and plan.states and unknown and scenario.derivatives_before_change and after_change):
         return {}
@@ -351,7 +351,7 @@ def list_typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[
     moves = np.array(list_variable_changes(scenario.derivatives_before_change, scenario.reference, states))
     if not moves.size:
         return []
-    values = np.abs(np.array(scenario.reference.conditions.parameters)[list(scenario.tuned_parameters)])
+    values = np.abs(np.array(scenario.reference.experiment.parameters)[list(scenario.tuned_parameters)])
     largest = np.append(np.max(np.abs(moves), axis=0), values)
     return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 
@@ -370,7 +370,9 @@ def _list_settable_discrete_parameters(description: FmuDescription) -> dict[str,
     """Return integer and Boolean parameters that can be set before a run."""
     found: dict[str, list[str]] = {}
     for name, variable in description.variables.items():
-        plain = not variable.real and variable.is_scalar and variable.causality == "parameter" and variable.settable
+        plain = (
+            not variable.is_double and variable.is_scalar and variable.causality == "parameter" and variable.settable
+        )
         if plain and variable.kind in {"Integer", "Enumeration", "Boolean", "Int64", "Int32", "UInt64"}:
             found.setdefault(variable.kind, []).append(name)
     return {kind: tuple(names) for kind, names in found.items()}

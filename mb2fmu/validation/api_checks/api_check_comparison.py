@@ -64,7 +64,9 @@ def compare_api_checks(
         driven: What the FMU did: the last of its experiments is the moved one.
         limits: Bounds of the perturbed experiment.
     """
-    comparison = _ApiCheckComparison(definition, scenario, question, driven.answers, limits, driven.simulations[-1])
+    comparison = _ApiCheckComparison(
+        definition, scenario, question, driven.recorded_values, limits, driven.simulations[-1]
+    )
     return tuple(comparison.results())
 
 
@@ -109,7 +111,7 @@ class _ApiCheckComparison:
             if failed:
                 table.add(np.inf, 0.0, f"{sequence.operations[len(values) - 1][0]}: {failed}")
             else:
-                check.compare(self, sequence.read(values), table)
+                check.compare(self, sequence.label_recorded_values(values), table)
             yield self._result(check, table, "" if table.count else "there is nothing to compare")
 
     def _reason_not_planned(self, check: _ApiCheck) -> str:
@@ -124,7 +126,7 @@ class _ApiCheckComparison:
         """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
         reason = unjudged
         if not unjudged and tally.ratio > 1:
-            reason = f"{tally.where}: off by {tally.value:.3g}, bound {tally.bound:.3g}"
+            reason = f"{tally.worst_place}: off by {tally.value:.3g}, bound {tally.bound:.3g}"
         return ApiCheckResult(
             name=check.name,
             kind=self.plan.kind,
@@ -132,7 +134,7 @@ class _ApiCheckComparison:
             value=tally.value,
             bound=tally.bound,
             ratio=tally.ratio,
-            where=tally.where,
+            where=tally.worst_place,
             count=tally.count,
             verdict="unjudged" if unjudged else "failed" if tally.ratio > 1 else "passed",
             reason=reason,
@@ -141,46 +143,46 @@ class _ApiCheckComparison:
     @property
     def _agreement(self) -> float:
         """The largest relative difference from the reference that is no fault."""
-        return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.scenario.reference.conditions.tolerance
+        return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.scenario.reference.experiment.tolerance
 
     @property
     def _run_parameters(self) -> tuple[float, ...]:
         """The free parameters of the perturbed experiment."""
-        return self.scenario.reference.conditions.parameters
+        return self.scenario.reference.experiment.parameters
 
     # --- sessions
 
     def compare_values(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
-        run, row = self.scenario.reference.conditions, self.scenario.row
+        run, row = self.scenario.reference.experiment, self.scenario.row
         time, names = run.time, self.simulation.names
-        tally.rows(recorded["rows"], self.simulation.values[1 : row + 1], names, time[1 : row + 1])
+        tally.add_identical_rows(recorded["rows"], self.simulation.values[1 : row + 1], names, time[1 : row + 1])
         for read, k in ((recorded["start"], 0), (recorded["end"], row)):
-            found = dict(zip(self.plan.real, read, strict=True))
+            found = dict(zip(self.plan.real_variables, read, strict=True))
             self._compare_parameters_and_inputs(found, k, run.parameters, tally)
             for name, value in zip(names, self.simulation.values[k].tolist(), strict=True):
-                tally.same(found[name], value, f"{name} at {time[k]:.6g} s")
+                tally.add_identical(found[name], value, f"{name} at {time[k]:.6g} s")
             self._compare_rates_and_outputs(
                 found, (k, self._modes.get(k)), run.parameters, tally, f"at {time[k]:.6g} s"
             )
-        for kind, discrete in self.plan.discrete.items():
+        for kind, discrete in self.plan.discrete_parameters.items():
             for name, a, b in zip(discrete, recorded[kind], self.plan.discrete_start_values[kind], strict=True):
-                tally.same(float(a), float(b), name)
+                tally.add_identical(float(a), float(b), name)
 
     def _compare_parameters_and_inputs(
         self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: ErrorTable
     ) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
-        scenario, told = self.scenario, self.scenario.told
+        scenario, told = self.scenario, self.scenario.experiment_settings
         free = [p.name for p in self.definition.parameters if not p.calculated]
         for name, value in zip(free, parameters, strict=True):
             if name in told.overridden_values and name in found:
-                tally.same(found[name], value, name)
+                tally.add_identical(found[name], value, name)
         for name, value in evaluate_calculated_parameters(self.definition, parameters).items():
             if name in found and set(free) <= set(found):
                 tally.add(abs(found[name] - value), 1e-12 * abs(value) + 1e-300, name)
-        for name, value in zip(self.plan.inputs, scenario.reference.conditions.held(row).tolist(), strict=True):
-            tally.same(found[name], value, name)
+        for name, value in zip(self.plan.inputs, scenario.reference.experiment.inputs_at(row).tolist(), strict=True):
+            tally.add_identical(found[name], value, name)
 
     def _compare_rates_and_outputs(
         self,
@@ -202,11 +204,11 @@ class _ApiCheckComparison:
             before: Parameters before the event just now, the modes behind which are the FMU's; None: there was none.
         """
         reference, (row, modes) = self.scenario.reference, at
-        numeric, run = reference.numeric, reference.conditions
+        numeric, run = reference.numeric, reference.experiment
         x = np.array([found[reference.trajectory.names[c]] for c in reference.state_columns])
         t = float(run.time[row])
         try:
-            r = run.held(row).tolist()
+            r = run.inputs_at(row).tolist()
             prepared = numeric.prepare(list(parameters))
             old = prepared if before is None else numeric.prepare(list(before))
             new = None if before is None else prepared
@@ -234,22 +236,25 @@ class _ApiCheckComparison:
     def compare_tuning(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
         scenario = self.scenario
-        wanted = [scenario.changed[i] for i in scenario.tuned_parameters]
+        wanted = [scenario.changed_parameters[i] for i in scenario.tuned_parameters]
         for name, a, b in zip(self.plan.tuned_parameters, recorded["parameters"], wanted, strict=True):
-            tally.same(a, b, name)
+            tally.add_identical(a, b, name)
         if not scenario.tuned_parameters:
             return
-        found = dict(zip(self.plan.real, recorded["after the change"], strict=True))
+        found = dict(zip(self.plan.real_variables, recorded["after the change"], strict=True))
         began = self._modes.get(scenario.row)
         if self.plan.kind == "ModelExchange":
             began = self._compare_states_after_change(found, tally)
-            before = scenario.reference.conditions.parameters
+            before = scenario.reference.experiment.parameters
             here = (scenario.row, began)
-            self._compare_rates_and_outputs(found, here, scenario.changed, tally, "after the change", before)
+            self._compare_rates_and_outputs(found, here, scenario.changed_parameters, tally, "after the change", before)
         modes = self._compare_one_step_states(found, recorded["rows"], began, tally)
-        last, there = dict(zip(self.plan.real, recorded["end"], strict=True)), scenario.row + scenario.steps_after
-        self._compare_parameters_and_inputs(last, there, scenario.changed, tally)
-        self._compare_rates_and_outputs(last, (there, modes), scenario.changed, tally, "after the change")
+        last, there = (
+            dict(zip(self.plan.real_variables, recorded["end"], strict=True)),
+            scenario.row + scenario.steps_after,
+        )
+        self._compare_parameters_and_inputs(last, there, scenario.changed_parameters, tally)
+        self._compare_rates_and_outputs(last, (there, modes), scenario.changed_parameters, tally, "after the change")
 
     def _compare_states_after_change(self, found: Mapping[str, float], tally: ErrorTable) -> SwitchModes | None:
         """Compare states after a change of parameters with the reference's event from the FMU's states before.
@@ -260,19 +265,19 @@ class _ApiCheckComparison:
             Modes in which the motion goes on, where they do not follow from the state: near an event.
         """
         scenario = self.scenario
-        reference, run = scenario.reference, scenario.reference.conditions
+        reference, run = scenario.reference, scenario.reference.experiment
         numeric, names = reference.numeric, self.simulation.names
         states = [reference.trajectory.names[c] for c in reference.state_columns]
         x = np.array([self.simulation.values[scenario.row, names.index(name)] for name in states])
-        t, r = float(run.time[scenario.row]), run.held(scenario.row).tolist()
+        t, r = float(run.time[scenario.row]), run.inputs_at(scenario.row).tolist()
         goes_on = self._modes.get(scenario.row)
-        before, after = numeric.prepare(run.parameters), numeric.prepare(list(scenario.changed))
+        before, after = numeric.prepare(run.parameters), numeric.prepare(list(scenario.changed_parameters))
         try:
             with begin_in_modes(numeric, goes_on):
-                wanted = numeric.changed(t, x, r, before, after)
-                if scenario.row in self.limits.sides and isinstance(numeric, HybridEquations):
+                wanted = numeric.state_after_parameter_change(t, x, r, before, after)
+                if scenario.row in self.limits.sides_near_events and isinstance(numeric, HybridEquations):
                     modes = numeric.find_modes(t, x, r, before)
-                    due = numeric.settle(t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, after, modes, ())[0]
+                    due = numeric.settle_modes(t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, after, modes, ())[0]
                     there = np.array([found[name] for name in states])
                     sizes = reference.state_scales
                     if np.max(np.abs(there - due) / sizes) < np.max(np.abs(there - wanted) / sizes):
@@ -302,24 +307,24 @@ class _ApiCheckComparison:
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
         states += [[row[c] for c in columns] for row in rows]
-        run, flow = reference.conditions, OneStepFlow(reference, scenario.changed)
+        run, flow = reference.experiment, OneStepFlow(reference, scenario.changed_parameters)
         told = None if self.plan.kind == "ModelExchange" else run.parameters
         for k, (before, after) in enumerate(pairwise(states), scenario.row):
             try:
-                beside = np.array(after) if k + 1 in self.limits.sides else None
+                beside = np.array(after) if k + 1 in self.limits.sides_near_events else None
                 step = CommunicationStep(
                     k, modes, beside, tuple(told) if told is not None and k == scenario.row else None
                 )
                 landing = flow.compute_step_end(step, np.array(before))
             except (ValidationError, ArithmeticError, ValueError):
                 return None
-            modes = landing.modes if step.beside is not None else None
+            modes = landing.modes if step.fmu_state_near_event is not None else None
             moved = np.maximum(np.abs(landing.x - before), reference.state_scales)
             allowed, off = ERROR_BOUND_FACTOR * run.tolerance * moved, np.abs(np.array(after) - landing.x)
             if np.any(off > allowed):
                 late = flow.compute_delay_shift(step, np.array(before), landing, self.plan.kind)
                 cap = MAX_INFORMATIVE_FRACTION * moved
-                same, other = flow.spread(step, np.array(before), landing, np.minimum(allowed, cap))
+                same, other = flow.compute_error_after_events(step, np.array(before), landing, np.minimum(allowed, cap))
                 allowed = np.minimum(allowed + late + same, cap) + other
             for j, c in enumerate(reference.state_columns):
                 where = f"step of {reference.trajectory.names[c]} from {run.time[k]:.6g} s"
@@ -329,9 +334,9 @@ class _ApiCheckComparison:
     def compare_directional(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""
         assert self.scenario.derivatives_before_change is not None
-        behind = self.scenario.behind(self.plan.kind)
+        behind = self.scenario.derivatives_after_change(self.plan.kind)
         assert behind is not None
-        first, second = self._run_parameters, self.scenario.changed
+        first, second = self._run_parameters, self.scenario.changed_parameters
         self._compare_partial_derivatives(
             self.scenario.derivatives_before_change, np.array(recorded["before"]), tally, "", first
         )
@@ -342,11 +347,11 @@ class _ApiCheckComparison:
     def compare_adjoint(self, recorded: RecordedValues, tally: ErrorTable) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
         assert self.scenario.derivatives_before_change is not None
-        behind = self.scenario.behind(self.plan.kind)
+        behind = self.scenario.derivatives_after_change(self.plan.kind)
         assert behind is not None
         for directions, answer, when, parameters in (
             (self.scenario.derivatives_before_change, recorded["before"], "", self._run_parameters),
-            (behind, recorded["after"], " after parameters changed", self.scenario.changed),
+            (behind, recorded["after"], " after parameters changed", self.scenario.changed_parameters),
         ):
             along = np.array(list_variable_changes(directions, self.scenario.reference, self.plan.states))
             self._compare_partial_derivatives(directions, along @ np.array(answer).T, tally, when, parameters)
@@ -404,7 +409,7 @@ class _ApiCheckComparison:
             size = float(np.max(np.abs(wanted), initial=0.0))
             for d in range(len(found)):
                 if _UNCERTAINTY_FACTOR * off[d] > _KNOWN_FRACTION * max(size, _NOISE_FRACTION * scale):
-                    tally.left_out += 1
+                    tally.left_out_count += 1
                     continue
                 allowed = self._agreement * size + _UNCERTAINTY_FACTOR * off[d] + _NOISE_FRACTION * scale
                 allowed += float(more[d, j]) if name in rate_of else 0.0
@@ -422,13 +427,13 @@ class _ApiCheckComparison:
             wanted, off = compute_time_derivatives(reference, self.scenario.point)
         except (ValidationError, ArithmeticError, ValueError):
             return
-        values, time = reference.trajectory.values, reference.conditions.time
+        values, time = reference.trajectory.values, reference.experiment.time
         steepest = np.max(np.abs(np.diff(values, axis=0)), axis=0) / np.diff(time)[0]
         for name, found in zip(self.plan.differentiated_outputs, recorded["slopes"], strict=True):
             j = reference.trajectory.column(name)
             size = max(float(steepest[j]), abs(float(wanted[j])))
             if _UNCERTAINTY_FACTOR * off[j] > _KNOWN_FRACTION * size:
-                tally.left_out += 1
+                tally.left_out_count += 1
                 continue
             still = _NOISE_FRACTION * float(self._magnitudes()[j]) / float(time[1])
             tally.add(
@@ -479,11 +484,12 @@ _CHECKS = (
 
 def _compute_largest_rates(reference: ReferenceRun) -> Floats:
     """Return the largest |x'| of each state at some points of the experiment, > 0."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     prepared = numeric.prepare(run.parameters)
     rows = np.unique(np.linspace(0, len(run.time) - 1, 10).astype(np.int64)).tolist()
     found = [
-        np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.held(k).tolist(), prepared)[0]) for k in rows
+        np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.inputs_at(k).tolist(), prepared)[0])
+        for k in rows
     ]
     # A rate that is smaller than that moves the state by less than its scale in the whole experiment.
     least = reference.state_scales / float(run.time[-1])

@@ -61,18 +61,18 @@ class EventTimeBound:
 
     Attributes:
         simultaneous_events: The event, or several that cannot be told apart.
-        allowed: How far it may be by kind of FMU, s; of a grazing one how far its margin is near zero.
+        allowed_differences: How far it may be by kind of FMU, s; of a grazing one how far its margin is near zero.
         grazing: Its instant is not judged.
     """
 
     simultaneous_events: SimultaneousEvents
-    allowed: Mapping[InterfaceType, float]
+    allowed_differences: Mapping[InterfaceType, float]
     grazing: bool
 
     @property
     def largest_allowed_difference(self) -> float:
         """The larger of the allowed differences, s."""
-        return max(self.allowed.values())
+        return max(self.allowed_differences.values())
 
 
 def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[EventTimeBound, ...]:
@@ -97,7 +97,7 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
         parts = single[k : k + occasion.count]
         k += occasion.count
         allowed = {
-            kind: max(part.simultaneous_events.time - occasion.time + part.allowed[kind] for part in parts)
+            kind: max(part.simultaneous_events.time - occasion.time + part.allowed_differences[kind] for part in parts)
             for kind in MARGIN_OFFSETS
         }
         found.append(EventTimeBound(occasion, MappingProxyType(allowed), any(part.grazing for part in parts)))
@@ -111,7 +111,7 @@ def _bound_single_event(
     occasion, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
     step = float(np.min(np.diff(time)))
     floor = 2 * reference.event_uncertainty + ROUND_OFF_ALLOWANCE * max(event.time, step)
-    if event.outside:
+    if event.from_input_jump:
         return EventTimeBound(occasion, MappingProxyType(dict.fromkeys(MARGIN_OFFSETS, floor)), grazing=False)
     row = max(int(np.searchsorted(time, event.time)) - 1, 0)
     fall = _measure_margin_near_zero(reference, event, bounds[row, list(reference.state_columns)], step)
@@ -119,11 +119,15 @@ def _bound_single_event(
     grazing = False
     for kind, offset in MARGIN_OFFSETS.items():
         b = fall.uncertainty + offset
-        touching = fall.rate**2 <= 4.0 * b * fall.curve
+        touching = fall.rate**2 <= 4.0 * b * fall.second_derivative
         grazing |= touching
         root = ROOT_SEARCH_TOLERANCE * (event.time + step) if kind == "ModelExchange" else 0.0
-        late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
-        near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
+        late = (
+            2.0
+            * b
+            / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.second_derivative, 0.0)) + np.finfo(float).tiny)
+        )
+        near = 2.0 * np.sqrt(b / fall.second_derivative) if 4.0 * b < fall.second_derivative * step**2 else step
         allowed[kind] = float(near if touching else late) + floor + root
     grazing = (
         grazing or _has_indeterminate_friction(reference, event) or _depends_on_round_off_switch(reference, event, idle)
@@ -133,7 +137,7 @@ def _bound_single_event(
 
 def _depends_on_round_off_switch(reference: ReferenceRun, event: LocatedEvent, idle: frozenset[int]) -> bool:
     """Return whether conditions at an event are what they are by a switch that only round-off changes."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
     r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
     (before, after), others = event.sides, idle - {event.switch}
@@ -154,7 +158,7 @@ def _depends_on_round_off_switch(reference: ReferenceRun, event: LocatedEvent, i
 
 def _has_indeterminate_friction(reference: ReferenceRun, event: LocatedEvent) -> bool:
     """Return whether another sign changes its mode at an event, and could as well not do so."""
-    numeric, run, (before, after) = reference.numeric, reference.conditions, event.sides
+    numeric, run, (before, after) = reference.numeric, reference.experiment, event.sides
     assert isinstance(numeric, HybridEquations)
     others = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
     if not others:
@@ -171,14 +175,14 @@ class _MarginNearZero:
 
     uncertainty: float
     rate: float
-    curve: float
+    second_derivative: float
 
 
 def _measure_margin_near_zero(
     reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: float
 ) -> _MarginNearZero:
     """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
     prepared, r, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]
 
@@ -226,7 +230,7 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
 
     And those at which a sign may as well hold as slip.
     """
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     found: dict[int, ValuesNearEvents] = {}
     if not isinstance(numeric, HybridEquations):
         return {}
@@ -235,11 +239,11 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
         away = np.abs(run.time - event.simultaneous_events.time)
         near = (
             []
-            if event.simultaneous_events.outside
+            if event.simultaneous_events.from_input_jump
             else np.flatnonzero(away <= event.largest_allowed_difference).tolist()
         )
         for k in filter(None, near):
-            t, r = float(run.time[k]), run.held(k).tolist()
+            t, r = float(run.time[k]), run.inputs_at(k).tolist()
             rows, modes = [], []
             for y, side in evaluate_both_event_sides(numeric, event.simultaneous_events, t, r, prepared):
                 rows.append(
@@ -248,7 +252,7 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
                 modes.append(side)
             _add_possible_values(found, reference, k, rows, modes)
     for k in range(len(run.time)):
-        t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
+        t, r, x = float(run.time[k]), run.inputs_at(k).tolist(), reference.states[k]
         known = found[k].modes if k in found else ()
         for _, other in find_indeterminate_friction_signs(
             numeric, t, x, r, prepared, reference.modes[k], max(MARGIN_OFFSETS.values())

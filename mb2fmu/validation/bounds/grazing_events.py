@@ -39,7 +39,7 @@ class _GrazingEventRun:
 
 def compute_grazing_uncertainty(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> Floats:
     """Return what the grazing events of a reference leave in doubt of each state, shape (n_t, n_x)."""
-    numeric, time = reference.numeric, reference.conditions.time
+    numeric, time = reference.numeric, reference.experiment.time
     found = np.zeros((len(time), len(reference.state_columns)))
     if not isinstance(numeric, HybridEquations):
         return found
@@ -66,7 +66,7 @@ def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list
         )
         jumps = np.max([np.abs(np.diff(e.states, axis=0)[0]) for e in (first, last)], axis=0)
         jumps = np.maximum(jumps, np.abs(last.states[1] - first.states[0]))[:-1]
-        if not event.grazing or event.simultaneous_events.outside or not (first.sets_state or last.sets_state):
+        if not event.grazing or event.simultaneous_events.from_input_jump or not (first.sets_state or last.sets_state):
             continue
         begin, end = first.time - width, last.time + width
         if runs and begin <= runs[-1].end + step:

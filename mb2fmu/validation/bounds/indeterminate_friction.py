@@ -39,7 +39,7 @@ def find_indeterminate_friction_signs(
     """
     if not numeric.signs:
         return
-    look, values = numeric.held_at(t, x, r, prepared, modes)
+    look, values = numeric.evaluate_with_holding_values(t, x, r, prepared, modes)
     for i in numeric.signs:
         other = modes.copy()
         if modes.values[i] == 0.0 and look.limits[i] - abs(values[i]) <= off:
@@ -57,7 +57,7 @@ def compute_sticking_force_effects(
 
     An effort that a sign takes is the sum of terms of that size: so much of it is round-off.
     """
-    look, values = numeric.held_at(t, x, r, prepared, modes)
+    look, values = numeric.evaluate_with_holding_values(t, x, r, prepared, modes)
     base, found = look.motion.outputs[: numeric.frozen.outputs], np.zeros(numeric.frozen.outputs)
     for i in numeric.signs:
         if modes.values[i] == 0.0:

@@ -72,14 +72,14 @@ class CommunicationStep:
     Attributes:
         k: Its number.
         start_modes: Modes at its beginning, where they do not follow from the state.
-        beside: Where it ends so near to an event that an FMU may be on either side of it: the FMU's state there.
-        before: Free parameters before its beginning, where they change there and the state is that before the change.
+        fmu_state_near_event: Where it ends so near to an event that an FMU may be on either side of it: the FMU's state there.
+        parameters_before: Free parameters before its beginning, where they change there and the state is that before the change.
     """
 
     k: int
     start_modes: SwitchModes | None = None
-    beside: Floats | None = None
-    before: tuple[float, ...] | None = None
+    fmu_state_near_event: Floats | None = None
+    parameters_before: tuple[float, ...] | None = None
 
 
 class OneStepFlow:
@@ -92,7 +92,7 @@ class OneStepFlow:
 
     def __init__(self, reference: ReferenceRun, parameters: Sequence[float] | None = None) -> None:
         self._reference, self._numeric = reference, reference.numeric
-        given = reference.conditions.parameters if parameters is None else parameters
+        given = reference.experiment.parameters if parameters is None else parameters
         self._prepared = reference.numeric.prepare(list(given))
         self._scales = reference.error_scales(_FLOW_TOLERANCE)
 
@@ -108,9 +108,9 @@ class OneStepFlow:
             ValidationError: As of
                 :meth:`mb2fmu.validation.reference.trajectory_integration.TrajectoryIntegration.travel`.
         """
-        run = self._reference.conditions
+        run = self._reference.experiment
         begin, end = run.time[step.k : step.k + 2].tolist()
-        reach = 0.0 if step.beside is None else SAME_EVENT_FRACTION * (end - begin)
+        reach = 0.0 if step.fmu_state_near_event is None else SAME_EVENT_FRACTION * (end - begin)
         time = np.array([begin, end, end + reach] if reach else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         journey, log = (
@@ -122,25 +122,27 @@ class OneStepFlow:
             y = journey.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, seen=log)[1]
         modes = log.modes[1] if log.modes else None
         near = [event for event in drop_round_off_events(log.events) if abs(event.time - end) <= reach]
-        if step.beside is not None and near:
-            y, modes = self._select_nearest_side((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
+        if step.fmu_state_near_event is not None and near:
+            y, modes = self._select_nearest_side(
+                (y, modes), step.fmu_state_near_event, near, (end, run.inputs[step.k].tolist())
+            )
         return StepEnd(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
 
     def _apply_input_jumps(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
-        numeric, run, k = self._numeric, self._reference.conditions, step.k
+        numeric, run, k = self._numeric, self._reference.experiment, step.k
         if not isinstance(numeric, HybridEquations):
             return step.start_modes, x
         t, r = float(run.time[k]), run.inputs[k].tolist()
         jumped = k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
-        if step.before is None and not jumped:
+        if step.parameters_before is None and not jumped:
             return step.start_modes, x
         if step.start_modes is None:
-            old = self._prepared if step.before is None else numeric.prepare(list(step.before))
+            old = self._prepared if step.parameters_before is None else numeric.prepare(list(step.parameters_before))
             modes = numeric.find_modes(t, x, run.inputs[k - 1].tolist() if jumped else r, old)
         else:
             modes = step.start_modes.copy()
-        x, _ = numeric.settle(t, x, r, self._prepared, modes, ())
+        x, _ = numeric.settle_modes(t, x, r, self._prepared, modes, ())
         return modes, x
 
     def compute_delay_shift(self, step: CommunicationStep, x: Floats, base: StepEnd, kind: InterfaceType) -> Floats:
@@ -160,7 +162,9 @@ class OneStepFlow:
             return np.zeros(len(x))
         return np.abs(end.x - base.x) if _list_state_events(end) == _list_state_events(base) else np.zeros(len(x))
 
-    def spread(self, step: CommunicationStep, x: Floats, base: StepEnd, off: Floats) -> tuple[Floats, Floats]:
+    def compute_error_after_events(
+        self, step: CommunicationStep, x: Floats, base: StepEnd, off: Floats
+    ) -> tuple[Floats, Floats]:
         """Return what events that set states make of states that are off by their bounds.
 
         A ball that comes to rest by ever lower bounces is an example: a little higher it strikes later, or rests one

@@ -59,23 +59,23 @@ class PerturbationScale:
         rows: Which of its states are looked at.
         rates: How fast each state changes at most, > 0, shape (n_x,).
         ranges: How far each output goes at most, shape (n_y,); 0 where it stands still.
-        natural: Natural units of the mechanism.
+        natural_units: Natural units of the mechanism.
     """
 
     reference: ReferenceRun
     rows: tuple[int, ...]
     rates: Floats
     ranges: Floats
-    natural: CharacteristicUnits
+    natural_units: CharacteristicUnits
 
     @staticmethod
-    def of(definition: Declarations, reference: ReferenceRun) -> PerturbationScale:
+    def sample_reference(definition: Declarations, reference: ReferenceRun) -> PerturbationScale:
         """Return the gauge at up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)}))
-        numeric, run = reference.numeric, reference.conditions
+        numeric, run = reference.numeric, reference.experiment
         prepared = numeric.prepare(run.parameters)
-        seen = [_evaluate_at_state(numeric, reference, k, run.held(k), prepared) for k in rows]
+        seen = [_evaluate_at_state(numeric, reference, k, run.inputs_at(k), prepared) for k in rows]
         fastest = np.max(np.abs([x_dot for x_dot, _ in seen]), axis=0)
         # What stands still by default may yet be moved: by its magnitude within the experiment.
         rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
@@ -84,35 +84,37 @@ class PerturbationScale:
             reference, rows, rates, np.ptp(values, axis=0), estimate_characteristic_units(definition)
         )
 
-    def parameter(self, index: int, probe: float) -> float:
+    def parameter_change(self, index: int, probe: float) -> float:
         """Return how much a parameter must change to change accelerations or outputs by their own size; 0: unknown.
 
         Args:
             index: Of the parameter among the free ones.
             probe: A change that is small.
         """
-        numeric, run = self.reference.numeric, self.reference.conditions
+        numeric, run = self.reference.numeric, self.reference.experiment
         moved = list(run.parameters)
         moved[index] += probe
         before, after = numeric.prepare(run.parameters), numeric.prepare(moved)
         return self._size(
-            lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), before),
-            lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), after),
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.inputs_at(k), before),
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.inputs_at(k), after),
             probe,
         )
 
-    def input(self, index: int, probe: float) -> float:
+    def input_change(self, index: int, probe: float) -> float:
         """Return how much an input must change to change accelerations or outputs by their own size; 0: unknown."""
-        numeric, run = self.reference.numeric, self.reference.conditions
+        numeric, run = self.reference.numeric, self.reference.experiment
         prepared = numeric.prepare(run.parameters)
 
         def after(k: int) -> tuple[Floats, Floats]:
             """Return accelerations and outputs at point k with the input changed."""
-            held = run.held(k).copy()
+            held = run.inputs_at(k).copy()
             held[index] += probe
             return _evaluate_at_state(numeric, self.reference, k, held, prepared)
 
-        return self._size(lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), prepared), after, probe)
+        return self._size(
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.inputs_at(k), prepared), after, probe
+        )
 
     def _size(
         self,
@@ -142,7 +144,7 @@ def _evaluate_at_state(
     numeric: NumericEquations, reference: ReferenceRun, row: int, held: Floats, prepared: Sequence[float]
 ) -> tuple[Floats, Floats]:
     """Return x' and outputs at a state of the reference."""
-    t = float(reference.conditions.time[row])
+    t = float(reference.experiment.time[row])
     motion = numeric.motion(t, reference.states[row], held.tolist(), prepared)
     return motion.x_dot, motion.outputs
 
@@ -169,9 +171,9 @@ def _choose_size_for_zero_parameter(
     if parameter.minimum is not None and parameter.maximum is not None:
         return parameter.maximum - parameter.minimum
     peers = [abs(float(p.value)) for p in free if p.unit == parameter.unit and float(p.value)]
-    typical = median(peers) if peers else gauge.natural.magnitude(parameter.unit)
+    typical = median(peers) if peers else gauge.natural_units.magnitude(parameter.unit)
     probe = _PROBE_FRACTION * typical
-    return gauge.parameter(index, probe if parameter.maximum is None else -probe) or typical
+    return gauge.parameter_change(index, probe if parameter.maximum is None else -probe) or typical
 
 
 def keep_within_bounds(quantity: Quantity, value: float, target: float) -> float:
@@ -215,33 +217,33 @@ def choose_start_perturbations(definition: Declarations, reference: ReferenceRun
 
 @dataclass(frozen=True, slots=True)
 class ExcitationSignal:
-    """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump`` on)); a fraction of ``size`` is used.
+    """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump_time`` on)); a fraction of ``size`` is used.
 
     Attributes:
         centre: About which it moves.
         size: Amplitude, ≥ 0, such that the whole stays within the bounds.
         rates: a and c in rad/s.
         phases: b and d in rad.
-        jump: In s.
+        jump_time: In s.
     """
 
     centre: float
     size: float
     rates: tuple[float, float]
     phases: tuple[float, float]
-    jump: float
+    jump_time: float
 
     def values(self, time: Floats, part: float) -> Floats:
         """Return the values at times, with that fraction of its size."""
         (a, c), (b, d) = self.rates, self.phases
         waves = 0.5 * np.sin(a * time + b) + 0.3 * np.sin(c * time + d)
-        return np.asarray(self.centre + part * self.size * (waves + 0.4 * (time >= self.jump)))
+        return np.asarray(self.centre + part * self.size * (waves + 0.4 * (time >= self.jump_time)))
 
     def text(self, part: float) -> str:
         """Return the signal as a formula."""
         (a, c), (b, d) = self.rates, self.phases
         waves = f"0.5 sin({a:g} t + {b:g}) + 0.3 sin({c:g} t + {d:g})"
-        return f"{self.centre:g} + {part * self.size:g} ({waves} + 0.4 [t ≥ {self.jump:g}])"
+        return f"{self.centre:g} + {part * self.size:g} ({waves} + 0.4 [t ≥ {self.jump_time:g}])"
 
 
 EXCITATION_REACH = 1.2  # of a signal: the largest value of the sum of its parts
@@ -251,7 +253,7 @@ def make_excitation_signals(
     definition: Declarations, gauge: PerturbationScale, stop: float
 ) -> tuple[ExcitationSignal, ...]:
     """Return one signal per input: two sines and a step, with different rates for each."""
-    run = gauge.reference.conditions
+    run = gauge.reference.experiment
     found = []
     for k, record in enumerate(definition.inputs):
         given = run.inputs[:, k]
@@ -279,13 +281,13 @@ def _choose_centre_and_size(record: Input, given: Floats, index: int, gauge: Per
     high = math.inf if record.maximum is None else record.maximum
     if math.isfinite(low) and math.isfinite(high):
         # A drive may be a million times as strong as its light joint needs: a quarter of its bounds would be too much.
-        felt = gauge.input(index, _PROBE_FRACTION * gauge.natural.magnitude(record.unit))
+        felt = gauge.input_change(index, _PROBE_FRACTION * gauge.natural_units.magnitude(record.unit))
         size = min(0.25 * (high - low), _BOUNDED_INPUT_FACTOR * felt or math.inf)
     else:
         largest = float(np.max(np.abs(given)))
         size = record.nominal or 0.6 * largest
         if not size:
-            natural = gauge.natural.magnitude(record.unit)
-            size = 0.5 * (gauge.input(index, _PROBE_FRACTION * natural) or natural)
+            natural = gauge.natural_units.magnitude(record.unit)
+            size = 0.5 * (gauge.input_change(index, _PROBE_FRACTION * natural) or natural)
     centre = min(max(centre, low + EXCITATION_REACH * size), high - EXCITATION_REACH * size)
     return centre, size

@@ -40,7 +40,7 @@ def compute_stabilization_effect(
         parameters: Free ones.
         usual: α where it is no parameter of the reference: a model that is read again does not have the FMU's.
     """
-    numeric, t = reference.numeric, float(reference.conditions.time[row])
+    numeric, t = reference.numeric, float(reference.experiment.time[row])
     rate, known = numeric.equations.attractor_rate, numeric.equations.p
     if rate is None:
         return np.zeros_like(directions.rates)

@@ -76,7 +76,7 @@ class _DiagnosticsAtFmuStates:
     """
 
     def __init__(self, reference: ReferenceRun) -> None:
-        run, numeric = reference.conditions, reference.numeric
+        run, numeric = reference.experiment, reference.numeric
         self._time, self._numeric = run.time, numeric
         self._names = reference.trajectory.names[: numeric.n_q + numeric.n_u + numeric.n_z]
         self._prepared = numeric.prepare(run.parameters)

@@ -58,10 +58,10 @@ class WatchedEvent:
     """An event of the reference to find in the unit.
 
     Attributes:
-        limit: The event of the reference.
-        low: From here on it may come, s.
-        high: Up to here, s.
-        place: Among the watched variables; -1: not watched.
+        time_bound: The event of the reference.
+        earliest: From here on it may come, s.
+        latest: Up to here, s.
+        variable_index: Among the watched variables; -1: not watched.
         values: All watched variables just before and just after, shape (2, n).
         slopes: How those change with time, shape (2, n).
         reason: Why it is not judged; empty if it is.
@@ -69,10 +69,10 @@ class WatchedEvent:
         late: That may come after this one, but may have come already.
     """
 
-    limit: EventTimeBound
-    low: float
-    high: float
-    place: int
+    time_bound: EventTimeBound
+    earliest: float
+    latest: float
+    variable_index: int
     values: Floats
     slopes: Floats
     reason: str
@@ -81,16 +81,19 @@ class WatchedEvent:
 
     def request(self, kind: InterfaceType) -> dict[str, float]:
         """Return the request for ``driving.watching``."""
-        (before, after), (falling, rising) = self.values[:, self.place].tolist(), self.slopes[:, self.place].tolist()
-        allowed = self.limit.allowed[kind]
-        time = self.limit.simultaneous_events.time
+        (before, after), (falling, rising) = (
+            self.values[:, self.variable_index].tolist(),
+            self.slopes[:, self.variable_index].tolist(),
+        )
+        allowed = self.time_bound.allowed_differences[kind]
+        time = self.time_bound.simultaneous_events.time
         return {
-            "low": self.low,
-            "high": self.high,
+            "low": self.earliest,
+            "high": self.latest,
             "at": time,
             "near": allowed,
             "fine": max(allowed / _TIME_RESOLUTION_FACTOR, 4.0 * float(np.spacing(time))),
-            "place": self.place,
+            "place": self.variable_index,
             "sign": 1.0 if after > before else -1.0,
             "level": 0.5 * (before + after),
             "rate": 0.5 * (falling + rising),
@@ -99,7 +102,7 @@ class WatchedEvent:
     def has_passed(self, request: Mapping[str, float], time: float, values: Sequence[float]) -> bool:
         """Return whether the event has happened, by the values at an instant."""
         level = request["level"] + request["rate"] * (time - request["at"])
-        return request["sign"] * (values[self.place] - level) > 0.0
+        return request["sign"] * (values[self.variable_index] - level) > 0.0
 
 
 def list_watched_variables(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
@@ -124,11 +127,11 @@ def list_watched_events(
     if not isinstance(numeric, HybridEquations):
         return ()
     rates = list(_find_derivative_variables(reference, description))
-    events = [event for event in limits.events if not event.simultaneous_events.outside]
+    events = [event for event in limits.events if not event.simultaneous_events.from_input_jump]
     found = (_form_watched_event(reference, limits, events, k, rates) for k in range(len(events)))
     return tuple(
         islice(
-            (watch for watch in found if watch.place >= 0 or _list_largest_jumps(reference, watch.values)),
+            (watch for watch in found if watch.variable_index >= 0 or _list_largest_jumps(reference, watch.values)),
             MAX_WATCHED_EVENTS,
         )
     )
@@ -138,9 +141,10 @@ def describe_unwatched_events(limits: ErrorBounds, looked: Sequence[WatchedEvent
     """Say how many events come after the last watched one; empty if none does."""
     if len(looked) < MAX_WATCHED_EVENTS:
         return ""
-    last = looked[-1].limit.simultaneous_events.time
+    last = looked[-1].time_bound.simultaneous_events.time
     later = sum(
-        event.simultaneous_events.time > last and not event.simultaneous_events.outside for event in limits.events
+        event.simultaneous_events.time > last and not event.simultaneous_events.from_input_jump
+        for event in limits.events
     )
     return (
         f"{later} events after t = {last:.6g} s are not looked at one by one, which the first {MAX_WATCHED_EVENTS} "
@@ -168,7 +172,7 @@ def _form_watched_event(
     if place >= 0:
         reach = [min(each, float(distinct[place])) for each in reach]
     reason = ""
-    horizon = float(time[int(np.min(limits.judged[list(reference.state_columns)])) - 1])
+    horizon = float(time[int(np.min(limits.predictable_points[list(reference.state_columns)])) - 1])
     if limit.grazing:
         reason = "it grazes: its surface is only touched, as far as can be told"
     elif place < 0:
@@ -218,7 +222,7 @@ def _extrapolate_to_instant(
 
     ``step``: whose inputs hold; the event's own by default.
     """
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
     prepared = numeric.prepare(run.parameters)
     r = run.inputs[occasion.first.step if step is None else step].tolist()
@@ -235,7 +239,7 @@ def _list_possible_steps(reference: ReferenceRun, limit: EventTimeBound) -> tupl
     There inputs may jump: an event at 0.1 s comes at the end of a step to one who finds it a little early, and at the
     beginning of the next to one who finds it a little late.
     """
-    time, own, reach = reference.conditions.time, limit.simultaneous_events.first.step, limit.largest_allowed_difference
+    time, own, reach = reference.experiment.time, limit.simultaneous_events.first.step, limit.largest_allowed_difference
     instant, last = limit.simultaneous_events.time, len(time) - 2
     at_start = own > 0 and instant - float(time[own]) <= reach
     at_end = own < last and float(time[own + 1]) - instant <= reach
@@ -244,7 +248,7 @@ def _list_possible_steps(reference: ReferenceRun, limit: EventTimeBound) -> tupl
 
 def _inputs_jump(reference: ReferenceRun, limit: EventTimeBound) -> bool:
     """Return whether an event comes at a communication point at which inputs jump, too."""
-    inputs, own = reference.conditions.inputs, limit.simultaneous_events.first.step
+    inputs, own = reference.experiment.inputs, limit.simultaneous_events.first.step
     return any(not np.array_equal(inputs[own], inputs[step]) for step in _list_possible_steps(reference, limit))
 
 
@@ -329,17 +333,19 @@ def compare_events(
 
 def _read_session_findings(driven: FmuProcessResult, number: int) -> Sequence[Any]:
     """Return the findings in Co-Simulation; none where the session failed."""
-    answers = driven.answers.get(f"events {number}", [])
+    answers = driven.recorded_values.get(f"events {number}", [])
     return answers[0] if answers and isinstance(answers[0], list) else ()
 
 
 def _find_model_exchange_event(watch: WatchedEvent, kind: InterfaceType, events: Sequence[Any]) -> Any:
     """Return the event of Model Exchange in which the watched variable changes side."""
     request = watch.request(kind)
-    near = [event for event in events if watch.low <= event[0] <= watch.high]
+    near = [event for event in events if watch.earliest <= event[0] <= watch.latest]
     for time, before, after in near:
         if watch.has_passed(request, time, after) and not watch.has_passed(request, time, before):
-            last = near[-1] if near[-1][0] - time <= watch.limit.allowed[kind] else [time, before, after]
+            last = (
+                near[-1] if near[-1][0] - time <= watch.time_bound.allowed_differences[kind] else [time, before, after]
+            )
             return [time, before, last[0], last[2]]
     return "none"
 
@@ -357,10 +363,10 @@ def _judge_event(
         return _form_unjudged_result(
             reference, watch, kind, "the FMU's state cannot be kept and restored, or that failed"
         )
-    occasion, allowed = watch.limit.simultaneous_events, watch.limit.allowed[kind]
+    occasion, allowed = watch.time_bound.simultaneous_events, watch.time_bound.allowed_differences[kind]
     if isinstance(found, str):
         where = "no such event" if found == "none" else "it is there before"
-        text = f"{where}, between {watch.low:.9g} s and {watch.high:.9g} s"
+        text = f"{where}, between {watch.earliest:.9g} s and {watch.latest:.9g} s"
         return _form_event_result(reference, watch, kind, float("nan"), float("inf"), "", "failed", text)
     low, before, high, after = found
     between = kind == "CoSimulation"  # it is known between which instants it is; else when what is read is there
@@ -396,12 +402,14 @@ def _compute_error_ratios(
     off = np.full((2, n), np.inf)
     for side, others in enumerate((watch.early, watch.late)):
         blur = 2.0 * fine * np.abs(watch.slopes[side, :n])
-        own = ((watch.limit.simultaneous_events, step) for step in _list_possible_steps(reference, watch.limit))
+        own = (
+            (watch.time_bound.simultaneous_events, step) for step in _list_possible_steps(reference, watch.time_bound)
+        )
         for occasion, step in (
             *own,
             *((other.simultaneous_events, other.simultaneous_events.first.step) for other in others),
         ):
-            instants = (times[side], watch.limit.simultaneous_events.time)
+            instants = (times[side], watch.time_bound.simultaneous_events.time)
             rows = np.array(
                 [_extrapolate_to_instant(reference, occasion, each, rates, step)[side, :n] for each in instants]
             )
@@ -418,7 +426,7 @@ def _carry_state_bounds_to_outputs(reference: ReferenceRun, watch: WatchedEvent,
 
     States and what has no such bound have 0. ``bound``: of all variables beside the event.
     """
-    numeric, run, occasion = reference.numeric, reference.conditions, watch.limit.simultaneous_events
+    numeric, run, occasion = reference.numeric, reference.experiment, watch.time_bound.simultaneous_events
     assert isinstance(numeric, HybridEquations)
     event = (occasion.first, occasion.last)[side]
     prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
@@ -458,7 +466,7 @@ def _form_event_result(
     reason: str,
 ) -> EventResult:
     """Return one result."""
-    occasion, allowed = watch.limit.simultaneous_events, watch.limit.allowed[kind]
+    occasion, allowed = watch.time_bound.simultaneous_events, watch.time_bound.allowed_differences[kind]
     difference = time - occasion.time
     ratio = worst if np.isnan(difference) else max(worst, abs(difference) / allowed)
     return EventResult(
@@ -471,7 +479,7 @@ def _form_event_result(
         ratio=float(ratio),
         worst=name,
         jumps=_list_largest_jumps(reference, watch.values),
-        grazing=watch.limit.grazing,
+        grazing=watch.time_bound.grazing,
         verdict=verdict,
         reason=reason,
     )
@@ -497,7 +505,7 @@ def _find_unexpected_events(
     times = [event.time for event in reference.events]
     step = float(np.min(np.diff(reference.trajectory.time)))
     end = reference.events[-1].time if len(looked) == MAX_WATCHED_EVENTS else float("inf")
-    horizon = float(reference.trajectory.time[int(np.min(limits.judged[columns])) - 1])
+    horizon = float(reference.trajectory.time[int(np.min(limits.predictable_points[columns])) - 1])
     for time, before, after in noted:
         if not before:  # nothing is read where the reference has no events: an input that jumps is one to the FMU
             continue

@@ -90,19 +90,19 @@ class ErrorBounds:
 
     Attributes:
         values: bound_v(t), shape (n_t, n).
-        judged: Number of points from the start up to the horizon, shape (n,).
+        predictable_points: Number of points from the start up to the horizon, shape (n,).
         reasons: Why the horizon ends before the run does; empty where it does not.
         events: What is allowed of each event.
-        sides: Of points that may be on either side of an event.
+        sides_near_events: Of points that may be on either side of an event.
         traversals: How often the motion has gone through its range by each point, shape (n_t,); see
             ``count_traversals``.
     """
 
     values: Floats
-    judged: npt.NDArray[np.int64]
+    predictable_points: npt.NDArray[np.int64]
     reasons: tuple[str, ...]
     events: tuple[EventTimeBound, ...] = ()
-    sides: Mapping[int, ValuesNearEvents] = field(default_factory=dict)
+    sides_near_events: Mapping[int, ValuesNearEvents] = field(default_factory=dict)
     traversals: Floats = field(default_factory=lambda: np.zeros(0))
 
 
@@ -117,7 +117,7 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     sizes, rounding = compute_variable_sizes(reference, sensitivity[0])
     often = count_traversals(reference)
     grown = (
-        np.maximum(ERROR_BOUND_FACTOR, often)[:, None] * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
+        np.maximum(ERROR_BOUND_FACTOR, often)[:, None] * reference.experiment.tolerance * np.maximum(sizes, sensitivity)
     )
     allowed = np.minimum(grown + rounding, MAX_INFORMATIVE_FRACTION * sizes) + 2 * uncertainty
     known = uncertainty * REFERENCE_ACCURACY_FACTOR <= allowed
@@ -152,12 +152,12 @@ def compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[F
 
 def _compute_holding_efforts(reference: ReferenceRun) -> Floats:
     """Return for each variable how large the efforts of its unit are that cancel while signs hold, shape (n,)."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     found = np.zeros(len(reference.variables))
     if isinstance(numeric, HybridEquations) and numeric.frozen.outputs:
         prepared = numeric.prepare(run.parameters)
         for k in np.unique(np.linspace(0, len(run.time) - 1, _HELD_EFFORT_SAMPLES).astype(np.int64)).tolist():
-            t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
+            t, x, r = float(run.time[k]), reference.states[k], run.inputs_at(k).tolist()
             held = compute_sticking_force_effects(numeric, t, x, r, prepared, reference.modes[k])
             found[-len(held) :] = np.fmax(found[-len(held) :], held)
     units = [v.unit for v in reference.variables]
@@ -181,7 +181,7 @@ def compare_variables(
         found = simulation[variable.name]
         errors = np.abs(found - truth)
         bound = limits.values[:, column]
-        judged = int(limits.judged[column])
+        judged = int(limits.predictable_points[column])
         finite = bool(np.all(np.isfinite(found)))
         enough = judged >= _count_required_points(reference.trajectory.values)
         ratios = np.where(errors <= 0, 0.0, errors / np.where(bound > 0, bound, np.finfo(float).tiny))[: max(judged, 1)]
@@ -218,7 +218,10 @@ def find_event_sides_taken(
     reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
 ) -> dict[int, int]:
     """Return points near an event → the number of the side on which all of the FMU's variables are."""
-    return {k: int(np.argmin(_compute_error_ratios_by_side(reference, limits, simulation, k))) for k in limits.sides}
+    return {
+        k: int(np.argmin(_compute_error_ratios_by_side(reference, limits, simulation, k)))
+        for k in limits.sides_near_events
+    }
 
 
 def find_switch_modes_taken(
@@ -230,14 +233,14 @@ def find_switch_modes_taken(
     within the bounds, and only the state tells where the FMU is. A point of which all sides are left out is not there:
     its modes follow from the state.
     """
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     found: dict[int, SwitchModes] = {}
     if not isinstance(numeric, HybridEquations):
         return found
     prepared = numeric.prepare(run.parameters)
     columns = [simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-    for k, sides in limits.sides.items():
-        at = float(run.time[k]), simulation.values[k, columns], run.held(k).tolist(), prepared
+    for k, sides in limits.sides_near_events.items():
+        at = float(run.time[k]), simulation.values[k, columns], run.inputs_at(k).tolist(), prepared
         possible = [
             i for i, modes in enumerate(sides.modes) if numeric.contradiction(*at, modes) <= _CONTRADICTED_MARGIN
         ]
@@ -252,7 +255,7 @@ def _compute_error_ratios_by_side(
 ) -> Floats:
     """Return the FMU's largest error over bound on each side of an event at a point, shape (sides,)."""
     found = np.array([simulation[variable.name][k] for variable in reference.variables])
-    off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
+    off = np.abs(found - limits.sides_near_events[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
     return np.asarray(np.max(off, axis=1))
 
 
@@ -260,7 +263,7 @@ def _select_values_of_fmu_side(reference: ReferenceRun, limits: ErrorBounds, sim
     """Return the reference's values; near events those of the FMU's side."""
     truth = reference.trajectory.values.copy()
     for k, side in find_event_sides_taken(reference, limits, simulation).items():
-        truth[k] = limits.sides[k].values[side]
+        truth[k] = limits.sides_near_events[k].values[side]
     return truth
 
 
@@ -280,7 +283,7 @@ def compare_invariants(
         return ()
     states = values[:, list(reference.state_columns)]
     begins = find_switch_modes_taken(reference, limits, simulation) if limits else {}
-    beside = limits.sides if limits else {}
+    beside = limits.sides_near_events if limits else {}
     count = len(states) - 1
     steps = [CommunicationStep(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
     flow = OneStepFlow(reference)
@@ -318,14 +321,14 @@ def _judge_one_step_errors(
     sizes, _ = compute_variable_sizes(reference, reference.scales)
     cap = MAX_INFORMATIVE_FRACTION * sizes[columns]
     grown = (
-        ERROR_BOUND_FACTOR * reference.conditions.tolerance * _compute_step_error_growth(reference, flow, states, made)
+        ERROR_BOUND_FACTOR * reference.experiment.tolerance * _compute_step_error_growth(reference, flow, states, made)
     )
     limits = np.tile(np.minimum(grown, cap), (len(steps), 1))
     rounding = ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
     defects = np.abs(states[1:] - np.array([landing.x for landing in landings]))
     for k in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
         late = flow.compute_delay_shift(steps[k], states[k], landings[k], kind)
-        same, other = flow.spread(steps[k], states[k], landings[k], np.minimum(grown, cap))
+        same, other = flow.compute_error_after_events(steps[k], states[k], landings[k], np.minimum(grown, cap))
         limits[k] = np.minimum(grown + late + same, cap) + other
     names = [reference.trajectory.names[c] for c in columns]
     units = [reference.variables[c].unit for c in columns]
@@ -348,7 +351,9 @@ def _compute_step_error_growth(
     """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
     scales = reference.state_scales
     smooth = [
-        (s, end) for s, end in zip(*made, strict=True) if not end.events and s.start_modes is None and s.beside is None
+        (s, end)
+        for s, end in zip(*made, strict=True)
+        if not end.events and s.start_modes is None and s.fmu_state_near_event is None
     ]
     local = scales.copy()
     for i in np.unique(np.linspace(0, len(smooth) - 1, _GROWTH_SAMPLES).astype(np.int64)).tolist() if smooth else ():
@@ -361,11 +366,11 @@ def _compute_step_error_growth(
 
 def _judge_energy_balance(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantResult:
     """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
-    run, numeric = reference.conditions, reference.numeric
+    run, numeric = reference.experiment, reference.numeric
     prepared = numeric.prepare(run.parameters)
     kinetic, power = [], []
     for k, x in enumerate(states):
-        t, r = float(run.time[k]), run.held(k).tolist()
+        t, r = float(run.time[k]), run.inputs_at(k).tolist()
         motion = numeric.motion(t, x, r, prepared)
         kinetic.append(motion.kinetic)
         power.append(abs(motion.power))
@@ -384,17 +389,17 @@ def _judge_first_integrals(
 ) -> list[InvariantResult]:
     """Judge each integral of motion."""
     strays = integrals.compute_deviations(values)
-    limits = integrals.limits(ERROR_BOUND_FACTOR * reference.conditions.tolerance)
+    limits = integrals.limits(ERROR_BOUND_FACTOR * reference.experiment.tolerance)
     return [
         form_invariant_result(integrals.time, kept.name, CONSERVATION_FORMULA, kept.unit, strays[i], limits[i])
         for i, kept in enumerate(integrals.kept)
-        if integrals.told(i)
+        if integrals.has_judged_steps(i)
     ]
 
 
 def _judge_constraint_residuals(reference: ReferenceRun, values: Floats) -> list[InvariantResult]:
     """Judge residuals of position and velocity constraints, each over its row's scale; the worst row at each time."""
-    run, numeric = reference.conditions, reference.numeric
+    run, numeric = reference.experiment, reference.numeric
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     n_phi = len(numeric.equations.position_rows)
     if not numeric.m and not n_phi:

@@ -41,7 +41,7 @@ class ArticulatedTree:
     Attributes:
         order: Speeds, those nearer to the ground first.
         parents: Of each speed, the speed of the link before; -1: the ground.
-        shifts: Of each speed, the points on the path between its own point and that of the link before.
+        link_offset_paths: Of each speed, the points on the path between its own point and that of the link before.
         signs: Of each speed: 1: that path leads from the link before to it; -1: the other way.
         bodies: With the paths from the links' points to their mass centres.
         points: On which forces act, or inertia.
@@ -50,7 +50,7 @@ class ArticulatedTree:
 
     order: tuple[int, ...]
     parents: tuple[int, ...]
-    shifts: tuple[tuple[int, ...], ...]
+    link_offset_paths: tuple[tuple[int, ...], ...]
     signs: tuple[int, ...]
     bodies: tuple[LinkPlacement, ...]
     points: tuple[LinkPlacement, ...]
@@ -87,8 +87,8 @@ class _LinkTreeFinder:
         stems = [stem for stem in columns.branches if stem is not None]
         self._branches, speeds = stems, range(len(stems))
         depth = [len(points.with_ancestors([stem.point])) for stem in stems]
-        self._order = sorted(speeds, key=lambda j: (-len(columns.moved[j].bodies), depth[j], stems[j].turns, j))
-        self._chains = self._chains_of([columns.moved[j].bodies for j in speeds], range(len(mechanism.bodies)))
+        self._order = sorted(speeds, key=lambda j: (-len(columns.dependencies[j].bodies), depth[j], stems[j].turns, j))
+        self._chains = self._chains_of([columns.dependencies[j].bodies for j in speeds], range(len(mechanism.bodies)))
         self._parents = [-1] * len(stems)
         for chain in self._chains.values():
             for before, after in itertools.pairwise(chain):
@@ -139,11 +139,11 @@ class _LinkTreeFinder:
 
     def _list_speeds_turning_frame(self, frame: int) -> frozenset[int]:
         """Return the speeds that turn a frame."""
-        return frozenset(j for j, moved in enumerate(self._columns.moved) if frame in moved.turned)
+        return frozenset(j for j, moved in enumerate(self._columns.dependencies) if frame in moved.turned_frames)
 
     def _place_on_link(self, point: int, speed: int, number: int | None = None) -> LinkPlacement:
         """Return the place of a point that goes with a link as one rigid whole."""
-        way = self._points.up(point, self._branches[speed].point)
+        way = self._points.ancestors_between(point, self._branches[speed].point)
         if way is None or not self._rigid(way, speed):
             raise _NotALinkTreeError
         return LinkPlacement(point if number is None else number, speed, tuple(way))
@@ -173,7 +173,7 @@ class _LinkTreeFinder:
         if parent < 0 or stems[speed].point == stems[parent].point:
             return (), 1
         for start, end, sign in ((speed, parent, 1), (parent, speed, -1)):
-            way = self._points.up(stems[start].point, stems[end].point)
+            way = self._points.ancestors_between(stems[start].point, stems[end].point)
             if way is not None and not any(self._m.points[point].velocity is not None for point in way):
                 return tuple(way), sign
         raise _NotALinkTreeError
@@ -185,7 +185,7 @@ class _LinkTreeFinder:
         nodes += [point for load in loads if isinstance(load, PathwayLoad) for point in load.points]
         nodes += [body.masscenter for body in self._m.bodies]
         for node in dict.fromkeys(nodes):
-            movers = frozenset(j for j, moved in enumerate(self._columns.moved) if node in moved.points)
+            movers = frozenset(j for j, moved in enumerate(self._columns.dependencies) if node in moved.points)
             # A point about which a whole turns is not moved by that speed, and yet on its link or on the one before.
             if not self._plain(node, turns=False) or (movers and movers not in self._lineages):
                 raise _NotALinkTreeError

@@ -29,15 +29,15 @@ class FrameAndPointTerms:
     """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
 
     terms: tuple[tuple[FrameVectorTerm, ...], ...]
-    above: tuple[int, ...]
+    parents: tuple[int, ...]
 
     def order(self) -> list[int]:
         """Nodes, parents first."""
         placed: dict[int, None] = {}
-        for node in range(len(self.above)):
+        for node in range(len(self.parents)):
             way = [node]
-            while way[-1] not in placed and self.above[way[-1]] >= 0:
-                way.append(self.above[way[-1]])
+            while way[-1] not in placed and self.parents[way[-1]] >= 0:
+                way.append(self.parents[way[-1]])
             placed.update(dict.fromkeys(reversed(way)))
         return list(placed)
 
@@ -48,15 +48,15 @@ class FrameAndPointTerms:
             node = start
             while node >= 0 and node not in found:
                 found.add(node)
-                node = self.above[node]
+                node = self.parents[node]
         return [node for node in self.order() if node in found]
 
-    def up(self, node: int, end: int) -> list[int] | None:
+    def ancestors_between(self, node: int, end: int) -> list[int] | None:
         """Return the nodes from one up to another, without the latter (-1: beyond the last one); None if not above."""
         way = []
         while node not in (end, -1):
             way.append(node)
-            node = self.above[node]
+            node = self.parents[node]
         return way if node == end else None
 
     def nodes_with_speed(self, speed: int, nodes: Iterable[int]) -> list[int]:
@@ -68,7 +68,7 @@ class FrameAndPointTerms:
 class ColumnDependencies:
     """What a speed moves: frames, points and bodies; and all nodes on the paths of these bodies to the origin."""
 
-    turned: frozenset[int]
+    turned_frames: frozenset[int]
     points: frozenset[int]
     bodies: tuple[int, ...]
     frame_path: tuple[int, ...]
@@ -106,7 +106,7 @@ class MassMatrixColumns:
     """Columns of the mass matrix over the speeds of a mechanism.
 
     Attributes:
-        moved: Of each speed.
+        dependencies: Of each speed.
         branches: Of each speed; None: it moves no rigid whole.
         composites: Of all stems, each after its pieces.
         numbers: Of each speed, the number of its composite; -1: none.
@@ -116,14 +116,14 @@ class MassMatrixColumns:
     def __init__(self, mechanism: Mechanism, frames: FrameAndPointTerms, points: FrameAndPointTerms) -> None:
         self._m, self._frames, self._points = mechanism, frames, points
         speeds = range(len(mechanism.u))
-        self.moved = [self._moved(speed) for speed in speeds]
-        self.branches = [self._stem(speed) for speed in speeds]
+        self.dependencies = [self._moved(speed) for speed in speeds]
+        self.branches = [self._find_branch(speed) for speed in speeds]
         self._drop_crossing_branches()
         self.composites = self._composites()
         at = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
         self.numbers = [
             at[frozenset(moved.bodies), stem.point] if stem else -1
-            for moved, stem in zip(self.moved, self.branches, strict=True)
+            for moved, stem in zip(self.dependencies, self.branches, strict=True)
         ]
         self.rows = [
             [i for i in speeds if stem is None or self._moves_composite_of(i, j)]
@@ -132,7 +132,7 @@ class MassMatrixColumns:
 
     def paths(self, speed: int) -> tuple[Sequence[int], Sequence[int]]:
         """Return frames and points along which the forces of a column go back to the origin, those above first."""
-        stem, moved = self.branches[speed], self.moved[speed]
+        stem, moved = self.branches[speed], self.dependencies[speed]
         if stem is None:
             return moved.frame_path, moved.point_path
         points = self._points.with_ancestors([stem.point])
@@ -152,12 +152,12 @@ class MassMatrixColumns:
         frames, points, bodies = self._frames, self._points, self._m.bodies
         turned: set[int] = set()
         for node in frames.order():
-            if frames.above[node] in turned or frames.nodes_with_speed(speed, [node]):
+            if frames.parents[node] in turned or frames.nodes_with_speed(speed, [node]):
                 turned.add(node)
         moved: set[int] = set()
         for node in points.order():
             carried = not self._given(node) and any(term.frame in turned for term in points.terms[node])
-            if carried or points.above[node] in moved or points.nodes_with_speed(speed, [node]):
+            if carried or points.parents[node] in moved or points.nodes_with_speed(speed, [node]):
                 moved.add(node)
         own = [
             k
@@ -169,9 +169,9 @@ class MassMatrixColumns:
         frame_path = frames.with_ancestors([*framed, *self._frames_of(path)])
         return ColumnDependencies(frozenset(turned), frozenset(moved), tuple(own), tuple(frame_path), tuple(path))
 
-    def _stem(self, speed: int) -> KinematicBranch | None:
+    def _find_branch(self, speed: int) -> KinematicBranch | None:
         """Return where the resultant acts; None if a speed does not move one rigid whole."""
-        moved = self.moved[speed]
+        moved = self.dependencies[speed]
         turning = self._frames.nodes_with_speed(speed, moved.frame_path)
         shifting = self._points.nodes_with_speed(speed, moved.point_path)
         if len(turning) + len(shifting) != 1:
@@ -186,14 +186,16 @@ class MassMatrixColumns:
         met: set[int] = set()
         for k in moved.bodies:
             body = self._m.bodies[k]
-            if body.inertia is not None and body.frame not in moved.turned:
+            if body.inertia is not None and body.frame not in moved.turned_frames:
                 return None
             point = body.masscenter
             while point in moved.points and point not in met:
-                if self._given(point) or any(term.frame not in moved.turned for term in self._points.terms[point]):
+                if self._given(point) or any(
+                    term.frame not in moved.turned_frames for term in self._points.terms[point]
+                ):
                     return None
                 met.add(point)
-                point = self._points.above[point]
+                point = self._points.parents[point]
             if point not in moved.points:
                 roots.add(point)
         return KinematicBranch(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
@@ -202,7 +204,7 @@ class MassMatrixColumns:
         """Return the stem of all that is shifted with a point."""
         between: set[int] = set()
         for k in moved.bodies:
-            way = self._points.up(self._m.bodies[k].masscenter, node)
+            way = self._points.ancestors_between(self._m.bodies[k].masscenter, node)
             if way is None or any(self._given(point) for point in way):
                 return None
             between.update(way)
@@ -217,14 +219,14 @@ class MassMatrixColumns:
     def _moves_composite_of(self, i: int, j: int) -> bool:
         """Return whether speed i moves the rigid whole of speed j, so that j's resultant tells M_ij."""
         one, other = self.branches[i], self.branches[j]
-        if one is None or other is None or not set(self.moved[i].bodies) >= set(self.moved[j].bodies):
+        if one is None or other is None or not set(self.dependencies[i].bodies) >= set(self.dependencies[j].bodies):
             return False
-        at = other.point == one.point or other.point in self.moved[i].points
-        return at and (not one.turns or other.frame < 0 or other.frame in self.moved[i].turned)
+        at = other.point == one.point or other.point in self.dependencies[i].points
+        return at and (not one.turns or other.frame < 0 or other.frame in self.dependencies[i].turned_frames)
 
     def _drop_crossing_branches(self) -> None:
         """Make no stem of speeds that move some of the same bodies, neither all that the other one moves."""
-        bodies = [set(moved.bodies) for moved in self.moved]
+        bodies = [set(moved.bodies) for moved in self.dependencies]
         crossing = {
             speed
             for j, stem in enumerate(self.branches)
@@ -240,7 +242,7 @@ class MassMatrixColumns:
 
     def _composites(self) -> list[CompositeBody]:
         """Return the wholes of all stems, smaller ones first, each made of the largest ones before it."""
-        stems = zip(self.moved, self.branches, strict=True)
+        stems = zip(self.dependencies, self.branches, strict=True)
         wanted = {(frozenset(moved.bodies), stem.point) for moved, stem in stems if stem}
 
         def depth(point: int) -> int:
@@ -250,12 +252,12 @@ class MassMatrixColumns:
         for bodies, point in sorted(wanted, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):
             left, pieces = set(bodies), []
             for k in reversed(range(len(found))):
-                way = self._points.up(found[k].point, point) if found[k].bodies <= left else None
+                way = self._points.ancestors_between(found[k].point, point) if found[k].bodies <= left else None
                 if way is not None and not any(self._given(node) for node in way):
                     pieces.append((-1 - k, tuple(way)))
                     left -= found[k].bodies
             for k in sorted(left):
-                way = self._points.up(self._m.bodies[k].masscenter, point)
+                way = self._points.ancestors_between(self._m.bodies[k].masscenter, point)
                 assert way is not None, "a stem's bodies hang below its point"
                 pieces.append((k, tuple(way)))
             found.append(CompositeBody(bodies, point, tuple(pieces)))

@@ -191,8 +191,8 @@ class MechanismCTables:
                 first.append(len(terms))
                 terms += own
             counts = [len(own) for own in each.terms]
-            arrays = map(self._whole, (each.order(), each.above, first, counts))
-            paths.append(c_structures.PathSumsStructure(len(each.above), *arrays))
+            arrays = map(self._whole, (each.order(), each.parents, first, counts))
+            paths.append(c_structures.PathSumsStructure(len(each.parents), *arrays))
         numbers = []
         for term in terms:
             numbers.append(len(gathered))
@@ -276,7 +276,7 @@ class MechanismCTables:
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
         s.frames_begin, s.frames_of = self._lists([frames for frames, _ in paths])
         s.points_begin, s.points_of = self._lists([points for _, points in paths])
-        s.bodies_begin, s.bodies_of = self._lists([moved.bodies for moved in columns.moved])
+        s.bodies_begin, s.bodies_of = self._lists([moved.bodies for moved in columns.dependencies])
         pieces = [piece for composite in columns.composites for piece in composite.pieces]
         s.composites.count = len(columns.composites)
         s.composites.begin, s.composites.piece = self._lists(
@@ -297,7 +297,9 @@ class MechanismCTables:
             return
         s.articulated.count = len(tree.order)
         s.articulated.order, s.articulated.parent = self._whole(tree.order), self._whole(tree.parents)
-        s.articulated.path_begin, s.articulated.path = self._lists([self._terms_of(path) for path in tree.shifts])
+        s.articulated.path_begin, s.articulated.path = self._lists(
+            [self._terms_of(path) for path in tree.link_offset_paths]
+        )
         s.articulated.sign = self._whole(tree.signs)
         for name in ("bodies", "points", "frames"):
             places = getattr(tree, name)

@@ -52,7 +52,7 @@ class ColumnTolerance:
             raise ValueError(f"{text!r} is not positive")
         return cls(number / 100.0, relative=True) if stripped.endswith("%") else cls(number)
 
-    def of(self, values: Floats) -> float:
+    def absolute_tolerance(self, values: Floats) -> float:
         """Return the tolerance in the unit of a column with these values."""
         return self.value * float(np.nanmax(np.abs(values))) if self.relative else self.value
 
@@ -88,7 +88,7 @@ class DataTable:
     columns: tuple[DataColumn, ...]
     lines: tuple[int, ...] = ()
 
-    def where(self, row: int) -> str:
+    def describe_row(self, row: int) -> str:
         """Return the place of a row, for people."""
         return f"{self.source}:{self.lines[row]}" if self.lines else f"{self.source}: point {row + 1}"
 

@@ -108,14 +108,14 @@ class TableResult:
         kind: How the FMU was run.
         points: The rows are points of their own, not moments of one motion.
         columns: One per compared column.
-        driven: Names of the columns that were set.
+        set_columns: Names of the columns that were set.
     """
 
     source: str
     kind: InterfaceType
     points: bool
     columns: tuple[ColumnResult, ...]
-    driven: tuple[str, ...]
+    set_columns: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
@@ -129,7 +129,7 @@ class TableResult:
             "kind": self.kind,
             "points": self.points,
             "passed": self.passed,
-            "driven": list(self.driven),
+            "driven": list(self.set_columns),
             "columns": [_form_column_record(column) for column in self.columns],
         }
 
@@ -176,9 +176,9 @@ def _compare_table(fmu: Path, table: DataTable, settings: DataRunSettings, *, po
     if not points and "CoSimulation" in kinds and not description.any_step:
         plan.check_even_steps()
     for kind in kinds:
-        sessions = plan.plan_point_sessions(kind) if points else {"data": plan.along()}
+        sessions = plan.plan_point_sessions(kind) if points else {"data": plan.plan_motion_session()}
         driven = run_fmu_process(fmu, [], (), kind=kind, sessions=sessions, tolerance=settings.tolerance)
-        results.append(plan.judged(kind, _read_recorded_values(driven.answers, plan, fmu.name)))
+        results.append(plan.judge_columns(kind, _read_recorded_values(driven.recorded_values, plan, fmu.name)))
     return tuple(results)
 
 
@@ -219,7 +219,7 @@ class _DataRunPlan:
         self.table, self.fmu_variables, self.settings, self.points = table, anatomy, settings, points
         self.faults: list[Fault] = []
         self.time = self._times()
-        self.driven: list[tuple[ScalarVariable, Floats]] = []
+        self.set_columns: list[tuple[ScalarVariable, Floats]] = []
         self.compared: list[tuple[DataColumn, ScalarVariable, UnitOfMeasurement | None]] = []
         for column in table.columns:
             scalar = self._scalar(column.name, table.source) if column.name != TIME_COLUMN else None
@@ -253,7 +253,7 @@ class _DataRunPlan:
             return np.where(np.isnan(times), 0.0, times)
         wrong = np.isnan(times) | ~(np.diff(times, prepend=-np.inf) > 0.0) | (times < 0.0)
         if wrong.any():
-            where = self.table.where(int(np.argmax(wrong)))
+            where = self.table.describe_row(int(np.argmax(wrong)))
             self._fault("times must be in every row, rise, and begin at 0 or later", f"{where}: time", "sort the rows")
         return times
 
@@ -290,9 +290,9 @@ class _DataRunPlan:
         if scalar.role == "parameter" and not self.points:
             self._fault("is a parameter, which does not change", source, f"set it: --at {column.name}=VALUE")
         elif scalar.role == "input" and not self.points and np.isnan(values).any():
-            where = f"{self.table.where(int(np.argmax(np.isnan(values))))}: {column.name}"
+            where = f"{self.table.describe_row(int(np.argmax(np.isnan(values))))}: {column.name}"
             self._fault("is an input, and has empty cells", where, "an input needs a value in every row")
-        self.driven.append((scalar, values))
+        self.set_columns.append((scalar, values))
 
     def _starts(self) -> Iterator[tuple[ScalarVariable | None, float]]:
         """Yield values to set before initialization in every session."""
@@ -309,7 +309,7 @@ class _DataRunPlan:
             remedy = f"a second row that begins with tolerance, or --tolerance {column.name}=0.01 (or 1%)"
             self._fault("it has no tolerance", f"{self.table.source}: {column.name}", remedy)
             return math.nan
-        tolerance = given.of(column.values) if not np.isnan(column.values).all() else math.nan
+        tolerance = given.absolute_tolerance(column.values) if not np.isnan(column.values).all() else math.nan
         if tolerance == 0.0:
             remedy = f"--tolerance {column.name}=0.01, in its unit"
             self._fault(
@@ -326,9 +326,9 @@ class _DataRunPlan:
                     "no compared column has this name", f"--tolerance {name}", f"one of {', '.join(sorted(known))}"
                 )
 
-    def along(self) -> Operations:
+    def plan_motion_session(self) -> Operations:
         """Return the calls of one session along all rows."""
-        inputs = [(scalar, values) for scalar, values in self.driven if scalar.role == "input"]
+        inputs = [(scalar, values) for scalar, values in self.set_columns if scalar.role == "input"]
         references = [scalar.reference for scalar, _ in inputs]
         grid, rows = self._grid()
         middles = (grid[:-1] + grid[1:]) / 2.0
@@ -401,7 +401,7 @@ class _DataRunPlan:
         read = [scalar.reference for _, scalar, _ in self.compared]
         sessions: dict[str, Operations] = {}
         for row, time in enumerate(self.time.tolist()):
-            given = [(scalar, float(column[row])) for scalar, column in self.driven if not math.isnan(column[row])]
+            given = [(scalar, float(column[row])) for scalar, column in self.set_columns if not math.isnan(column[row])]
             inputs = [pair for pair in given if pair[0].role == "input"]
             placed = {order[scalar.name]: value for scalar, value in given if scalar.role == "state"}
             begin = [pair for pair in given if pair[0].role != "input" and pair[0].settable_before_initialization]
@@ -414,7 +414,7 @@ class _DataRunPlan:
             sessions[str(row + 1)] = [*operations, ["get", read]]
         return sessions
 
-    def judged(self, kind: InterfaceType, found: Floats) -> TableResult:
+    def judge_columns(self, kind: InterfaceType, found: Floats) -> TableResult:
         """Return the verdict on each column."""
         columns = []
         for k, (column, scalar, given) in enumerate(self.compared):
@@ -438,7 +438,7 @@ class _DataRunPlan:
                     found=float(values[row]),
                 )
             )
-        driven = tuple(scalar.name for scalar, _ in self.driven)
+        driven = tuple(scalar.name for scalar, _ in self.set_columns)
         return TableResult(
-            source=self.table.source, kind=kind, points=self.points, columns=tuple(columns), driven=driven
+            source=self.table.source, kind=kind, points=self.points, columns=tuple(columns), set_columns=driven
         )

@@ -60,17 +60,17 @@ class KinematicQuantities:
     """
 
     speeds: int
-    taken: dict[tuple[KinematicQuantityKind, int], KinematicQuantity] = field(default_factory=dict)
+    quantities: dict[tuple[KinematicQuantityKind, int], KinematicQuantity] = field(default_factory=dict)
 
     def _symbols(self, kind: KinematicQuantityKind, node: int) -> tuple[sm.Dummy, ...]:
         """Return the symbols of a quantity, and request it."""
-        if (kind, node) not in self.taken:
+        if (kind, node) not in self.quantities:
             n = self.speeds
             lengths = {"rotation": 9, "momentum": 1, "mass matrix": n * n, "forcing": n}
             length = 3 * n if kind.endswith("partials") else lengths.get(kind, 3)
             names = (sm.Dummy(f"{kind}_{node}_{i}", real=True) for i in range(length))
-            self.taken[kind, node] = KinematicQuantity(kind, node, tuple(names))
-        return self.taken[kind, node].symbols
+            self.quantities[kind, node] = KinematicQuantity(kind, node, tuple(names))
+        return self.quantities[kind, node].symbols
 
     def rotation(self, frame: int) -> sm.Matrix:
         """Return ``N_C_B`` of a frame B."""
@@ -105,7 +105,7 @@ class KinematicQuantities:
     @property
     def all(self) -> tuple[KinematicQuantity, ...]:
         """All quantities, in the order of requests."""
-        return tuple(self.taken.values())
+        return tuple(self.quantities.values())
 
     @property
     def symbols(self) -> tuple[sm.Dummy, ...]:

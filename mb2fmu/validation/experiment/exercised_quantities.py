@@ -77,7 +77,7 @@ def _compute_change_ratios(
 ) -> list[Floats]:
     """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
     events = isinstance(moved.numeric, HybridEquations)
-    if not (events or moved.numeric.machine):
+    if not (events or moved.numeric.compiled_equations):
         return _follow_changes_to_first_order(moved, limits, changes)
     found = [_integrate_change(moved, limits, change) for change in changes]
     lacking = [] if events else [i for i, ratios in enumerate(found) if ratios is None]
@@ -114,7 +114,7 @@ def _form_resets(
     definition: Declarations, moves: Sequence[Perturbation], moved: ReferenceRun
 ) -> dict[tuple[str, str], _ResetToDefault]:
     """Return for each parameter and input the changes if it keeps its default."""
-    run = moved.conditions
+    run = moved.experiment
     still = np.zeros_like(run.inputs)
     free = [p.name for p in definition.parameters if not p.calculated]
     found: dict[tuple[str, str], _ResetToDefault] = {}
@@ -136,7 +136,7 @@ def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, change: _Res
 
     With events, which a motion is not taken up between, it is run all at once, and for a shorter time where it fails.
     """
-    ends = _list_check_points(len(reference.conditions.time) - 1)
+    ends = _list_check_points(len(reference.experiment.time) - 1)
     ways = [[end] for end in reversed(ends)] if isinstance(reference.numeric, HybridEquations) else [ends]
     for way in ways:
         try:
@@ -152,7 +152,7 @@ def _follow_change(
     reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault, ends: Sequence[int]
 ) -> Floats:
     """Return :func:`_compute_change_ratios` for one change, compared at each of the points ``ends``."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     scales = reference.error_scales(_INTEGRATION_TOLERANCE)
     parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
     other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
@@ -182,7 +182,7 @@ def _list_check_points(last: int) -> list[int]:
 def _compute_largest_ratios(reference: ReferenceRun, limits: ErrorBounds, seen: Floats) -> Floats:
     """Return the largest |change of each variable| over its bound, at the first judged points, as many as there are."""
     count = len(seen)
-    judged = np.arange(count)[:, None] < limits.judged[None, :]
+    judged = np.arange(count)[:, None] < limits.predictable_points[None, :]
     off = np.where(judged, np.abs(seen - reference.trajectory.values[:count]), 0.0)
     return np.asarray(np.max(off / np.maximum(limits.values[:count], np.finfo(float).tiny), axis=0))
 
@@ -191,7 +191,7 @@ def _follow_changes_to_first_order(
     reference: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]
 ) -> list[Floats]:
     """Return :func:`_compute_change_ratios` to first order; a change that overflows is followed no further."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     n_x, steps = numeric.n_x, len(run.time) - 1
     affordable = _EVALUATION_BUDGET // max(1, n_x + 2 * len(changes))
     count = min(steps, max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, affordable)))
@@ -210,11 +210,11 @@ def _follow_changes_to_first_order(
             if base is None or after is None or not _is_finite(after):
                 continue
             values = np.abs(after.values - base.values) / _PROBE_FRACTION
-            judged = limits.judged > row
+            judged = limits.predictable_points > row
             bound = np.maximum(limits.values[row], np.finfo(float).tiny)
             ratios[i] = np.where(judged, np.maximum(ratios[i], values / bound), ratios[i])
             if span:
-                away = after.moved - base.moved
+                away = after.state_distance - base.state_distance
                 forced = (after.x_dot - base.x_dot) / _PROBE_FRACTION - matrix @ away
                 gone[i] = flow @ away + reach @ forced
     return ratios
@@ -230,14 +230,14 @@ class _ComparedValues:
 
     values: Floats
     x_dot: Floats
-    moved: Floats
+    state_distance: Floats
 
 
 def _evaluate_with_change(
     reference: ReferenceRun, row: int, held: int, gone: Floats, change: _ResetToDefault | None
 ) -> _ComparedValues | None:
     """Evaluate at a state shifted by the probe times ``gone``, with a change; None where that is impossible."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     parameters, inputs = np.array(run.parameters), run.inputs[held].copy()
     if change is not None:
         parameters = parameters + _PROBE_FRACTION * change.parameters
@@ -255,7 +255,7 @@ def _evaluate_with_change(
 
 def _compute_state_jacobian(reference: ReferenceRun, row: int, held: int) -> Floats:
     """Return J of x' by x at a row, shape (n_x, n_x); zeros where it cannot be evaluated."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     prepared = numeric.prepare(run.parameters)
     t, x, r = float(run.time[row]), reference.states[row], run.inputs[held].tolist()
     columns = np.zeros((numeric.n_x, numeric.n_x))

@@ -57,14 +57,14 @@ class PerturbedExperiment:
     """The perturbed experiment, or the reason why there is none.
 
     Attributes:
-        conditions: None where the mechanism allows none.
-        moves: One per free parameter, fixed start value and input.
+        experiment: None where the mechanism allows none.
+        perturbations: One per free parameter, fixed start value and input.
         part: Part of the intended moves that is used; 0 if there is no experiment.
         text: How it was made, in one sentence.
     """
 
-    conditions: ExperimentNumbers | None
-    moves: tuple[Perturbation, ...]
+    experiment: ExperimentNumbers | None
+    perturbations: tuple[Perturbation, ...]
     part: float
     text: str
 
@@ -82,7 +82,7 @@ class _IntendedPerturbation:
         signals: One per input.
         rows: Scale of each constraint row, shape (n_phi + m,).
         dependent_speeds: Speeds that the FMU solves for; it goes no further than they follow from its states.
-        gaps: Of contacts: the experiment starts where none is negative.
+        contact_gaps: Of contacts: the experiment starts where none is negative.
         independent: Rows of the velocity constraints that follow from no others in the default experiment.
     """
 
@@ -94,25 +94,25 @@ class _IntendedPerturbation:
     signals: tuple[ExcitationSignal, ...]
     rows: Floats
     dependent_speeds: tuple[int, ...]
-    gaps: ContactGaps
+    contact_gaps: ContactGaps
     independent: int
 
-    def without(self, blocked: Collection[int]) -> _IntendedPerturbation:
+    def without_parameters(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters at their defaults."""
         parameters = self.parameters.copy()
         parameters[list(blocked)] = 0.0
         return replace(self, parameters=parameters)
 
-    def together(self, blocked: Collection[int]) -> _IntendedPerturbation:
+    def with_common_factor(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters moved by one factor, the first one's."""
-        parameters, values = self.parameters.copy(), np.array(self.reference.conditions.parameters)
+        parameters, values = self.parameters.copy(), np.array(self.reference.experiment.parameters)
         chosen = [k for k in sorted(blocked) if values[k]]
         factor = parameters[chosen[0]] / values[chosen[0]] if chosen else 0.0
         parameters[list(blocked)] = 0.0
         parameters[chosen] = factor * values[chosen]
         return replace(self, parameters=parameters)
 
-    def only(self, index: int) -> _IntendedPerturbation:
+    def with_single_perturbation(self, index: int) -> _IntendedPerturbation:
         """Return the experiment with one parameter moved, and nothing else."""
         parameters = np.zeros_like(self.parameters)
         parameters[index] = self.parameters[index]
@@ -147,10 +147,10 @@ def form_perturbed_experiment(
         alone = [
             k
             for k in np.flatnonzero(intention.parameters)
-            if _start_experiment(intention.only(int(k)), PERTURBATION_PARTS[-1]) is None
+            if _start_experiment(intention.with_single_perturbation(int(k)), PERTURBATION_PARTS[-1]) is None
         ]
         blocked = frozenset(int(k) for k in alone)
-        together, intention = intention.together(blocked), intention.without(blocked)
+        together, intention = intention.with_common_factor(blocked), intention.without_parameters(blocked)
         found = _find_largest_perturbation(together, smallest) if len(blocked) > 1 else None
         if found is not None:
             blocked, intention = frozenset(), together
@@ -158,7 +158,7 @@ def form_perturbed_experiment(
             found = _find_largest_perturbation(intention, smallest)
     if found is None:
         blocked = frozenset(range(len(intention.parameters)))
-        intention = intention.without(blocked)
+        intention = intention.without_parameters(blocked)
         found = _find_largest_perturbation(intention, smallest)
     part, run = found or (0.0, None)
     moves = _list_perturbations(intention, run, blocked, settable)
@@ -190,7 +190,7 @@ def _form_intended_perturbation(
     followers: tuple[int, ...],
 ) -> _IntendedPerturbation:
     """Return all moves at their full size."""
-    run, gauge = reference.conditions, PerturbationScale.of(definition, reference)
+    run, gauge = reference.experiment, PerturbationScale.sample_reference(definition, reference)
     steps = len(run.time) - 1
     count = max(min(steps, 10), min(TARGET_STEP_COUNT, steps // 2))
     fixed = definition.experiment.solver == "fixed" or not any_step
@@ -215,7 +215,7 @@ def _form_intended_perturbation(
 
 def _count_independent_rows(reference: ReferenceRun) -> int:
     """Return how many rows of the velocity constraints follow from no others, at most, in the default experiment."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     prepared, last = numeric.prepare(run.parameters), len(reference.states) - 1
     rows = sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)})
     return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
@@ -227,7 +227,7 @@ def _choose_step_stride(reference: ReferenceRun, count: int) -> int:
     All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
     events only, such as a coefficient of restitution, would never be seen otherwise.
     """
-    run = reference.conditions
+    run = reference.experiment
     steps = len(run.time) - 1
     first = min((event.time for event in reference.events), default=float(run.time[0])) - float(run.time[0])
     wanted = max(COVERED_TIME_FRACTION * steps / count, math.ceil(_FIRST_EVENT_FACTOR * first / (run.step * count)))
@@ -239,7 +239,7 @@ def compute_constraint_row_scales(reference: ReferenceRun) -> Floats:
     numeric = reference.numeric
     if not numeric.m and not numeric.equations.position_rows:
         return np.ones(0)
-    return compute_constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
+    return compute_constraint_scales(numeric, reference.experiment, reference.trajectory.values, reference.scales)[0]
 
 
 def list_state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
@@ -262,7 +262,7 @@ def _find_largest_perturbation(
 def _start_experiment(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers | None:
     """Return the experiment with part of the moves, started on its constraints; None where it cannot be."""
     definition, reference = intention.definition, intention.reference
-    numeric, given = reference.numeric, reference.conditions
+    numeric, given = reference.numeric, reference.experiment
     moved = intention.parameters * part
     parameters = [
         value if not move else round_to_digits(value + move)
@@ -276,7 +276,7 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
         prepared = numeric.prepare(parameters)
         x = reference.states[0] + part * intention.starts
         x = numeric.project(0.0, x, prepared)
-        x = intention.gaps.opened(x, prepared, reference.states[0], numeric.prepare(given.parameters))
+        x = intention.contact_gaps.open_gaps(x, prepared, reference.states[0], numeric.prepare(given.parameters))
         x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
@@ -349,7 +349,7 @@ def _reaches_end(reference: ReferenceRun, run: ExperimentNumbers, followers: tup
     magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
     if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD_MOTION_FACTOR * magnitudes):
         return False
-    travelled = replace(reference, states=states, conditions=run)
+    travelled = replace(reference, states=states, experiment=run)
     return travelled.find_undetermined_time() is None and (
         not followers or _stays_in_chart(reference, travelled, followers)
     )
@@ -359,7 +359,7 @@ def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple
     """Return whether a motion starts in the default's assembly, and its following coordinates stay determined."""
     sides = []
     for each in (default, moved):
-        numeric, run = each.numeric, each.conditions
+        numeric, run = each.numeric, each.experiment
         prepared = numeric.prepare(run.parameters)
         sides.append(numeric.dependent_determinant_sign(float(run.time[0]), each.states[0], prepared, followers))
     return sides[0] * sides[1] > 0 and moved.find_undetermined_time(followers) is None
@@ -372,7 +372,7 @@ def _list_perturbations(
     settable: Collection[str] | None,
 ) -> tuple[Perturbation, ...]:
     """Return the move of every free parameter, fixed start value and input."""
-    definition, given = intention.definition, intention.reference.conditions
+    definition, given = intention.definition, intention.reference.experiment
     moved = run or given
     found = []
     for k, parameter in enumerate(p for p in definition.parameters if not p.calculated):
@@ -429,7 +429,9 @@ def _describe_experiment(
 
 def list_settable_names(description: FmuDescription) -> frozenset[str]:
     """Return the names that can be set in a unit before the simulation."""
-    return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
+    return frozenset(
+        name for name, variable in description.variables.items() if variable.is_double and variable.settable
+    )
 
 
 def form_experiment_to_set(

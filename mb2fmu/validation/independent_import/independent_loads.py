@@ -48,13 +48,13 @@ class MotionVectors:
     """What expressions name of the motion.
 
     Attributes:
-        what: ``position``, ``velocity`` or ``angular velocity``.
+        quantity: ``position``, ``velocity`` or ``angular velocity``.
         link: Of which; empty: the ground.
         offset: Of the point, m, in the link's axes.
         symbols: Three.
     """
 
-    what: str
+    quantity: str
     link: str
     offset: Sequence[float]
     symbols: Sequence[sm.Expr]
@@ -166,15 +166,17 @@ class AddedGeneralizedForces:
         for each in self._seen:
             offset = np.asarray(each.offset, dtype=float)
             if not each.link:
-                found.append(offset if each.what == "position" else np.zeros(3))
+                found.append(offset if each.quantity == "position" else np.zeros(3))
                 sizes.append(np.abs(found[-1]))
                 continue
             R, p = self._place(each.link)
             m = motions[each.link]
             arm = m.R @ (p + R @ offset)
-            value = {"position": m.p + arm, "velocity": m.v + np.cross(m.w, arm), "angular velocity": m.w}[each.what]
-            size = {"position": m.p, "velocity": m.v, "angular velocity": m.w}[each.what]
-            more = arm if each.what == "position" else np.linalg.norm(m.w) * np.linalg.norm(arm) * np.ones(3)
+            value = {"position": m.p + arm, "velocity": m.v + np.cross(m.w, arm), "angular velocity": m.w}[
+                each.quantity
+            ]
+            size = {"position": m.p, "velocity": m.v, "angular velocity": m.w}[each.quantity]
+            more = arm if each.quantity == "position" else np.linalg.norm(m.w) * np.linalg.norm(arm) * np.ones(3)
             found.append(value)
             sizes.append(np.linalg.norm(size) + np.abs(more))
         return np.concatenate([*found, np.zeros(0)]), np.concatenate([*sizes, np.zeros(0)])

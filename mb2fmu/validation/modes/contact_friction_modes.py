@@ -33,14 +33,14 @@ class FrictionContacts:
     Attributes:
         accelerations: Rates of slip.
         slip_speeds: Speeds of sliding.
-        least: Magnitudes with which sliding begins.
+        sliding_thresholds: Magnitudes with which sliding begins.
         coefficients: mu.
         sliding: Senses.
     """
 
     accelerations: Floats
     slip_speeds: Floats
-    least: Floats
+    sliding_thresholds: Floats
     coefficients: Floats
     sliding: Floats
 
@@ -129,12 +129,12 @@ class ContactSolution:
     """A solution.
 
     Attributes:
-        parts: N of all, T of those with friction.
+        contact_unknowns: N of all, T of those with friction.
         pressed: 1 or 0, shape (k,).
         senses: Of slip, shape (f,).
     """
 
-    parts: Floats
+    contact_unknowns: Floats
     pressed: Floats
     senses: Floats
 
@@ -190,7 +190,7 @@ def _solve_contact_modes(
             and np.abs(y - best[2]).max() > _DISTINCT_SOLUTION_TOLERANCE * size
         ):
             raise _make_paradox_error(t, names, "more than one motion agrees")
-    assert len(best[1].parts) == k + len(law.friction_contacts)
+    assert len(best[1].contact_unknowns) == k + len(law.friction_contacts)
     return best[1]
 
 
@@ -302,9 +302,9 @@ def _solve_friction_impacts(
         found = _solve_impact_law(
             contacts, _ContactProblem(W, v, rough, rub.coefficients, np.zeros(k), np.zeros(len(rough))), among, e, t
         )
-        impulses += found.parts
-        v = v + W @ found.parts
-        pushed = among & (found.parts[:k] > 0.0)
+        impulses += found.contact_unknowns
+        v = v + W @ found.contact_unknowns
+        pushed = among & (found.contact_unknowns[:k] > 0.0)
         stays = np.maximum(slow, touch.resting) if len(group) > 1 else slow
         rests = np.where(pushed, stays, rests)
         struck = np.array([contact in group for contact in rough], dtype=bool)
@@ -326,13 +326,18 @@ def _solve_impact_law(
             _ContactProblem(law.W, raised, law.friction_contacts, law.mu, law.least, law.known), present, names, t
         )
     first = _solve_contact_modes(law, present, names, t)
-    if not np.any(e * first.parts[:k] > 0.0):
+    if not np.any(e * first.contact_unknowns[:k] > 0.0):
         return first
     second = _ContactProblem(
-        law.W, v + law.W @ first.parts, law.friction_contacts, law.mu, e * first.parts[:k], law.known
+        law.W,
+        v + law.W @ first.contact_unknowns,
+        law.friction_contacts,
+        law.mu,
+        e * first.contact_unknowns[:k],
+        law.known,
     )
     back = _solve_contact_modes(second, present, names, t)
-    return ContactSolution(first.parts + back.parts, back.pressed, back.senses)
+    return ContactSolution(first.contact_unknowns + back.contact_unknowns, back.pressed, back.senses)
 
 
 def _change_friction_modes(
@@ -350,7 +355,7 @@ def _change_friction_modes(
     )
     found = _solve_contact_modes(law, present, _format_contact_names(contacts), t, (present, rub.senses))
     begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slip_speeds < float(ZERO_SLIP_RATIO) * slow))
-    begins = found.senses * np.maximum(found.senses * rub.slip_speeds, rub.least)
+    begins = found.senses * np.maximum(found.senses * rub.slip_speeds, rub.sliding_thresholds)
     off = rub.slip_speeds - np.where(begun, begins, 0.0)
     drift = np.where(np.abs(touch.rates) <= touch.rest_below, touch.rates, 0.0)  # a faster one has been set
     speeds = _ContactProblem(W, np.append(drift, off), rough, rub.coefficients, np.zeros(k), known)

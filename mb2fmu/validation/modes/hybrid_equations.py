@@ -69,7 +69,7 @@ class HybridEquations(ModeEquations):
         modes = SwitchModes(
             np.array([float(i in self.signs) for i in range(self._count)]), np.zeros(len(self.frozen.events))
         )
-        return self.held_at(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
+        return self.evaluate_with_holding_values(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
 
     # --- one instant -------------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class HybridEquations(ModeEquations):
         A sign that holds with all that it has (a freewheel that transmits nothing holds with its lower limit) is told
         as one that holds: its value at the limit is that of a sign that slides.
         """
-        look, values = self.held_at(t, x, r, prepared, modes)
+        look, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
         for i in self.signs:
             if modes.values[i] == 0.0 and abs(abs(values[i]) - look.limits[i]) <= _LIMIT_ROUND_OFF * look.limits[i]:
                 values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * look.limits[i], values[i])
@@ -108,7 +108,7 @@ class HybridEquations(ModeEquations):
         """Keep the modes of this instant, or those after the event in which parameters become ``after``."""
         modes = self.find_modes(t, x, r, prepared)
         if after is not None:
-            self.settle(t, x, r, after, modes, ())
+            self.settle_modes(t, x, r, after, modes, ())
         with self.start_in_modes(modes):
             yield
 
@@ -121,11 +121,11 @@ class HybridEquations(ModeEquations):
         finally:
             self._kept = None
 
-    def changed(
+    def state_after_parameter_change(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
         """Return the state after the event in which parameters become ``after``."""
-        return self.settle(t, x, r, after, self.find_modes(t, x, r, prepared), ())[0]
+        return self.settle_modes(t, x, r, after, self.find_modes(t, x, r, prepared), ())[0]
 
     def find_modes(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> SwitchModes:
         """Return modes by the sides on which a state is."""
@@ -134,7 +134,7 @@ class HybridEquations(ModeEquations):
         modes = SwitchModes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
         look = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         for _ in range(self._count + 1):
-            before, bars = modes.values.copy(), self.bars(t, x, r, prepared, modes)
+            before, bars = modes.values.copy(), self.rest_slip_limits(t, x, r, prepared, modes)
             for i, switch in enumerate(self.frozen.switches):
                 at = look.surfaces[i]
                 if switch.kind == "integer":
@@ -147,7 +147,7 @@ class HybridEquations(ModeEquations):
             if np.array_equal(before, modes.values):
                 break
         self._release_signs(t, x, r, prepared, modes)
-        modes.fired = look.conditions.copy()
+        modes.past_conditions = look.conditions.copy()
         return modes
 
     def _release_signs(
@@ -158,8 +158,8 @@ class HybridEquations(ModeEquations):
             held = [i for i in self.signs if modes.values[i] == 0.0]
             if not held:
                 return
-            look, values = self.held_at(t, x, r, prepared, modes)
-            values = self._compute_driven_holding_values(look, values, self.bars(t, x, r, prepared, modes))
+            look, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+            values = self._compute_driven_holding_values(look, values, self.rest_slip_limits(t, x, r, prepared, modes))
             excess = [abs(values[i]) - look.limits[i] for i in held]
             worst = int(np.argmax(excess))
             if excess[worst] <= 0.0:
@@ -181,8 +181,8 @@ class HybridEquations(ModeEquations):
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
-        look, values = self.held_at(t, x, r, prepared, modes)
-        bars = self.bars(t, x, r, prepared, modes)
+        look, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        bars = self.rest_slip_limits(t, x, r, prepared, modes)
         values = self._compute_driven_holding_values(look, values, bars)
         surfaces, limits = look.surfaces.tolist(), look.limits.tolist()
         found = []
@@ -207,13 +207,13 @@ class HybridEquations(ModeEquations):
         What holds contradicts a state that slips, however much it could hold.
         """
         surfaces = self.evaluate_in_modes(t, x, r, prepared, modes.values).surfaces
-        bars = self.bars(t, x, r, prepared, modes)
+        bars = self.rest_slip_limits(t, x, r, prepared, modes)
         slips = [abs(surfaces[i]) - bars[i] for i in self.signs if modes.values[i] == 0.0]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def settle(
+    def settle_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes, due: Sequence[int]
     ) -> tuple[Floats, str]:
         """Update modes after an event in place; return the states after it and the event's name.
@@ -259,8 +259,8 @@ class HybridEquations(ModeEquations):
     ) -> Floats:
         """Change the mode of a switch at its event and return the state; a sign is first tried at rest."""
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
-        look, values = self.held_at(t, x, r, prepared, modes)
-        bars = self.bars(t, x, r, prepared, modes)
+        look, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        bars = self.rest_slip_limits(t, x, r, prepared, modes)
         if kind == "truth":
             modes.values[i] = 1.0 - mode
         elif kind == "integer":
@@ -273,7 +273,7 @@ class HybridEquations(ModeEquations):
                     modes.values[j] = 0.0
             modes.values[i] = 0.0
             slips, x = x, self._at_rest(t, x, r, prepared, modes)
-            look, values = self.held_at(t, x, r, prepared, modes)
+            look, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(look, values, bars)
             if abs(values[i]) > look.limits[i]:
                 still = abs(look.surfaces[i]) <= max(
@@ -293,16 +293,16 @@ class HybridEquations(ModeEquations):
         B, reach = self._reach(t, x, r, prepared, base, modes, held)
         reach[: self.n_q] = 0.0
         reach[len(x) - self.n_z :] = 0.0
-        off = np.concatenate([base.surfaces, base.touch.rates, base.friction_contacts.slip_speeds, base.held.rates])[
-            held
-        ]
+        off = np.concatenate(
+            [base.surfaces, base.contact_rows.rates, base.friction_contacts.slip_speeds, base.latch_rows.rates]
+        )[held]
         return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t, REST_SLIP_TOLERANCE))
 
     def _remove_drift_slip(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return the state without what drift makes of slip that contacts or latches hold: they may let go now."""
-        bars = self.bars(t, x, r, prepared, modes)
+        bars = self.rest_slip_limits(t, x, r, prepared, modes)
         signs = [i for i in self.signs if modes.values[i] == 0.0]
         if not bars[signs].any():
             return x
@@ -319,7 +319,7 @@ class HybridEquations(ModeEquations):
     ) -> tuple[str, Floats]:
         """Return the first of the model's own events that happens, and what they set, with the values before."""
         x = self._remove_drift_slip(t, x, r, prepared, modes)
-        look, values = self.held_at(t, x, r, prepared, modes)
+        look, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
         if self._contacts or self._latched:
             forces = values[: self._count + self._lines + self._latched]
             struck = [*self._blows(look, t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
@@ -328,12 +328,14 @@ class HybridEquations(ModeEquations):
         after, place, fired = x.copy(), 0, ""
         setters: dict[int, str] = {}
         events, conditions = self.frozen.events, look.conditions.copy()
-        first = any(now > was and not v.late for v, now, was in zip(events, conditions, modes.fired, strict=True))
+        first = any(
+            now > was and not v.late for v, now, was in zip(events, conditions, modes.past_conditions, strict=True)
+        )
         for k, targets in enumerate(self._targets):
             event = events[k]
             if event.is_deferred and first:  # impacts and closings see what the model's own events set
-                conditions[k] = modes.fired[k]
-            elif conditions[k] > modes.fired[k]:
+                conditions[k] = modes.past_conditions[k]
+            elif conditions[k] > modes.past_conditions[k]:
                 fired = fired or event.name
                 for offset, target in enumerate(targets):
                     value = look.settings[place + offset]
@@ -344,7 +346,7 @@ class HybridEquations(ModeEquations):
                     after[target] = value
                     setters[target] = event.name
             place += len(event.settings)
-        modes.fired = conditions
+        modes.past_conditions = conditions
         return fired, after
 
     def _blows(
@@ -362,10 +364,10 @@ class HybridEquations(ModeEquations):
             return np.empty(0)
         base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         every = [self._count + k for k in range(self._lines)]
-        every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
+        every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.latch_rows.engaged > 0.5)]
         looks = self._reach(t, x, r, prepared, base, modes, every)
         W, reach, pulled = eliminate_held_rows(*looks, base.rates[every], self._lines)
-        touch = replace(base.touch, accelerations=pulled[: self._contacts])
+        touch = replace(base.contact_rows, accelerations=pulled[: self._contacts])
         rub = replace(base.friction_contacts, accelerations=pulled[self._contacts :])
         if not self._rough:
             impulses, rests = solve_impact_impulses(contacts, W, touch)
@@ -382,7 +384,7 @@ class HybridEquations(ModeEquations):
     def _is_event_due(self, look: MotionInModes, modes: SwitchModes, what: str, count: float) -> bool:
         """Return whether an event with this name prefix happens now, with a number above its last one."""
         return any(
-            event.name.startswith(what) and look.conditions[k] > max(modes.fired[k], count + 0.5)
+            event.name.startswith(what) and look.conditions[k] > max(modes.past_conditions[k], count + 0.5)
             for k, event in enumerate(self.frozen.events)
         )
 
@@ -392,11 +394,11 @@ class HybridEquations(ModeEquations):
         """Return impulses of latches that close at this instant, and the changes of speeds."""
         base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         blows, reached = np.zeros(self._latched), np.zeros(len(x))
-        if self._latched and base.held.closing.any():
-            rows = np.flatnonzero(base.held.holding > 0.5)
+        if self._latched and base.latch_rows.closes_now.any():
+            rows = np.flatnonzero(base.latch_rows.closed_after > 0.5)
             every = [self._count + self._lines + int(k) for k in rows]
             W, reach = self._reach(t, x, r, prepared, base, modes, every)
-            blows[rows] = solve_closing_impulses(W, base.held.rates[rows])
+            blows[rows] = solve_closing_impulses(W, base.latch_rows.rates[rows])
             reached = reach @ blows[rows]
         return np.append(blows, self._jumps(reached)) if self._latched else blows
 
@@ -408,7 +410,10 @@ class HybridEquations(ModeEquations):
 
     def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> None:
         """Make signs slip to the side on which an event has set their surface."""
-        look, bars = self.evaluate_in_modes(t, x, r, prepared, modes.values), self.bars(t, x, r, prepared, modes)
+        look, bars = (
+            self.evaluate_in_modes(t, x, r, prepared, modes.values),
+            self.rest_slip_limits(t, x, r, prepared, modes),
+        )
         for i in self.signs:
             if abs(look.surfaces[i]) > max(REST_SLIP_TOLERANCE, bars[i]):
                 modes.values[i] = np.sign(look.surfaces[i])
@@ -424,6 +429,6 @@ class HybridEquations(ModeEquations):
         modes = self.find_modes(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):
             if event.kind == "ticks" and (event.late or not self.begun):
-                modes.fired[k] = 0.0
-        x, _ = self.settle(t, x, r, prepared, modes, ())
+                modes.past_conditions[k] = 0.0
+        x, _ = self.settle_modes(t, x, r, prepared, modes, ())
         return modes, x

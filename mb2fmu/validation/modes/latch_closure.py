@@ -24,15 +24,15 @@ class ClosedLatchRows:
         accelerations: What is zero where the row is held.
         rates: Of the rows.
         engaged: 1 where the latch is closed.
-        holding: 1 where it is closed behind this instant.
-        closing: 1 where it closes at this instant.
+        closed_after: 1 where it is closed behind this instant.
+        closes_now: 1 where it closes at this instant.
     """
 
     accelerations: Floats
     rates: Floats
     engaged: Floats
-    holding: Floats
-    closing: Floats
+    closed_after: Floats
+    closes_now: Floats
 
 
 def solve_closing_impulses(W: Floats, rates: Floats) -> Floats:

@@ -30,14 +30,14 @@ _PUSHED_SLIP_LIMIT = 1e-6
 
 @dataclass(slots=True)
 class SwitchModes:
-    """Modes of all switches; held signs are 0. ``fired``: conditions as they were."""
+    """Modes of all switches; held signs are 0. ``past_conditions``: conditions as they were."""
 
     values: Floats
-    fired: Floats
+    past_conditions: Floats
 
     def copy(self) -> SwitchModes:
         """Return an independent copy."""
-        return SwitchModes(self.values.copy(), self.fired.copy())
+        return SwitchModes(self.values.copy(), self.past_conditions.copy())
 
 
 class ModeEquations(NumericEquations):
@@ -111,7 +111,7 @@ class ModeEquations(NumericEquations):
             self._divided = OutputCounts(self.frozen.outputs, n, c, settings, k, f, m)
         return self._divided
 
-    def held_at(
+    def evaluate_with_holding_values(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[MotionInModes, Floats]:
         """Return the outputs with held signs at their holding values, and all values."""
@@ -196,7 +196,9 @@ class ModeEquations(NumericEquations):
             reach[:, column] = (other.motion.x_dot - base.motion.x_dot) / size
         return B, reach
 
-    def bars(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
+    def rest_slip_limits(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
         """Return the slip over its size up to which each sign rests whatever it could hold, shape (switches,).
 
         It is more than 0 where contacts that rest or latches that are closed hold its motion: they bear what drives it.

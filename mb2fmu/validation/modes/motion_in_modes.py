@@ -49,7 +49,7 @@ class OutputCounts:
             self.outputs + 2 * self.switches,
             self.first_contact_output,
             self.first_contact_friction_output,
-            self.latches,
+            self.first_latch_output,
         )
         parts = zip(first, (self.switches, self.contacts, self.frictions, self.latch_rows), strict=True)
         object.__setattr__(self, "rate_indices", np.concatenate([begin + np.arange(count) for begin, count in parts]))
@@ -65,7 +65,7 @@ class OutputCounts:
         return self.first_contact_output + 7 * self.contacts
 
     @property
-    def latches(self) -> int:
+    def first_latch_output(self) -> int:
         """Index of the first output of latches."""
         return self.first_contact_friction_output + 5 * self.frictions
 
@@ -128,7 +128,7 @@ class MotionInModes:
         return self._part(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
 
     @cached_property
-    def touch(self) -> ContactRows:
+    def contact_rows(self) -> ContactRows:
         """Quantities of contacts."""
         return ContactRows(*self._rows(self._counts.first_contact_output, 7, self._counts.contacts))
 
@@ -138,9 +138,9 @@ class MotionInModes:
         return FrictionContacts(*self._rows(self._counts.first_contact_friction_output, 5, self._counts.frictions))
 
     @cached_property
-    def held(self) -> ClosedLatchRows:
+    def latch_rows(self) -> ClosedLatchRows:
         """Quantities of the rows of latches."""
-        return ClosedLatchRows(*self._rows(self._counts.latches, 5, self._counts.latch_rows))
+        return ClosedLatchRows(*self._rows(self._counts.first_latch_output, 5, self._counts.latch_rows))
 
     def _rows(self, first: int, rows: int, count: int) -> Floats:
         """Return the outputs from one on, one row per quantity."""

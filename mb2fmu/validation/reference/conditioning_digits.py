@@ -54,12 +54,12 @@ class KnownDigits:
 
 def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _SAMPLED_POINTS).astype(np.int64)).tolist()
     random, found, spread = np.random.default_rng(16), [], []
     free = np.array(run.parameters)
     for k in rows:
-        t, x, r = float(run.time[k]), reference.states[k], run.held(k)
+        t, x, r = float(run.time[k]), reference.states[k], run.inputs_at(k)
         try:
             base = numeric.x_dot(t, x, r.tolist(), numeric.prepare(run.parameters))[0]
             changed = np.zeros_like(base)

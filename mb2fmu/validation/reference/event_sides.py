@@ -45,9 +45,9 @@ class SimultaneousEvents:
         return self.first.time
 
     @property
-    def outside(self) -> bool:
+    def from_input_jump(self) -> bool:
         """Whether a jump of inputs caused it."""
-        return self.first.outside
+        return self.first.from_input_jump
 
 
 def group_simultaneous_events(events: Sequence[LocatedEvent], gaps: Sequence[float]) -> list[SimultaneousEvents]:
@@ -60,7 +60,7 @@ def group_simultaneous_events(events: Sequence[LocatedEvent], gaps: Sequence[flo
     found: list[SimultaneousEvents] = []
     for event, gap in zip(events, gaps, strict=True):
         before = found[-1].last if found else None
-        if before and not before.outside and not event.outside and event.time - before.time <= gap:
+        if before and not before.from_input_jump and not event.from_input_jump and event.time - before.time <= gap:
             found[-1] = SimultaneousEvents(found[-1].first, event, found[-1].count + 1)
         else:
             found.append(SimultaneousEvents(event, event, 1))

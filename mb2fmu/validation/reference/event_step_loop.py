@@ -43,7 +43,7 @@ class LocatedEvent:
         before: Modes before.
         after: Modes after.
         sets_state: Whether a state was set.
-        outside: Inputs that jumped made it, and not the motion.
+        from_input_jump: Inputs that jumped made it, and not the motion.
         switch: Number of the switch that came first; -1 where inputs did.
         step: Number of the communication step.
         sides: Everything that is discrete just before and just after.
@@ -57,7 +57,7 @@ class LocatedEvent:
     before: tuple[float, ...]
     after: tuple[float, ...]
     sets_state: bool
-    outside: bool
+    from_input_jump: bool
     switch: int
     step: int
     sides: tuple[SwitchModes, SwitchModes]
@@ -167,7 +167,7 @@ class _EventStepLoop:
         an event of the motion, and no work of the inputs.
         """
         modes = self.modes.copy()
-        self.numeric.settle(t, y[:-1], before, self.prepared, modes, ())
+        self.numeric.settle_modes(t, y[:-1], before, self.prepared, modes, ())
         by_itself = np.flatnonzero(modes.values != self.modes.values)
         if len(by_itself):
             y = self._event(t, y, before, by_itself[:1].tolist())
@@ -313,7 +313,7 @@ class _EventStepLoop:
         self._check_event_accumulation(t, due)
         before_modes, x = self.modes.copy(), y[:-1]
         before = self.numeric.kinetic_energy_at(t, x, r, self.prepared)
-        after, name = self.numeric.settle(t, x, r, self.prepared, self.modes, due)
+        after, name = self.numeric.settle_modes(t, x, r, self.prepared, self.modes, due)
         jumped = not np.array_equal(after, x)
         work = self.numeric.kinetic_energy_at(t, after, r, self.prepared) - before if jumped else 0.0
         behind = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
@@ -348,7 +348,7 @@ class _EventStepLoop:
         jumped = not np.array_equal(states[0, :-1], states[1, :-1])
         if old != new or jumped:
             switch = due[0] if due else -1
-            round_off = hovers and not jumped and np.array_equal(sides[0].fired, sides[1].fired)
+            round_off = hovers and not jumped and np.array_equal(sides[0].past_conditions, sides[1].past_conditions)
             round_off &= {i for i, (was, now) in enumerate(zip(old, new, strict=True)) if was != now} <= self._testing
             self._seen.events.append(
                 LocatedEvent(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)

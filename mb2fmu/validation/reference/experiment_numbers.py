@@ -68,7 +68,7 @@ class ExperimentNumbers:
         """True if no input changes."""
         return bool(np.all(self.inputs == self.inputs[0]))
 
-    def held(self, k: int) -> Floats:
+    def inputs_at(self, k: int) -> Floats:
         """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
 

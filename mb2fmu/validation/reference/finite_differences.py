@@ -31,13 +31,13 @@ class DifferencePoint:
         row: A communication point.
         held: Inputs.
         parameters: Free ones.
-        settled: State and modes are those behind the event in which parameters became these; else those before it.
+        after_event: State and modes are those behind the event in which parameters became these; else those before it.
     """
 
     row: int
     held: Floats
     parameters: tuple[float, ...]
-    settled: bool = False
+    after_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def compute_time_derivatives(reference: ReferenceRun, point: DifferencePoint) ->
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state_at_point(reference, point)
     x_dot = _evaluate_at_point(reference, point, 0.0, x, point.held, point.parameters)[1]
-    step = _STEP_FRACTION * reference.conditions.step
+    step = _STEP_FRACTION * reference.experiment.step
 
     def along(size: float) -> Floats:
         """Return all variables a little later."""
@@ -124,24 +124,24 @@ def compute_time_derivatives(reference: ReferenceRun, point: DifferencePoint) ->
 
 def _state_at_point(reference: ReferenceRun, point: DifferencePoint) -> Floats:
     """Return the state there; a change of parameters may have parted a contact, for example."""
-    x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
-    if not point.settled:
+    x, run, numeric = reference.states[point.row], reference.experiment, reference.numeric
+    if not point.after_event:
         return np.asarray(x)
     before, after = numeric.prepare(run.parameters), numeric.prepare(list(point.parameters))
-    return numeric.changed(float(run.time[point.row]), x, point.held.tolist(), before, after)
+    return numeric.state_after_parameter_change(float(run.time[point.row]), x, point.held.tolist(), before, after)
 
 
 def _keep_modes_of_point(reference: ReferenceRun, point: DifferencePoint) -> AbstractContextManager[None]:
     """Keep the modes of the point: other parameters would change them by events only."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     t, x = float(run.time[point.row]), reference.states[point.row]
-    after = numeric.prepare(list(point.parameters)) if point.settled else None
+    after = numeric.prepare(list(point.parameters)) if point.after_event else None
     return numeric.keep_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
 
 
 def _compute_input_ranges(reference: ReferenceRun) -> Floats:
     """Return the range of each input in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
-    inputs = reference.conditions.inputs
+    inputs = reference.experiment.inputs
     if inputs.shape[1] == 0:
         return np.ones(0)
     spread = np.maximum(np.ptp(inputs, axis=0), 1e-3 * np.max(np.abs(inputs), axis=0))
@@ -196,7 +196,7 @@ def _evaluate_at_point(
         ValidationError, ArithmeticError, ValueError: Where an expression leaves its domain.
     """
     numeric = reference.numeric
-    t = float(reference.conditions.time[point.row]) + later
+    t = float(reference.experiment.time[point.row]) + later
     prepared = numeric.prepare([float(p) for p in parameters])
     x = numeric.project(t, state, prepared)
     motion = numeric.motion(t, x, held.tolist(), prepared)

@@ -84,12 +84,12 @@ class FirstIntegralsAlongRun:
     ) -> None:
         self._reference, self._conserved = reference, conserved
         self.kept = conserved.kept
-        run = reference.conditions
+        run = reference.experiment
         last, hybrid = len(run.time) - 1, isinstance(reference.numeric, HybridEquations)
         every = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _SAMPLED_POINTS).astype(np.int64))
         self.points = every.tolist()
         self.time = run.time[self.points]
-        values, sizes = self.along(reference.trajectory.values)
+        values, sizes = self.evaluate_integrals(reference.trajectory.values)
         self._size = np.max(sizes, axis=0)
         change = np.abs(np.diff(values, axis=0))
         self.judged = change <= (_CONSERVED_FRACTION if hybrid else np.inf) * self._size
@@ -97,21 +97,21 @@ class FirstIntegralsAlongRun:
             self.judged[max(k, 0) : k + 1] = False
         self._often = often[self.points]
 
-    def along(self, values: Floats) -> tuple[Floats, Floats]:
+    def evaluate_integrals(self, values: Floats) -> tuple[Floats, Floats]:
         """Return C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
-        run, numeric = self._reference.conditions, self._reference.numeric
+        run, numeric = self._reference.experiment, self._reference.numeric
         ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
         found = []
         free = np.array(run.parameters, dtype=float)
         for k in self.points:
             q, u, z, _ = np.split(values[k], ends)
-            found.append(self._conserved.at(float(run.time[k]), q, u, z, run.held(k), free))
+            found.append(self._conserved.at(float(run.time[k]), q, u, z, run.inputs_at(k), free))
         both = np.array(found)
         return both[:, 0], both[:, 1]
 
     def compute_deviations(self, values: Floats) -> Floats:
         """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change."""
-        found, _ = self.along(values)
+        found, _ = self.evaluate_integrals(values)
         change = np.where(self.judged, np.diff(found, axis=0), 0.0)
         strayed = np.concatenate([np.zeros((1, len(self.kept))), np.cumsum(change, axis=0)])
         return np.asarray(np.abs(strayed).T)
@@ -123,6 +123,6 @@ class FirstIntegralsAlongRun:
         )
         return np.asarray(self._size[:, None] * grown[None, :])
 
-    def told(self, row: int) -> bool:
+    def has_judged_steps(self, row: int) -> bool:
         """Return whether any step is judged."""
         return bool(np.any(self.judged[:, row]))

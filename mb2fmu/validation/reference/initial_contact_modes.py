@@ -59,7 +59,7 @@ class ContactGaps:
         states = {symbol: i for i, symbol in enumerate(e.states)}
         self._rests = [states[each.resting] for each in self._each]
 
-    def at(self, q: Floats, prepared: Sequence[float]) -> Floats:
+    def evaluate_gaps(self, q: Floats, prepared: Sequence[float]) -> Floats:
         """Return all gaps at t = 0, in their own units, shape (k,)."""
         return self._told(q, prepared)[:, 0]
 
@@ -92,7 +92,7 @@ class ContactGaps:
         if faults:
             raise ValidationError("the reference cannot be integrated:", faults)
 
-    def opened(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
+    def open_gaps(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
         """Return the state at t = 0 moved by the shortest way to gaps >= 0, with resting contacts closed.
 
         Args:
@@ -107,10 +107,10 @@ class ContactGaps:
         if self._plan is None:
             return x
         n_q, typical = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
-        wanted = self.at(default[:n_q], before)
+        wanted = self.evaluate_gaps(default[:n_q], before)
         found = self._numeric.project(0.0, x, prepared)
         for _ in range(_MAX_NEWTON_ITERATIONS):
-            off = self.at(found[:n_q], prepared) - wanted
+            off = self.evaluate_gaps(found[:n_q], prepared) - wanted
             held = [
                 k
                 for k, gap in enumerate(off + wanted)
@@ -132,5 +132,8 @@ class ContactGaps:
             there, back = q.copy(), q.copy()
             there[place] += _DIFFERENCE_STEP * size
             back[place] -= _DIFFERENCE_STEP * size
-            columns.append((self.at(there, prepared) - self.at(back, prepared)) / (2 * _DIFFERENCE_STEP * size))
+            columns.append(
+                (self.evaluate_gaps(there, prepared) - self.evaluate_gaps(back, prepared))
+                / (2 * _DIFFERENCE_STEP * size)
+            )
         return np.array(columns).T.reshape(len(self._each), len(q))

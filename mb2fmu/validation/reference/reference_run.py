@@ -110,7 +110,7 @@ class ReferenceRun:
         work: Integrated power delivered to the mechanism since t = 0, J, shape (n_t,).
         balances: The reference's own: energy, constraints.
         numeric: The equations as functions of numbers.
-        conditions: The experiment.
+        experiment: The experiment.
         events: In their order.
         modes: At each communication point, at the end of the step before; empty where nothing switches.
         event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
@@ -128,7 +128,7 @@ class ReferenceRun:
     work: Floats
     balances: tuple[BalanceQuantity, ...]
     numeric: NumericEquations
-    conditions: ExperimentNumbers
+    experiment: ExperimentNumbers
     events: tuple[LocatedEvent, ...] = ()
     modes: tuple[SwitchModes, ...] = ()
     event_uncertainty: float = 0.0
@@ -140,13 +140,13 @@ class ReferenceRun:
         return self.scales[list(self.state_columns)]
 
     @property
-    def reach(self) -> dict[str, float]:
+    def largest_speeds(self) -> dict[str, float]:
         """FMU name of each speed → its largest magnitude."""
         largest = np.max(np.abs(self.trajectory.values), axis=0).tolist()
         return {v.name: size for v, size in zip(self.variables, largest, strict=True) if v.kind == "speed"}
 
     @property
-    def visited(self) -> tuple[dict[str, float], ...]:
+    def visited_coordinates(self) -> tuple[dict[str, float], ...]:
         """FMU name of each coordinate → its value, where it goes farthest and at some instants in between."""
         columns = {v.name: k for k, v in enumerate(self.variables) if v.kind == "coordinate"}
         values = self.trajectory.values[:, list(columns.values())]
@@ -174,7 +174,7 @@ class ReferenceRun:
         Found where the determinant that they are solved with changes its sign between communication points.
         ``dependent``: as many speeds as there are rows, of which this is asked; None: those of the equations.
         """
-        run, numeric = self.conditions, self.numeric
+        run, numeric = self.experiment, self.numeric
         asked = numeric.equations.u_dependent if dependent is None else dependent
         if not numeric.m or not asked:
             return None
@@ -247,7 +247,7 @@ def make_reference(
             *compute_constraint_balances(numeric, run, found.residual, found.values, scales),
         ),
         numeric=numeric,
-        conditions=run,
+        experiment=run,
         events=tuple(found.seen.events),
         modes=tuple(found.seen.modes),
         event_uncertainty=found.late,
@@ -329,7 +329,7 @@ def _run_roughly(
     seen = np.unique(np.linspace(0, len(found) - 1, ENERGY_SAMPLES).astype(np.int64)).tolist()
     prepared = numeric.prepare(run.parameters)
     kinetic = [
-        numeric.motion(float(rough.time[k]), found[k, :-1], rough.held(k).tolist(), prepared).kinetic for k in seen
+        numeric.motion(float(rough.time[k]), found[k, :-1], rough.inputs_at(k).tolist(), prepared).kinetic for k in seen
     ]
     work = compute_energy_scale(np.array(kinetic), found[:, -1], energy)
     return np.append(np.max(np.abs(found[:, :-1]), axis=0), work)
@@ -413,7 +413,7 @@ def observe_trajectory(
     """
     rows, kinetic, residual = [], [], []
     for k, x in enumerate(states):
-        r = run.held(k).tolist()
+        r = run.inputs_at(k).tolist()
         motion = observe_instant(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
         rows.append(list_compared_values(numeric, x, motion))
         kinetic.append(motion.kinetic)
@@ -502,7 +502,7 @@ def describe_provenance(
     return {
         "model": definition.name,
         "formulation": numeric.formulation,
-        "evaluation": "printed in C, compiled" if numeric.machine else "sympy.lambdify(cse=True), scalar",
+        "evaluation": "printed in C, compiled" if numeric.compiled_equations else "sympy.lambdify(cse=True), scalar",
         "integrator": f"{'Radau IIA 13' if run.stiff else 'DOP853'}, every communication step by itself, inputs held",
         "tolerances": [TIGHTEST_SOLVER_TOLERANCE, COARSE_TOLERANCE],
         "stop": float(run.time[-1]),

@@ -49,7 +49,7 @@ def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     Returns:
         Rows, ascending.
     """
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     _, taken = run.select_points(MAX_SENSITIVITY_POINTS)
     n_outputs = len(numeric.equations.outputs)
     if len(taken) == len(run.time) or not n_outputs:
@@ -71,8 +71,8 @@ def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
 
 def _compute_output_rates(reference: ReferenceRun, row: int) -> Floats:
     """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
-    numeric, run = reference.numeric, reference.conditions
-    prepared, r = numeric.prepare(run.parameters), run.held(row).tolist()
+    numeric, run = reference.numeric, reference.experiment
+    prepared, r = numeric.prepare(run.parameters), run.inputs_at(row).tolist()
     t, x = float(run.time[row]), reference.states[row]
     modes = reference.modes[row] if reference.modes else None
     span = 1e-6 * run.step
@@ -105,7 +105,7 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
         ValidationError: If a perturbed start cannot be integrated.
     """
     numeric = reference.numeric
-    run, rows = reference.conditions.select_points(MAX_SENSITIVITY_POINTS, also=find_rapid_points(reference))
+    run, rows = reference.experiment.select_points(MAX_SENSITIVITY_POINTS, also=find_rapid_points(reference))
     truth = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
     scales = reference.error_scales(INTEGRATION_TOLERANCE)
@@ -115,7 +115,7 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
     axes[:, list(find_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
         x0 = reference.states[0] + RELATIVE_START_ERROR * direction * reference.state_scales
-        x0 = gaps.opened(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
+        x0 = gaps.open_gaps(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
         if isinstance(numeric, HybridEquations):
             x0 = numeric.stop_held_speeds(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
         log = IntegrationEventLog()

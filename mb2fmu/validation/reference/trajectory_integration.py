@@ -85,7 +85,7 @@ class TrajectoryIntegration:
             return integrate_stiff(
                 self.slopes, self.time, start, tolerance, scales, min(self.budget, STIFF_STEP_BUDGET)
             )
-        machine = self.numeric.machine
+        machine = self.numeric.compiled_equations
         if machine:
             return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
         project = self._projection if projected else None
@@ -104,7 +104,7 @@ class TrajectoryIntegration:
 
     def slopes(self, k: int) -> BatchSlopeFunction:
         """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
-        machine, prepared = self.numeric.machine, self.prepared
+        machine, prepared = self.numeric.compiled_equations, self.prepared
         if machine is None:
             return make_batch_slope(self.slope(k))
         r: Sequence[float] = self.inputs[k].tolist()

@@ -44,7 +44,7 @@ class JointWrenches:
     def __init__(self, mechanism: Mechanism, sights: KinematicQuantities) -> None:
         self.m, self.kinematic_quantities = mechanism, sights
 
-    def of(self, request: RequestedOutput) -> sm.Matrix:
+    def form_requested_wrench(self, request: RequestedOutput) -> sm.Matrix:
         """Return the requested force or torque, in N."""
         subject = request.subject
         at = request.relative_to

@@ -158,14 +158,14 @@ class NumericEquations:
         self._kinetic = planner.plan([observed.kinetic])
         self._outputs = planner.plan(list(observed.outputs))
         self._blank = [0.0] * planner.size
-        self.machine: CompiledEquations | None = None
+        self.compiled_equations: CompiledEquations | None = None
 
     def compile(self) -> bool:
         """Use compiled functions from now on; return False, changing nothing, where there is no compiler."""
-        if self.machine:
+        if self.compiled_equations:
             return True
         try:
-            self.machine = CompiledEquations(
+            self.compiled_equations = CompiledEquations(
                 self._sizes(),
                 self._independent,
                 self.typical,
@@ -252,8 +252,8 @@ class NumericEquations:
             ValidationError: If a matrix is singular.
             ArithmeticError, ValueError: Where an expression leaves its domain.
         """
-        if self.machine:
-            found = self._asked(self.machine, t, x, r, prepared, "")
+        if self.compiled_equations:
+            found = self._asked(self.compiled_equations, t, x, r, prepared, "")
             return found["x_dot"], float(found["power"][0])
         return self._advance(t, x, r, prepared)[2:]
 
@@ -269,8 +269,8 @@ class NumericEquations:
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> InstantMotion:
         """Return all quantities at one instant; errors as for :meth:`x_dot`."""
-        if self.machine:
-            found = self._asked(self.machine, t, x, r, prepared, "u kinetic outputs residual")
+        if self.compiled_equations:
+            found = self._asked(self.compiled_equations, t, x, r, prepared, "u kinetic outputs residual")
             power, kinetic = float(found.pop("power")[0]), float(found.pop("kinetic")[0])
             return InstantMotion(power=power, kinetic=kinetic, **found)
         values, constraints, x_dot, power = self._advance(t, x, r, prepared)
@@ -289,8 +289,8 @@ class NumericEquations:
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
     ) -> tuple[Floats, Floats]:
         """Return x' and all outputs at one instant; errors as for :meth:`x_dot`."""
-        if self.machine:
-            found = self._asked(self.machine, t, x, r, prepared, "outputs")
+        if self.compiled_equations:
+            found = self._asked(self.compiled_equations, t, x, r, prepared, "outputs")
             return found["x_dot"], found["outputs"]
         motion = NumericEquations.motion(self, t, x, r, prepared)
         return motion.x_dot, motion.outputs
@@ -300,8 +300,8 @@ class NumericEquations:
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
         """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
-        if self.machine:
-            return self.machine.residual(t, q, u, z, prepared)
+        if self.compiled_equations:
+            return self.compiled_equations.residual(t, q, u, z, prepared)
         values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
         values += self._blank[len(values) :]
         return self._residual(values, u, self._constraints(values))
@@ -319,7 +319,7 @@ class NumericEquations:
         del t, x, r, prepared, after
         return nullcontext()
 
-    def changed(
+    def state_after_parameter_change(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
         """Return the state after the event in which parameters become ``after``: unchanged without events."""
@@ -360,9 +360,9 @@ class NumericEquations:
         Raises:
             ValidationError: If the coordinates do not find the constraints.
         """
-        if self.machine:
+        if self.compiled_equations:
             try:
-                return self.machine.project(t, x, prepared)
+                return self.compiled_equations.project(t, x, prepared)
             except CompiledFunctionError as error:
                 raise translate_compiled_failures(error) from error
         if self._project is not None:

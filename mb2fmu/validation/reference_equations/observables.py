@@ -176,7 +176,7 @@ class _ObservableWriter:
 
     def _cut(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the force or torque in a cut."""
-        yield from self._components(request, self._cuts.of(request))
+        yield from self._components(request, self._cuts.form_requested_wrench(request))
 
     def _effort(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the effort of a drive along a joint and its followers, from the forces in the cuts there."""

@@ -32,7 +32,7 @@ class FmuVariableDescription:
 
     Attributes:
         reference: Its value reference; of an element of an array what :func:`.array_elements.element` makes.
-        real: It is a scalar of doubles.
+        is_double: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.
         initial: As the standards name it; where it is left out, what they say then.
@@ -42,7 +42,7 @@ class FmuVariableDescription:
     """
 
     reference: int
-    real: bool
+    is_double: bool
     causality: str
     variability: str = "continuous"
     initial: str = ""
@@ -91,7 +91,7 @@ class FmuDescription:
         states: Number of continuous states.
         indicators: Number of event indicators.
         needs_completed_steps: A Model Exchange importer must tell of each step that its integrator has made.
-        troubles: Log categories that tell why a call did not do what was asked.
+        trouble_log_categories: Log categories that tell why a call did not do what was asked.
         capabilities: Kind → what it offers beside running.
         rates: (name of a state, name of its derivative), in the order of the states; () where these are not found.
     """
@@ -103,7 +103,7 @@ class FmuDescription:
     states: int
     indicators: int
     needs_completed_steps: bool
-    troubles: tuple[str, ...] = ()
+    trouble_log_categories: tuple[str, ...] = ()
     capabilities: Mapping[InterfaceType, InterfaceCapabilities] = field(default_factory=lambda: MappingProxyType({}))
     rates: tuple[tuple[str, str], ...] = ()
     arrays: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -167,7 +167,7 @@ def read_description(tree: FileTree) -> FmuDescription:
         states=states,
         indicators=indicators,
         needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, int(major)),
-        troubles=tuple(
+        trouble_log_categories=tuple(
             name for name in TROUBLE_LOG_CATEGORIES if root.find(f"LogCategories/Category[@name='{name}']") is not None
         ),
         capabilities={kind: _read_capabilities(e, int(major)) for kind, e in interfaces.items() if e is not None},
@@ -207,7 +207,7 @@ def _read_variables(root: etree._Element, major: int) -> dict[str, FmuVariableDe
         variability = str(element.get("variability", "continuous" if kind in {"Real", "Float64"} else "discrete"))
         variables[str(element.get("name"))] = FmuVariableDescription(
             reference=int(element.get("valueReference", "-1")),
-            real=kind in {"Real", "Float64"} and scalar,
+            is_double=kind in {"Real", "Float64"} and scalar,
             causality=causality,
             variability=variability,
             initial=str(element.get("initial", _default_initial(causality, variability))),
@@ -237,7 +237,7 @@ def _read_array_elements(
             if name not in known:
                 reference = elements.encode_element_reference(array.reference, i)
                 start = starts[i] if starts else ""
-                found[name] = replace(array, reference=reference, real=True, is_scalar=True, start=start)
+                found[name] = replace(array, reference=reference, is_double=True, is_scalar=True, start=start)
     return found, sizes
 
 

@@ -68,7 +68,7 @@ class FmuProcessResult:
 
     Attributes:
         simulations: One per experiment.
-        answers: Of each session by its name, one per operation; the last of a session that failed is
+        recorded_values: Of each session by its name, one per operation; the last of a session that failed is
             ``{"failed": why}``. None if an experiment was refused.
         refusal: Why the FMU did not go through the last experiment, with its own last words; empty if it did. The
             values that are missing are NaN.
@@ -76,7 +76,7 @@ class FmuProcessResult:
     """
 
     simulations: tuple[FmuSimulationResult, ...]
-    answers: Mapping[str, list[Any]]
+    recorded_values: Mapping[str, list[Any]]
     refusal: str = ""
     events: tuple[list[Any], ...] = ()
 
@@ -153,7 +153,7 @@ def run_fmu_process(
             "states": description.states,
             "indicators": description.indicators,
             "completes_steps": description.needs_completed_steps,
-            "troubles": description.troubles,
+            "troubles": description.trouble_log_categories,
             "variables": [description.variables[v].reference for v in variables],
             "watched": [description.variables[v].reference for v in watched],
             "experiments": [
@@ -214,7 +214,7 @@ def check_required_variables(
         for name in names:
             if name not in known:
                 faults.append(Fault(f"the FMU has no {role} {name}", name, "is it an FMU of this model?"))
-            elif not known[name].real:
+            elif not known[name].is_double:
                 faults.append(Fault("is no scalar of doubles in the FMU", name, "declare it as Real or Float64"))
             elif role == "input" and known[name].causality != "input":
                 faults.append(Fault(f"is {known[name].causality}, not input, in the FMU", name))

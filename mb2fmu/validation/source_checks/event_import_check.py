@@ -39,15 +39,15 @@ class _SourceAndImport:
     """A quantity in the user's expression and in that which was read; numbers, or conditions as margins.
 
     Attributes:
-        what: For messages.
-        own: In the user's symbols.
-        read: In plain symbols.
+        description: For messages.
+        source: In the user's symbols.
+        imported: In plain symbols.
         beside: Compared beside the constraints: on them it is zero.
     """
 
-    what: str
-    own: sm.Expr
-    read: sm.Expr
+    description: str
+    source: sm.Expr
+    imported: sm.Expr
     beside: bool = False
 
 
@@ -56,16 +56,16 @@ class _QuantityWithRates:
     """What has rates: a position (gap, row), or a slip, which is linear in speeds.
 
     Attributes:
-        what: For messages.
-        own: In the user's symbols.
-        read: The reading's value of it: of a slip H u + d.
+        description: For messages.
+        source: In the user's symbols.
+        imported: The reading's value of it: of a slip H u + d.
         rate: Of a position, G u + b; None of a slip.
         second: The rate of what is linear in the speeds: G u' + c.
     """
 
-    what: str
-    own: sm.Expr
-    read: sm.Expr
+    description: str
+    source: sm.Expr
+    imported: sm.Expr
     rate: sm.Expr | None
     second: sm.Expr
 
@@ -112,7 +112,7 @@ class EventImportCheck:
         self._moving = self._formed(self._all_moving(), self._of_moving)
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether the model has neither events nor outputs of unknown forces."""
         d = self._d
         return not (d.contacts or d.latches or d.events or self._pairs)
@@ -124,12 +124,12 @@ class EventImportCheck:
             try:
                 found.append((item, form(item)))
             except NotFormedError:
-                self.left_out.append(item.what)
+                self.left_out.append(item.description)
         return found
 
     def _of_pair(self, pair: _SourceAndImport) -> Any:
         """Return both sides as functions."""
-        return self._own(pair.own), self._read([pair.read])
+        return self._own(pair.source), self._read([pair.imported])
 
     def _own(self, expression: sm.Expr) -> Callable[[Sequence[float]], list[float]]:
         """Return a function of the slots' values, then of u' and of forces that are solved for."""
@@ -137,8 +137,8 @@ class EventImportCheck:
 
     def _of_moving(self, item: _QuantityWithRates) -> Any:
         """Return the user's value, and all that was read of it."""
-        read = [item.read, item.second, *([item.rate] if item.rate is not None else [])]
-        own = self._symbols.function([item.own])
+        read = [item.imported, item.second, *([item.rate] if item.rate is not None else [])]
+        own = self._symbols.function([item.source])
         return own, self._read(read)
 
     def _read(self, expressions: Sequence[sm.Expr]) -> Callable[[Sequence[float]], list[float]]:
@@ -265,7 +265,7 @@ class EventImportCheck:
         for pair, (own, read) in self._pairs:
             at, plain_at = (beside, plain_beside) if pair.beside else (values, plain)
             here, there = own([*at, *solved])[0], read(plain_at)[0]
-            yield pair.what, abs(here - there), SAME_VALUE_TOLERANCE * max(abs(here), abs(there))
+            yield pair.description, abs(here - there), SAME_VALUE_TOLERANCE * max(abs(here), abs(there))
         for item, (own, read) in self._moving:
             yield from self._of_motion(item, own, read(plain), list(values), u_dot)
 
@@ -291,7 +291,7 @@ class EventImportCheck:
     ) -> Iterator[tuple[str, float, float]]:
         """Yield a value and its rates; a rate is left out where two steps disagree, since there is a kink."""
         here = own(values)[0]
-        yield item.what, abs(here - read[0]), SAME_VALUE_TOLERANCE * max(abs(here), abs(read[0]))
+        yield item.description, abs(here - read[0]), SAME_VALUE_TOLERANCE * max(abs(here), abs(read[0]))
         long = self._long(values)
 
         def rate_at(there: list[float]) -> tuple[float, float]:
@@ -302,7 +302,7 @@ class EventImportCheck:
             found, apart = rate_at(values)
             bound = RATE_TOLERANCE * (abs(found) + abs(here) / long)
             if apart <= bound:
-                yield f"rate of the {item.what}", abs(found - read[2]), bound
+                yield f"rate of the {item.description}", abs(found - read[2]), bound
             size = (abs(found) + abs(here) / long) / long
 
             def linear(s: float) -> float:
@@ -316,7 +316,7 @@ class EventImportCheck:
         found, apart = _differentiate_at_zero(linear, 10 * _STEP_FRACTION * long)
         bound = SECOND_RATE_TOLERANCE * (abs(found) + size)
         if apart <= bound:
-            yield f"second rate of the {item.what}", abs(found - read[1]), bound
+            yield f"second rate of the {item.description}", abs(found - read[1]), bound
 
     def _long(self, values: Sequence[float]) -> float:
         """Return the time in which the first of the coordinates, or speeds, has moved by its scale."""

@@ -51,7 +51,7 @@ class LawsOfMotion:
     Args:
         definition: The checked model.
         symbols: Slots of its symbols.
-        constraints: Of the objects.
+        judge_constraints: Of the objects.
         kinematics: Of the objects; None: constraints alone are asked.
         scales: How far each of ``symbols.q`` and ``symbols.u`` moves.
     """
@@ -69,7 +69,7 @@ class LawsOfMotion:
         states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
         self._names = {slot[item.symbol]: item.name for item in states}
 
-    def constraints(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
+    def judge_constraints(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
         """Yield how far the declared constraint that holds worst is from that, point by point."""
         for run, simulation in runs:
             points = _choose_point_indices(len(run.time))
@@ -84,7 +84,7 @@ class LawsOfMotion:
             bound = (allowed[:, None] + ROUND_OFF_ALLOWANCE) * scale
             yield from _find_worst_ratios(residual, bound, run.time[points], "constraint")
 
-    def momentum(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
+    def judge_momentum(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
         """Yield how far the bodies' common centre is from where its momentum and the loads take it, point by point."""
         for run, simulation in runs:
             if self._kinematics is None or not run.has_constant_inputs or len(run.time) < 2 * 2 + 1:
@@ -111,10 +111,10 @@ class LawsOfMotion:
         values[0] = float(run.time[k])
         for slot, name in self._names.items():
             values[slot] = float(simulation[name][k])
-        for symbols, numbers in ((s.r, run.held(k).tolist()), (s.p, run.parameters)):
+        for symbols, numbers in ((s.r, run.inputs_at(k).tolist()), (s.p, run.parameters)):
             for symbol, number in zip(symbols, numbers, strict=True):
                 values[s.slot[symbol]] = number
-        return self._constraints.with_rates(s.completed(values))
+        return self._constraints.with_rates(s.complete_values(values))
 
 
 def _choose_point_indices(count: int) -> list[int]:

@@ -48,12 +48,12 @@ class PotentialFit:
     Attributes:
         points: At how many places and directions.
         ratio: Largest error over its bound.
-        open: Why it could not be judged; empty if it could.
+        reason_not_judged: Why it could not be judged; empty if it could.
     """
 
     points: int
     ratio: float
-    open: str = ""
+    reason_not_judged: str = ""
 
 
 def is_potential_requested(definition: ModelDefinition) -> bool:

@@ -100,7 +100,7 @@ class RandomPointGenerator:
         """The longest that each row of the velocity constraints was."""
         self._independent = self._count_independent_rows()
 
-    def draw(self) -> Iterator[RandomPoint]:
+    def draw_points(self) -> Iterator[RandomPoint]:
         """Yield points without end; points that the constraints exclude are skipped."""
         attempt = 0
         while True:
@@ -118,7 +118,7 @@ class RandomPointGenerator:
         """Return random values moved onto the constraints; None where Newton's method fails or overflows."""
         u_scale = self._speed_scale(values)
         try:
-            found = self._constraints.projected(values, self.q_scale, u_scale)
+            found = self._constraints.project_state(values, self.q_scale, u_scale)
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             return None
         return found if found is not None and np.all(np.isfinite(found)) else None
@@ -195,7 +195,7 @@ class RandomPointGenerator:
         for r in d.inputs:
             start[slot[r.symbol]] = r.start
         scale = {slot[qi]: size for qi, size in zip(self._symbols.q, self.q_scale.tolist(), strict=True)}
-        whole = self._symbols.completed(start)
+        whole = self._symbols.complete_values(start)
         return self._constraints.has_start_assembly(whole, found, self._computed, scale)
 
     def _speed_scale(self, values: list[float]) -> Floats:
@@ -238,7 +238,7 @@ class RandomPointGenerator:
             length = np.linalg.norm([values[k] for k in places])
             for k in places:
                 values[k] = float(values[k] / length)
-        return self._symbols.completed(values)
+        return self._symbols.complete_values(values)
 
     def _near(self) -> tuple[Mapping[str, float], float]:
         """Return what coordinates are drawn about, and part of their scale: the start, or a place of an experiment."""

@@ -260,7 +260,7 @@ class _SourceSampler:
         """Return samples; points where round-off alone exceeds 1e-6 are left out."""
         found: list[AccelerationSample] = []
         latched: list[RandomPoint] = []
-        for tried, point in enumerate(self._points.draw()):
+        for tried, point in enumerate(self._points.draw_points()):
             if len(found) == RANDOM_POINT_COUNT or tried > _MAX_TRIED_POINTS:
                 break
             if self._latched is not None and any(self._latched(list(point.values))):
@@ -295,10 +295,10 @@ class _SourceSampler:
 
     def events(self) -> list[tuple[float, str]]:
         """Compare the events that were read with the model's own expressions, at points of their own."""
-        if self._events.nothing:
+        if self._events.is_empty:
             return []
         found = [(np.inf, what) for what in self._events.wrong]
-        for point in itertools.islice(self._points.draw(), RANDOM_POINT_COUNT):
+        for point in itertools.islice(self._points.draw_points(), RANDOM_POINT_COUNT):
             try:
                 for what, error, bound in self._events.differences(point.values):
                     ratio = error / bound if bound > 0.0 else (0.0 if error == 0.0 else np.inf)
@@ -318,7 +318,7 @@ class _SourceSampler:
             or _has_time_dependent_loads(self._parts)
         )
         laws = LawsOfMotion(d, self.symbols, self._constraints, self._kinematics if alone else None, scales)
-        found = ("constraints", tuple(laws.constraints(runs))), ("momentum", tuple(laws.momentum(runs)))
+        found = ("constraints", tuple(laws.judge_constraints(runs))), ("momentum", tuple(laws.judge_momentum(runs)))
         return tuple((law, judged) for law, judged in found if judged)
 
     def _sample(self, point: RandomPoint) -> AccelerationSample | None:
@@ -332,7 +332,7 @@ class _SourceSampler:
             rates["kinematics"], size = self._by_kinematics(values, motion)
             scale = np.maximum(scale, size)
         terms, scale = scale, scale + self._pull(values)
-        outputs = self._outputs.at(values, self._u_dot(values, motion), motion)
+        outputs = self._outputs.evaluate_outputs(values, self._u_dot(values, motion), motion)
         spread, shaken = self._spread(values, next(iter(rates.values())), outputs)
         if not np.all(np.isfinite([*spread, *scale, *np.concatenate(list(rates.values()))])):
             return None
@@ -420,7 +420,7 @@ class _SourceSampler:
         spread, shaken = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
         for _ in range(_PERTURBATIONS_PER_POINT):
             signs = random.choice([-1.0, 1.0], len(values))
-            moved = self.symbols.completed((np.array(values) * (1 + _RELATIVE_CHANGE * signs)).tolist())
+            moved = self.symbols.complete_values((np.array(values) * (1 + _RELATIVE_CHANGE * signs)).tolist())
             motion = None
             if self._kinematics is not None:
                 moved = self._kinematics.constraints.with_rates(moved)
@@ -432,7 +432,7 @@ class _SourceSampler:
                 assert motion is not None
                 there = self._by_kinematics(moved, motion)[0]
             spread = np.maximum(spread, np.abs(there - x_dot) / _RELATIVE_CHANGE)
-            seen = self._outputs.at(moved, self._u_dot(moved, motion), motion)
+            seen = self._outputs.evaluate_outputs(moved, self._u_dot(moved, motion), motion)
             both = shaken.keys() & seen.keys()
             shaken = {
                 name: max(shaken[name], abs(seen[name][0] - outputs[name][0]) / _RELATIVE_CHANGE) for name in both

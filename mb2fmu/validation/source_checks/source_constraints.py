@@ -101,7 +101,7 @@ class SourceConstraints:
             batch[k] = row
         return batch
 
-    def linear(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
+    def compute_linear_rows(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
         """Return K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
         K, k0 = self.kinematics(values)
         rows = self.rows(self.unit_speeds(values, K, k0), len(self.speeds) + 1)
@@ -109,19 +109,19 @@ class SourceConstraints:
 
     def residuals(self, values: list[float]) -> Floats:
         """Return the left sides of all declared rows at a state: φ(q, t), then A u + b."""
-        _, _, A, b = self.linear(values)
+        _, _, A, b = self.compute_linear_rows(values)
         u = np.array([values[k] for k in self.speeds])
         phi = self._holonomic(values) if self._holonomic is not None else []
         return np.concatenate([np.array(phi), A @ u + b])
 
     def sizes(self, values: list[float], q_scale: Floats, u_scale: Floats) -> Floats:
         """Return by how much scales of the coordinates and speeds change each of :meth:`residuals`."""
-        _, _, A, _ = self.linear(values)
+        _, _, A, _ = self.compute_linear_rows(values)
         places = [self._symbols.slot[qi] for qi in self._symbols.q]
         by_q = np.abs(self._slopes(values, places, q_scale)).sum(axis=1) if self._holonomic is not None else []
         return np.concatenate([by_q, np.abs(A) @ u_scale])
 
-    def projected(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
+    def project_state(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
         """Return the state on the constraints: Newton's steps for q, of least norm over the scales, then for u.
 
         Args:
@@ -145,7 +145,7 @@ class SourceConstraints:
         else:
             if self._holonomic:
                 return None
-        _, _, A, b = self.linear(values)
+        _, _, A, b = self.compute_linear_rows(values)
         u = np.array([values[k] for k in self.speeds])
         for _ in range(1 + _POLISHING_STEPS if len(A) else 0):
             u = u - u_scale * _solve_least_norm(A * u_scale, A @ u + b)
@@ -155,7 +155,7 @@ class SourceConstraints:
 
     def scaled_rows(self, values: list[float], u_scale: Floats) -> Floats:
         """Return A of the velocity constraints, each speed measured in its scale."""
-        return self.linear(values)[2] * u_scale
+        return self.compute_linear_rows(values)[2] * u_scale
 
     def has_start_assembly(
         self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]

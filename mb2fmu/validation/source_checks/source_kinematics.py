@@ -47,7 +47,7 @@ class SourceMotion:
         kinetic: Kinetic energy, J.
         forces: Generalized active forces, shape (n_u,).
         force_scale: Sum of the magnitudes of their terms.
-        asked: Of the points and frames that were asked for.
+        requested_motion: Of the points and frames that were asked for.
         masses: kg, shape (n_b,).
         centres: Positions of the mass centres, shape (n_b, 3); None where one is not joined to the origin.
         partials: Of velocities and angular velocities per speed, shapes (n_b, 3, n_u); A of the constraints.
@@ -62,7 +62,7 @@ class SourceMotion:
     kinetic: float
     forces: Floats
     force_scale: Floats
-    asked: RequestedMotion
+    requested_motion: RequestedMotion
     masses: Floats
     centres: Floats | None
     partials: tuple[Floats, Floats, Floats]
@@ -312,7 +312,7 @@ class SourceKinematics:
 
     def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
         """Return q'', by the u' of each speed, in the order of the coordinates."""
-        along = self.along(values, u_dot)
+        along = self.step_along_motion(values, u_dot)
         return [complex(along[k]).imag / _COMPLEX_STEP for k in self.constraints.rates]
 
     def motion(self, values: list[float]) -> SourceMotion:
@@ -322,17 +322,17 @@ class SourceKinematics:
             numpy.linalg.LinAlgError: If the mass matrix is singular.
         """
         n, rows = len(self._symbols.u), self.constraints
-        K, k0, A, b = rows.linear(values)
+        K, k0, A, b = rows.compute_linear_rows(values)
         values = rows.with_rates(values)
         alone = self._velocities(self._found(rows.unit_speeds(values, K, k0), n + 1, float))
         J = alone.linear[:, :, :-1] - alone.linear[:, :, -1:]
         W = alone.angular[:, :, :-1] - alone.angular[:, :, -1:]
-        along = self.along(values)
+        along = self.step_along_motion(values)
         found = self._found(along, 1, complex)
         gamma = rows.rows(along, 1)[:, 0].imag / _COMPLEX_STEP
         return self._solve_motion(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found))
 
-    def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
+    def step_along_motion(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
         """Return the state a complex step further along the motion, with u' zero or as given by speed."""
         s = self._symbols
         along: list[Any] = list(values)

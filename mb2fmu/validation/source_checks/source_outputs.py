@@ -57,7 +57,7 @@ class SourceOutputs:
         second = [q for q in symbols.q if q.diff(symbols.t) not in self._dots] if kinematics else []
         second = [q for q in second if any(expression.has(q.diff(symbols.t, 2)) for expression in written)]
         self._second = {q: make_unused_symbol(k, "second") for k, q in enumerate(second)}
-        symbols.accelerated(self._dots, self._second)
+        symbols.add_acceleration_symbols(self._dots, self._second)
         self._more = [*self._dots.values(), *self._second.values()]
         unknown = {c.symbol for c in definition.constraints} | {f.symbol for f in definition.constraint_forces}
         self._expressions: dict[str, Any] = {}
@@ -81,7 +81,9 @@ class SourceOutputs:
         with suppress(NotFormedError):
             self._expressions[item.name] = self._symbols.function([expression], self._more)
 
-    def at(self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None) -> NamedOutputValues:
+    def evaluate_outputs(
+        self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None
+    ) -> NamedOutputValues:
         """Return all outputs that can be evaluated.
 
         Args:
@@ -108,7 +110,7 @@ class SourceOutputs:
 
 def _evaluate_request(request: OutputRequest, motion: SourceMotion) -> NamedOutputValues:
     """Return the values of a request; nothing where the objects do not give them."""
-    asked = motion.asked
+    asked = motion.requested_motion
     if request.kind == "kinetic_energy":
         return {request.name: (motion.kinetic, abs(motion.kinetic))}
     if request.kind == "orientation":

@@ -118,12 +118,12 @@ class SourceSymbols:
         made = sm.lambdify(self._stand_ins, plain, modules=[dict(SCALAR_FUNCTIONS), "numpy"], printer=printer, cse=True)
         return lambda values: list(made(*values))
 
-    def accelerated(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:
+    def add_acceleration_symbols(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:
         """Give u' and q'' stand-ins, by speed and coordinate; functions take them as ``more``."""
         self._plain |= {u.diff(self.t): dummy for u, dummy in dots.items()}
         self._plain |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
 
-    def completed(self, values: list[float]) -> list[float]:
+    def complete_values(self, values: list[float]) -> list[float]:
         """Return the values with those of calculated parameters, in order."""
         for k, value in self._calculate:
             values[k] = value(values)[0]

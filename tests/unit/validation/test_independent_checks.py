@@ -90,7 +90,7 @@ def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> 
         ]
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     rates = tuple((name, f"der({name})") for name in names)
-    description = SimpleNamespace(rates=rates, variables=dict.fromkeys(told, SimpleNamespace(real=True)))
+    description = SimpleNamespace(rates=rates, variables=dict.fromkeys(told, SimpleNamespace(is_double=True)))
     for answer in answers.values():
         answer[0][1] = [answer[0][1][labels.index(name)] for name in told]
     return compare_fmu_with_samples(made, description, answers)
@@ -393,7 +393,7 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_source_objects(d.mechanics)
         symbols = SourceSymbols(d, parts)
-        motion = SourceKinematics(parts, symbols).motion(symbols.completed([0.3] * len(symbols.slot)))
+        motion = SourceKinematics(parts, symbols).motion(symbols.complete_values([0.3] * len(symbols.slot)))
     assert np.all(np.isfinite(motion.u_dot))
     assert np.all(motion.scale >= np.abs(motion.u_dot))
 

@@ -89,7 +89,7 @@ def test_a_step_with_low_bounces_may_end_after_one_more_and_others_not(rested):
         x = reference.states[k]
         base = flow.compute_step_end(CommunicationStep(k), x)
         assert sum(event.sets_state for event in base.events) >= bounces
-        same, other = flow.spread(CommunicationStep(k), x, base, off)
+        same, other = flow.compute_error_after_events(CommunicationStep(k), x, base, off)
         assert (other[at["ground.impacts"]] > 0.0) == (bounces == 2)
         if bounces == 0:
             assert not same.any()
