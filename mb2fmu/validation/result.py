@@ -358,15 +358,15 @@ class ValidationResult:
         """Names of events in the default experiment that the moved one lacks: they were not tried with other values."""
         if self.perturbed_experiment is None:
             return ()
-        there = {event.name for kind in self.perturbed_experiment.kinds for event in kind.events}
-        here = dict.fromkeys(event.name for kind in self.kinds for event in kind.events)
-        return tuple(name for name in here if name not in there)
+        perturbed_names = {event.name for kind in self.perturbed_experiment.kinds for event in kind.events}
+        default_names = dict.fromkeys(event.name for kind in self.kinds for event in kind.events)
+        return tuple(name for name in default_names if name not in perturbed_names)
 
     @property
     def untested_switches(self) -> tuple[str, ...]:
         """Switches that stayed as they were in all experiments: what is on their other side was not tried."""
-        moved = self.perturbed_experiment.reference if self.perturbed_experiment else None
-        return find_untested_switches([self.reference, *([moved] if moved else [])])
+        perturbed = self.perturbed_experiment.reference if self.perturbed_experiment else None
+        return find_untested_switches([self.reference, *([perturbed] if perturbed else [])])
 
     @property
     def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
@@ -390,48 +390,57 @@ class ValidationResult:
 
     def _check_trajectory(self) -> IndependentCheck:
         """Return the independent check of the default experiment; its reference shares the FMU's reading."""
-        by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
-        if by.startswith("Newton-Euler"):
+        reference_method, fmu_method = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
+        if reference_method.startswith("Newton-Euler"):
             name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"
-        elif by == used:
-            name, how = f"the same formulation ({by}) on the same reading", "evaluated and integrated differently"
+        elif reference_method == fmu_method:
+            name, how = (
+                f"the same formulation ({reference_method}) on the same reading",
+                "evaluated and integrated differently",
+            )
         else:
-            name, how = f"another formulation ({by}) on the same reading", "evaluated and integrated differently"
+            name, how = (
+                f"another formulation ({reference_method}) on the same reading",
+                "evaluated and integrated differently",
+            )
         worst = max(self.variables, key=lambda v: v.ratio if v.verdict != "unjudged" else -1.0)
         verdict: Verdict = "passed" if all(v.verdict == "passed" for v in self.variables) else "failed"
-        at = f"{worst.name} at t = {worst.at:.4g} s"
+        place = f"{worst.name} at t = {worst.at:.4g} s"
         points = len(self.reference.trajectory.time)
         return IndependentCheck(
-            name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=at, verdict=verdict
+            name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=place, verdict=verdict
         )
 
     @property
     def largest_speeds(self) -> dict[str, float]:
         """FMU name of each speed → its largest magnitude in both experiments."""
-        found = self.reference.largest_speeds
+        largest = self.reference.largest_speeds
         if self.perturbed_experiment is not None and self.perturbed_experiment.reference is not None:
-            found = {
+            largest = {
                 name: max(size, self.perturbed_experiment.reference.largest_speeds[name])
-                for name, size in found.items()
+                for name, size in largest.items()
             }
-        return found
+        return largest
 
     @property
     def visited_coordinates(self) -> tuple[dict[str, float], ...]:
         """FMU name of each coordinate → its value, at some instants of both experiments in turn."""
-        moved = (
+        perturbed = (
             self.perturbed_experiment.reference.visited_coordinates
             if self.perturbed_experiment is not None and self.perturbed_experiment.reference is not None
             else ()
         )
         return tuple(
-            each for pair in zip_longest(self.reference.visited_coordinates, moved) for each in pair if each is not None
+            coordinates
+            for pair in zip_longest(self.reference.visited_coordinates, perturbed)
+            for coordinates in pair
+            if coordinates is not None
         )
 
     @property
     def runs(self) -> tuple[ExperimentRun, ...]:
         """Numbers of each experiment, with what each kind of the FMU did in it."""
-        each = [
+        experiments = [
             (self.reference, self.kinds),
             *(
                 [(self.perturbed_experiment.reference, self.perturbed_experiment.kinds)]
@@ -439,7 +448,12 @@ class ValidationResult:
                 else []
             ),
         ]
-        return tuple((by.experiment, kind.simulation) for by, kinds in each if by is not None for kind in kinds)
+        return tuple(
+            (reference.experiment, kind.simulation)
+            for reference, kinds in experiments
+            if reference is not None
+            for kind in kinds
+        )
 
     def to_json(self, *, timings: bool = False) -> str:
         """Return the result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""

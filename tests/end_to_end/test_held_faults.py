@@ -80,7 +80,11 @@ class Judge:
 
     def __call__(self, unit: Path) -> ValidationResult:
         return validation.validate(
-            unit, self.build.derivation.definition, self.equations, conformance=False, yardstick=self.yardstick
+            unit,
+            self.build.derivation.definition,
+            self.equations,
+            conformance=False,
+            reference_data=self.yardstick,
         )
 
 

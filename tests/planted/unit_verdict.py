@@ -163,7 +163,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
             unit,
             subject.derivation.checked,
             subject.mechanism,
-            motions=subject.motions,
+            given_samples=subject.motions,
             equations=subject.reference.equations,
         ),
     )
@@ -181,7 +181,7 @@ def _against_the_reference(
         mechanism=subject.reference.mechanism,
         conformance=conformance,
         time_limit=TIME_LIMIT,
-        yardstick=yardstick,
+        reference_data=yardstick,
     )
 
 
@@ -192,7 +192,11 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: Derivation, unit:
     """
     if mutant.level == "reading":
         found = validation.run_independent_checks(
-            unit, subject.derivation.checked, derivation.mechanism, reach=subject.reach, visited=subject.visited
+            unit,
+            subject.derivation.checked,
+            derivation.mechanism,
+            largest_speeds=subject.reach,
+            visited_coordinates=subject.visited,
         )
         return "" if found.passed else "independence: failed"
     if mutant.level in {"derivatives", "interface", "description"}:

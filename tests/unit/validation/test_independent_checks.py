@@ -351,7 +351,7 @@ def test_what_closing_anew_is_allowed_hides_no_fault(off):
             f"own motion {k}": [[[rate * (1 + wrong) for rate in sample.rates["kinematics"].values()], []]]
             for k, sample in enumerate(made.samples)
         }
-        return compare_fmu_with_samples(made, description, answers, allowed=SOLVED_START_FACTOR)
+        return compare_fmu_with_samples(made, description, answers, bound_factor=SOLVED_START_FACTOR)
 
     assert largest > 0
     assert said(0.0).passed

@@ -190,13 +190,19 @@ def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
     mechanism = mechanism_of(cart())
     equations = formulate_given_acceleration(mechanism)
     stick = validation.make_reference_data(
-        mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, exercise=False
+        mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, perturb=False
     )
     verdicts = []
     for fault in (0.0, 3e-6):
         unit = pipeline.export(cart(fault), tmp_path / str(fault)).path
         result = validation.validate(
-            unit, mechanism.declared, equations, mechanism=mechanism, yardstick=stick, conformance=False, exercise=False
+            unit,
+            mechanism.declared,
+            equations,
+            mechanism=mechanism,
+            reference_data=stick,
+            conformance=False,
+            perturb=False,
         )
         verdicts.append([{i.name: i.verdict for i in kind.invariants} for kind in result.kinds])
     right, wrong = verdicts

@@ -57,7 +57,7 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
     flow = OneStepFlow(reference)
     x = reference.states[step.k]
     values = reference.trajectory.values.copy()
-    end = flow.compute_step_end(step, x, late=later * 1e-10).x
+    end = flow.compute_step_end(step, x, margin_offset=later * 1e-10).x
     columns = list(reference.state_columns)
     values[step.k + 1, columns] = end
     for k in range(step.k + 1, len(values) - 1):

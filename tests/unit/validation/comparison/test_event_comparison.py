@@ -128,8 +128,8 @@ def test_a_unit_that_cannot_be_looked_into_is_not_judged(judged):
 
 def test_what_grazes_is_told_as_grazing(judged):
     reference, limits, looked = judged
-    events = [dataclasses.replace(event, grazing=True) for event in limits.events]
-    grazing = list_watched_events(reference, dataclasses.replace(limits, events=tuple(events)), DESCRIPTION)
+    events = [dataclasses.replace(event, grazing=True) for event in limits.event_time_bounds]
+    grazing = list_watched_events(reference, dataclasses.replace(limits, event_time_bounds=tuple(events)), DESCRIPTION)
     for each in results((reference, limits, grazing), "ModelExchange", seen(looked)):
         assert each.grazing
         assert each.verdict == "unjudged"
@@ -145,7 +145,7 @@ def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
     last = first[0].time_bound.simultaneous_events.time
     later = [
         event
-        for event in limits.events
+        for event in limits.event_time_bounds
         if event.simultaneous_events.time > last and not event.simultaneous_events.from_input_jump
     ]
     said = describe_unwatched_events(limits, first)
@@ -200,7 +200,7 @@ def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
     mode = reference.trajectory.column("floor.resting")
     assert reference.trajectory.values[:, mode].tolist() == [0.25, *[0.0] * (len(reference.trajectory.time) - 1)]
     assert limits.predictable_points[mode] == len(reference.trajectory.time)
-    (parted,) = (event for event in limits.events if "parted" in event.simultaneous_events.first.name)
+    (parted,) = (event for event in limits.event_time_bounds if "parted" in event.simultaneous_events.first.name)
     assert not parted.grazing
     assert parted.simultaneous_events.time == pytest.approx(0.05 / 4000 / 10.0, rel=1e-6)
     assert parted.largest_allowed_difference < parted.simultaneous_events.time
@@ -274,7 +274,9 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
     reference = reference_of(model)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     for wider in (1.0, 1e3, 5e3, 1e4, 2e4):
-        allowed = dataclasses.replace(limits, events=compute_event_time_bounds(reference, wider * limits.values))
+        allowed = dataclasses.replace(
+            limits, event_time_bounds=compute_event_time_bounds(reference, wider * limits.values)
+        )
         for watch in (each for each in list_watched_events(reference, allowed, DESCRIPTION) if not each.reason):
             for kind in KINDS:
                 request = watch.request(kind)
