@@ -328,7 +328,7 @@ def compare_fmu_with_samples(
         _compute_output_errors(accelerations, description, recorded_values, bound_factor),
     )
     checks = []
-    for method in accelerations.ways:
+    for method in accelerations.methods:
         if method in accelerations.missing:
             checks.append(_form_missing_check(method, accelerations.missing[method]))
             continue
@@ -347,7 +347,7 @@ def compare_fmu_with_samples(
                 method, len(accelerations.samples), errors + (output_errors if method == ROBOTS else []), refusals
             )
         )
-    if output_errors and ROBOTS not in accelerations.ways:
+    if output_errors and ROBOTS not in accelerations.methods:
         checks.append(_form_check("outputs", len(accelerations.samples), output_errors, []))
     return IndependentChecks(checks=(*checks, *_check_import(accelerations)))
 
@@ -448,7 +448,9 @@ def _form_missing_check(method: str, reason: str) -> IndependentCheck:
 def _form_unjudged_checks(accelerations: SourceAccelerations, missing_variables: str) -> IndependentChecks:
     """Return independent checks without comparison; each gives the reason."""
     reason = missing_variables or "no admissible points were found"
-    checks = [_form_missing_check(method, accelerations.missing.get(method, reason)) for method in accelerations.ways]
+    checks = [
+        _form_missing_check(method, accelerations.missing.get(method, reason)) for method in accelerations.methods
+    ]
     return IndependentChecks(checks=(*checks, *_check_import(accelerations)))
 
 

@@ -158,7 +158,7 @@ class Subject:
         checked = self.derivation.checked
         if isinstance(checked.mechanics, RobotMechanics):
             return sample_robot_accelerations(checked)
-        return sample_source_accelerations(checked, self.mechanism, self.reach, visited=self.visited)
+        return sample_source_accelerations(checked, self.mechanism, self.reach, visited_coordinates=self.visited)
 
     @cached_property
     def reach(self) -> dict[str, float]:

@@ -103,21 +103,23 @@ class _DiagnosticsAtFmuStates:
         if n_phi:
             slopes = self._numeric.holonomic_slopes(t, q, z, self._prepared)
             places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_SINGULAR_VALUE_LIMIT)[0])
-        found: dict[sm.Symbol, tuple[float, float]] = {}
+        intervals: dict[sm.Symbol, tuple[float, float]] = {}
         if n_phi:
-            found[DIAGNOSTIC_SYMBOLS.position_residual] = _compute_value_interval(
+            intervals[DIAGNOSTIC_SYMBOLS.position_residual] = _compute_value_interval(
                 [_largest_absolute_value(shown[:n_phi])], _largest_absolute_value(self._rounding[:n_phi])
             )
-        moving = [
+        velocity_residuals = [
             _largest_absolute_value(self._numeric.residual(t, place, u, z, self._prepared)[n_phi:]) for place in places
         ]
-        found[DIAGNOSTIC_SYMBOLS.velocity_residual] = _compute_value_interval(
-            moving, _largest_absolute_value(self._rounding[n_phi:])
+        intervals[DIAGNOSTIC_SYMBOLS.velocity_residual] = _compute_value_interval(
+            velocity_residuals, _largest_absolute_value(self._rounding[n_phi:])
         )
         distances = [_squared_distances(self._measure_jacobian(t, place, z)) for place in places]
-        found[DIAGNOSTIC_SYMBOLS.rank] = _bound_rank(distances)
-        found[DIAGNOSTIC_SYMBOLS.condition] = _bound_condition([np.sort(each)[self._redundant :] for each in distances])
-        return found
+        intervals[DIAGNOSTIC_SYMBOLS.rank] = _bound_rank(distances)
+        intervals[DIAGNOSTIC_SYMBOLS.condition] = _bound_condition(
+            [np.sort(each)[self._redundant :] for each in distances]
+        )
+        return intervals
 
     def _measure_jacobian(self, t: float, q: Floats, z: Floats) -> Floats:
         """Return A, shape (m, n_u), from residuals at speeds there and back."""

@@ -132,9 +132,9 @@ def list_watched_events(
     return tuple(
         islice(
             (
-                watch
-                for watch in candidates
-                if watch.variable_index >= 0 or _list_largest_jumps(reference, watch.values)
+                watched
+                for watched in candidates
+                if watched.variable_index >= 0 or _list_largest_jumps(reference, watched.values)
             ),
             MAX_WATCHED_EVENTS,
         )
@@ -363,15 +363,15 @@ def _read_session_findings(fmu_result: FmuProcessResult, experiment_index: int) 
     return recorded[0] if recorded and isinstance(recorded[0], list) else ()
 
 
-def _find_model_exchange_event(watch: WatchedEvent, kind: InterfaceType, recorded_events: Sequence[Any]) -> Any:
+def _find_model_exchange_event(watched: WatchedEvent, kind: InterfaceType, recorded_events: Sequence[Any]) -> Any:
     """Return the event of Model Exchange in which the watched variable changes side."""
-    request = watch.request(kind)
-    candidates = [event for event in recorded_events if watch.earliest <= event[0] <= watch.latest]
+    request = watched.request(kind)
+    candidates = [event for event in recorded_events if watched.earliest <= event[0] <= watched.latest]
     for time, before, after in candidates:
-        if watch.has_passed(request, time, after) and not watch.has_passed(request, time, before):
+        if watched.has_passed(request, time, after) and not watched.has_passed(request, time, before):
             last = (
                 candidates[-1]
-                if candidates[-1][0] - time <= watch.time_bound.allowed_differences[kind]
+                if candidates[-1][0] - time <= watched.time_bound.allowed_differences[kind]
                 else [time, before, after]
             )
             return [time, before, last[0], last[2]]
@@ -457,13 +457,13 @@ def _compute_error_ratios(
 
 
 def _carry_state_bounds_to_outputs(
-    reference: ReferenceRun, watch: WatchedEvent, direction: int, bound: Floats
+    reference: ReferenceRun, watched: WatchedEvent, direction: int, bound: Floats
 ) -> Floats:
     """Return how far outputs on one side of an event may be off since states may be off by their bounds, shape (n,).
 
     States and what has no such bound have 0. ``bound``: of all variables beside the event.
     """
-    numeric, run, event_group = reference.numeric, reference.experiment, watch.time_bound.simultaneous_events
+    numeric, run, event_group = reference.numeric, reference.experiment, watched.time_bound.simultaneous_events
     assert isinstance(numeric, HybridEquations)
     located_event = (event_group.first, event_group.last)[direction]
     prepared, inputs = numeric.prepare(run.parameters), run.inputs[event_group.first.step].tolist()
@@ -488,7 +488,7 @@ def _carry_state_bounds_to_outputs(
         )
     output_errors = np.minimum(
         np.where(np.isfinite(output_errors), output_errors, 0.0),
-        MAX_INFORMATIVE_FRACTION * np.max(np.abs(watch.values[:, : len(output_errors)]), 0),
+        MAX_INFORMATIVE_FRACTION * np.max(np.abs(watched.values[:, : len(output_errors)]), 0),
     )
     output_errors[columns] = 0.0
     return np.asarray(output_errors)

@@ -23,7 +23,7 @@ ELEMENT_NAMES_ANNOTATION = "mb2fmu.model.elements"
 TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
 _FMI2_TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
 TROUBLE_LOG_CATEGORIES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
-"""Log categories, named by the standards, of what did not go as asked."""
+"""Log categories, named by the standards, of calls that did not succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class FmuDescription:
         token: ``guid`` or ``instantiationToken``.
         variables: By name.
         arrays: Value reference of each array → number of its elements.
-        elements: Name of each array that tells them → names of its elements, the last index running fastest.
+        elements: Name of each array that lists them → names of its elements, the last index running fastest.
         states: Number of continuous states.
         indicators: Number of event indicators.
-        needs_completed_steps: A Model Exchange importer must tell of each step that its integrator has made.
-        trouble_log_categories: Log categories that tell why a call did not do what was asked.
+        needs_completed_steps: A Model Exchange importer must report each step that its integrator has completed.
+        trouble_log_categories: Log categories that report why a call did not do what was requested.
         capabilities: Kind → what it offers beside running.
         rates: (name of a state, name of its derivative), in the order of the states; () where these are not found.
     """
@@ -152,12 +152,12 @@ def read_description(tree: FileTree) -> FmuDescription:
     states, indicators = _count_states_and_indicators(root, int(major))
     exchange = interfaces["ModelExchange"]
     scalars = _read_variables(root, int(major))
-    held, arrays = _read_array_elements(root, scalars)
-    found = FmuDescription(
+    element_variables, arrays = _read_array_elements(root, scalars)
+    description = FmuDescription(
         version=int(major),
         identifiers=identifiers,
         token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
-        variables=scalars | held,
+        variables=scalars | element_variables,
         arrays=arrays,
         elements={
             str(node.get("name")): _read_element_names(node)
@@ -173,8 +173,8 @@ def read_description(tree: FileTree) -> FmuDescription:
         capabilities={kind: _read_capabilities(e, int(major)) for kind, e in interfaces.items() if e is not None},
         rates=_read_derivative_pairs(root, int(major)),
     )
-    _check_platform(tree, found)
-    return found
+    _check_platform(tree, description)
+    return description
 
 
 def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
@@ -184,7 +184,7 @@ def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
     try:
         root = etree.fromstring(tree[TERMINALS_FILE], etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError:
-        return {}  # the auditor tells it
+        return {}  # the auditor reports it
     return {
         str(terminal.get("name")): {
             str(each.get("memberName")): (str(each.get("variableName")), str(each.get("variableKind")))
@@ -222,14 +222,14 @@ def _read_array_elements(
     root: etree._Element, known: Mapping[str, FmuVariableDescription]
 ) -> tuple[dict[str, FmuVariableDescription], dict[int, int]]:
     """Return elements of our arrays that are no variables themselves, by their names in the description; all arrays."""
-    found, sizes = {}, {}
-    for node in _iterate_double_arrays(root):
-        array = known[str(node.get("name"))]
-        shape = [each.get("start") for each in node.iterfind("Dimension")]
+    element_variables, sizes = {}, {}
+    for array_node in _iterate_double_arrays(root):
+        array = known[str(array_node.get("name"))]
+        shape = [each.get("start") for each in array_node.iterfind("Dimension")]
         if None in shape:
             continue  # sized by a structural parameter
         sizes[array.reference] = size = math.prod(int(str(each)) for each in shape)
-        names = _read_element_names(node)
+        names = _read_element_names(array_node)
         starts = array.start.split()
         if len(names) != size or len(starts) not in {0, size}:
             continue
@@ -237,8 +237,10 @@ def _read_array_elements(
             if name not in known:
                 reference = elements.encode_element_reference(array.reference, i)
                 start = starts[i] if starts else ""
-                found[name] = replace(array, reference=reference, is_double=True, is_scalar=True, start=start)
-    return found, sizes
+                element_variables[name] = replace(
+                    array, reference=reference, is_double=True, is_scalar=True, start=start
+                )
+    return element_variables, sizes
 
 
 def _iterate_double_arrays(root: etree._Element) -> Iterator[etree._Element]:
@@ -279,21 +281,21 @@ def _read_capabilities(interface: etree._Element, major: int) -> InterfaceCapabi
 def _read_derivative_pairs(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
     """Return (state, derivative), in the order of the states; () if the description is unclear."""
     variables = [e for e in root.iterfind("ModelVariables/*") if isinstance(e.tag, str)]
-    found = []
+    pairs = []
     try:
         if major == 2:
             for unknown in root.findall("ModelStructure/Derivatives/Unknown"):
                 rate = variables[int(unknown.get("index", "")) - 1]
                 state = variables[int(str(rate[0].get("derivative"))) - 1]
-                found.append((str(state.get("name")), str(rate.get("name"))))
-            return tuple(found)
-        named = {e.get("valueReference"): e for e in variables}
+                pairs.append((str(state.get("name")), str(rate.get("name"))))
+            return tuple(pairs)
+        variable_by_reference = {e.get("valueReference"): e for e in variables}
         for unknown in root.findall("ModelStructure/ContinuousStateDerivative"):
-            rate = named[unknown.get("valueReference")]
-            found.append((str(named[rate.get("derivative")].get("name")), str(rate.get("name"))))
+            rate = variable_by_reference[unknown.get("valueReference")]
+            pairs.append((str(variable_by_reference[rate.get("derivative")].get("name")), str(rate.get("name"))))
     except (ValueError, IndexError, KeyError):
         return ()
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _count_states_and_indicators(root: etree._Element, major: int) -> tuple[int, int]:
@@ -305,7 +307,7 @@ def _count_states_and_indicators(root: etree._Element, major: int) -> tuple[int,
 
 
 def _needs_completed_steps(exchange: etree._Element, major: int) -> bool:
-    """Return whether the FMU wants to be told of accepted steps: by default yes in FMI 2, no in FMI 3."""
+    """Return whether the FMU needs a call after each accepted step: by default yes in FMI 2, no in FMI 3."""
     if major == 2:
         return exchange.get("completedIntegratorStepNotNeeded") not in {"true", "1"}
     return exchange.get("needsCompletedIntegratorStep") in {"true", "1"}
@@ -322,18 +324,18 @@ def find_platform_folder(version: int) -> tuple[str, str]:
     return {"windows": "win64", "darwin": "darwin64", "linux": "linux64"}[system], extension
 
 
-def _check_platform(tree: FileTree, found: FmuDescription) -> None:
+def _check_platform(tree: FileTree, description: FmuDescription) -> None:
     """Raise where the FMU has no binary for this machine; name the platforms it has."""
-    folder, extension = find_platform_folder(found.version)
-    needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in found.identifiers.values()]
+    folder, extension = find_platform_folder(description.version)
+    needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in description.identifiers.values()]
     missing = [path for path in needed if path not in tree]
     if not missing:
         return
     offered = sorted({path.split("/")[1] for path in tree if path.startswith("binaries/") and path.count("/") >= 2})
-    has = f"it has {', '.join(offered)}" if offered else "it has none at all"
+    platforms_text = f"it has {', '.join(offered)}" if offered else "it has none at all"
     raise _make_refusal_error(
         Fault(
-            f"the FMU has no binary for this machine ({folder}): {has}",
+            f"the FMU has no binary for this machine ({folder}): {platforms_text}",
             missing[0],
             "validate it on such a machine, or export it for this one",
         )

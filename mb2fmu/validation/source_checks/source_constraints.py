@@ -49,8 +49,8 @@ class SourceConstraints:
         self._free = [i for i, k in enumerate(self.rates) if k not in self.speeds]
         if len(self._free) != len(kinematic):
             raise NotFormedError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
-        self._evaluate = symbols.array_function([*kinematic, *parts.velocity], complex_step=complex_step)
-        self._holonomic = symbols.function(parts.holonomic) if parts.holonomic else None
+        self._evaluate = symbols.compile_array_function([*kinematic, *parts.velocity], complex_step=complex_step)
+        self._holonomic = symbols.compile_function(parts.holonomic) if parts.holonomic else None
 
     def rows(self, values: list[Any], count: int) -> RealOrComplexArray:
         """Return the velocity constraints' left sides, shape (m, count)."""

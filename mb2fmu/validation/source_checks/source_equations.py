@@ -32,7 +32,7 @@ MAX_PATHWAY_WORK = 5_000
 
 
 class SourceEquations:
-    """Equations of the user's object. Call it within ``untouched``.
+    """Equations of the user's object. Call it within ``keep_mechanics_untouched``.
 
     Args:
         mechanics: As the model has it; a shallow copy of it is used.
@@ -49,33 +49,35 @@ class SourceEquations:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of SymPy, about points that several others could give a velocity
             try:
-                method = self._formed(mechanics, parts)
+                method = self._form_method(mechanics, parts)
             except (ValueError, TypeError, AttributeError, NotImplementedError, IndexError) as error:
                 raise NotFormedError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
             M, f = method.mass_matrix_full, method.forcing_full
-        kane = isinstance(method, KanesMethod)
-        self.q, self.u = tuple(method.q), tuple(method.u) if kane else tuple(method._qdots)
-        self._by_lagrange = not kane
-        rates = dict(method._qdot_u_map or {}) if kane else {}
+        is_kane = isinstance(method, KanesMethod)
+        self.q, self.u = tuple(method.q), tuple(method.u) if is_kane else tuple(method._qdots)
+        self._by_lagrange = not is_kane
+        rates = dict(method._qdot_u_map or {}) if is_kane else {}
         self._rate_places = [symbols.slot[rate] for rate in rates if rate not in symbols.u]
-        self._rates = symbols.function([value for rate, value in rates.items() if rate not in symbols.u])
+        self._rates = symbols.compile_function([value for rate, value in rates.items() if rate not in symbols.u])
         self._ratios = [
-            (len(unknowns), right.shape, symbols.function([*matrix, *right]))
+            (len(unknowns), right.shape, symbols.compile_function([*matrix, *right]))
             for unknowns, matrix, right in self._solves
         ]
-        opaque = [symbol for unknowns, _, _ in self._solves for symbol in unknowns]
+        unknown_ratios = [symbol for unknowns, _, _ in self._solves for symbol in unknowns]
         terms = [sm.Add.make_args(entry) for entry in f]
         self._counts = [len(of_entry) for of_entry in terms]
         self._size = M.rows
-        self._numbers = symbols.function([*M, *(term for of_entry in terms for term in of_entry)], opaque)
+        self._numbers = symbols.compile_function(
+            [*M, *(term for of_entry in terms for term in of_entry)], unknown_ratios
+        )
 
-    def _formed(self, mechanics: Mechanics, parts: SourceObjects) -> Any:
+    def _form_method(self, mechanics: Mechanics, parts: SourceObjects) -> Any:
         """Return the method with its equations, on a copy if they have not been formed yet."""
         if isinstance(mechanics, System):
             if isinstance(mechanics.eom_method, KanesMethod):
                 return mechanics.eom_method
             system = copy.copy(mechanics)
-            system.form_eoms(constraint_solver=self._opaque)
+            system.form_eoms(constraint_solver=self._solve_numerically)
             return system.eom_method
         if isinstance(mechanics, LagrangesMethod):
             lagrange = copy.copy(mechanics)
@@ -91,12 +93,13 @@ class SourceEquations:
             parts.frame, list(parts.q[:fixed]), list(parts.u[:count]), kd_eqs=list(parts.kinematic),
             q_dependent=list(parts.q[fixed:]) or None, configuration_constraints=list(parts.holonomic) or None,
             u_dependent=list(parts.dependent) or None, velocity_constraints=list(parts.velocity) or None,
-            u_auxiliary=list(parts.auxiliary) or None, constraint_solver=self._opaque, explicit_kinematics=False,
+            u_auxiliary=list(parts.auxiliary) or None,
+            constraint_solver=self._solve_numerically, explicit_kinematics=False,
         )  # fmt: skip
         method.kanes_equations(list(parts.bodies), list(parts.loads) or None)
         return method
 
-    def _opaque(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
+    def _solve_numerically(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
         """Return stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
         first = sum(len(known) for known, _, _ in self._solves)
         unknowns = [make_unused_symbol(first + k, "ratio") for k in range(right.rows * right.cols)]
