@@ -8,7 +8,8 @@
          → ValidationResult                                                             validate    validating
          → report → .fmu with its report                                                run         pages, publication
 
-Input: a model, or the file that has its function, and options (``options``). Output: frozen records (``outcomes``).
+Input: a model, or the file that has its function, and options (``options``). Output: frozen records
+(``derivation.pipeline_results``).
 
 Promises: every function returns a frozen record with all intermediates; showing equations or a program is a print. Time
 is read (``stopwatch``) for the observer and for the page beside the FMU only; it never enters an FMU.

@@ -1,10 +1,11 @@
-"""Independence of the validation: compare an FMU's x' at random points with the user's own objects.
+"""Independent checks: compare an FMU's x' at random points with the user's own objects.
 
-The trajectory that an FMU is compared with comes from ``Mechanism``, as the FMU does: a fault in reading would be on
-both sides. Here x' of a real instance (by fmpy) is compared with the user's own SymPy objects, which are asked without
-the reading: by their own ``mass_matrix_full`` and ``forcing_full`` (``own_equations``), and by their own frames,
-points, bodies and loads point by point (``own_kinematics``). Where the equations would be too long to be formed, the
-mechanism that was read is compared with the objects too: velocities, kinetic energy, generalized forces.
+The trajectory that an FMU is compared with comes from ``Mechanism``, as the FMU does: a fault of the import would be
+on both sides. Here x' of a real instance (by fmpy) is compared with the user's own SymPy objects, evaluated without the
+import: by their own ``mass_matrix_full`` and ``forcing_full`` (``source_equations``), and by their own frames, points,
+bodies and loads point by point (``source_kinematics``). Where the equations would be too long to be formed, the
+imported
+mechanism is compared with the objects too: velocities, kinetic energy, generalized forces.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from mb2fmu.validation.source_checks.source_accelerations import (
 
 Verdict = Literal["passed", "failed", "unjudged"]
 MIN_POINTS = 20
-"""With fewer points than that, an independent check says nothing."""
+"""Fewest points for a verdict of an independent check."""
 _CHECK_TITLES = {
     "equations": "the source objects' own equations",
     "kinematics": "the source objects' own kinematics and loads",
@@ -75,7 +76,7 @@ class IndependentCheck:
 
     Attributes:
         name: What was compared with what.
-        how: By which numbers; or why it was not done.
+        how: The numbers that are compared; or why it was not done.
         points: At how many admissible points.
         ratio: Largest error over its bound.
         worst: Of what, and at which time.
@@ -94,11 +95,11 @@ class IndependentCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndependentChecks:
-    """Comparisons that do not use mb2fmu's reading.
+    """Comparisons that do not use mb2fmu's import.
 
     Attributes:
-        independent checks: The most independent first.
-        import_checks: What was read against what the model says, where no unit is asked: events, values.
+        checks: The most independent first.
+        import_checks: Comparisons of the import with the model, without an FMU: events, values.
         solution_accuracy: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
     """
 
@@ -108,12 +109,12 @@ class IndependentChecks:
 
     @property
     def passed(self) -> bool:
-        """No independent check failed; one that could not be done is neither a pass nor a failure, and says why."""
+        """Whether no independent check failed; one that could not be done is neither a pass nor a failure."""
         return all(check.verdict != "failed" for check in self.all_checks)
 
     @property
     def all_checks(self) -> tuple[IndependentCheck, ...]:
-        """All independent checks: of the FMU, then of what was read."""
+        """All independent checks: of the FMU, then of the import."""
         return (*self.checks, *self.import_checks)
 
 
@@ -135,7 +136,7 @@ def run_independent_checks(
     Args:
         fmu: The archive, FMI 2.0 or 3.0.
         definition: The checked model.
-        mechanism: What was read from it.
+        mechanism: The mechanism imported from it.
         kind: How the FMU is run; None: as Model Exchange if it offers that.
         given_samples: What :func:`sample_source_accelerations` gave for the same definition, where several FMUs are
             judged.
@@ -143,7 +144,7 @@ def run_independent_checks(
         visited_coordinates: FMU name of a coordinate → its value, at instants of the experiments: some points are near
             these.
         equations: Whose closed form of the potential energy is compared with the loads; None: it is not.
-        runs: What the FMU did in the experiments, which is held to the laws of motion.
+        runs: Results of the FMU in the experiments, which are judged by the laws of motion.
         time_limit: In s.
 
     Raises:
@@ -201,14 +202,14 @@ def _measure_solution_accuracy(
 
 
 def check_laws_of_motion(accelerations: SourceAccelerations) -> Iterator[IndependentCheck]:
-    """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
+    """Yield the verdict on the FMU's runs by each law of motion that applies to them."""
     for law, errors in accelerations.laws:
         check = _form_check(law, len(errors), [*errors], [])
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
 def check_event_import(accelerations: SourceAccelerations, definition: ModelDefinition) -> Sequence[IndependentCheck]:
-    """Judge what was read of events and forces; no independent check where the model has neither."""
+    """Judge the import of events and forces; no independent check where the model has neither."""
     if not (
         accelerations.events or accelerations.left_out or definition.contacts or definition.latches or definition.events
     ):
@@ -229,7 +230,7 @@ def check_potential_energy(
 ) -> Sequence[IndependentCheck]:
     """Judge the closed form of the potential energy; no independent check where no output has it.
 
-    What the model itself gives as its potential energy is an output as good as any, so it does not fail.
+    A potential energy that the model itself gives is an output like any other, so it does not fail.
     """
     requested = potential_check.is_potential_requested(definition) and not mechanism.is_lagrangian_only
     V = find_potential_energy(equations) if equations is not None and requested else None
@@ -244,7 +245,7 @@ def check_potential_energy(
 
 
 def check_value_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
-    """Judge what was read of declared values, units and the experiment."""
+    """Judge the import of declared values, units and the experiment."""
     comparisons = [
         *value_import_check.compare_declared_values(definition, mechanism.declared),
         *output_import_check.compare_output_requests(definition, mechanism),
@@ -262,7 +263,7 @@ def check_value_import(definition: ModelDefinition, mechanism: Mechanism) -> Ind
 
 
 def find_computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
-    """Return coordinates that the FMU computes from the others, and that nobody sets."""
+    """Return coordinates that the FMU computes from the others, and that are not set."""
     variables = description.variables
     return tuple(c.name for c in definition.coordinates if c.name in variables and not variables[c.name].settable)
 
@@ -311,8 +312,8 @@ def plan_sample_sessions(
 
 
 SOLVED_START_FACTOR = 16.0
-"""Times the bounds, where an FMU can be asked in Co-Simulation only and solves for its start values: it does not take
-the point as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
+"""Factor on the bounds, where an FMU has Co-Simulation only and solves for its start values: it does not take the point
+as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
 
 
 def compare_fmu_with_samples(
@@ -322,7 +323,7 @@ def compare_fmu_with_samples(
     *,
     bound_factor: float = 1.0,
 ) -> IndependentChecks:
-    """Judge the answers to :func:`plan_sample_sessions`; ``bound_factor``: factor on their bounds."""
+    """Judge the values recorded by :func:`plan_sample_sessions`; ``bound_factor``: factor on their bounds."""
     names, output_errors = (
         _list_judged_states(description),
         _compute_output_errors(accelerations, description, recorded_values, bound_factor),
@@ -376,7 +377,7 @@ def _compute_output_errors(
     for number, sample in enumerate(accelerations.samples):
         recorded = recorded_values[_session_name(number)][0]
         if isinstance(recorded, dict):
-            continue  # is said of the derivatives
+            continue  # reported with the derivatives
         for name, value in zip(names, recorded[1], strict=True):
             if name in sample.outputs:
                 source_value, bound = sample.outputs[name]
@@ -465,7 +466,7 @@ def _list_derivative_variables(description: FmuDescription) -> list[str]:
 
 
 def _list_judged_states(description: FmuDescription) -> list[str]:
-    """Return the states whose derivatives the FMU answers with, in this order."""
+    """Return the states whose derivatives the FMU gives, in this order."""
     return [name for name, _ in description.rates]
 
 

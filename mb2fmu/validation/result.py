@@ -46,7 +46,7 @@ class VariableResult:
         error: There.
         bound: There.
         ratio: error/bound there; above 1 the variable failed. Infinite where the FMU gives no finite number.
-        horizon: Time in s up to which the variable is judged.
+        horizon: Time in s until which the variable is predictable and judged.
         verdict: ``unjudged`` where the horizon ends before anything could be judged: no pass.
         reason: Why it is not predictable until the end, or why it failed.
         errors: |FMU − reference|, shape (n_t,), beyond the horizon too.
@@ -154,7 +154,7 @@ class InterfaceTypeResult:
     Attributes:
         variables: One per compared variable.
         invariants: As for the first kind.
-        simulation: What the FMU did; says of which kind it was.
+        simulation: Results of the FMU, with its interface type.
         events: One per event.
     """
 
@@ -177,7 +177,7 @@ class InterfaceTypeResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perturbation:
-    """Move of one quantity in the perturbed experiment.
+    """Perturbation of one quantity in the perturbed experiment.
 
     Attributes:
         name: FMU name of a parameter, start value or input.
@@ -198,13 +198,13 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbedExperimentResult:
-    """The second experiment: every free parameter, start value and input moved, judged as the first one is.
+    """The perturbed experiment: every free parameter, start value and input changed, judged as the default one.
 
     Attributes:
-        kinds: The FMU in each way that it can be run; () where nothing could be run.
-        reference: What they were compared with; None where the mechanism allows no perturbed experiment.
+        kinds: Results of the FMU by interface type; () where nothing could be run.
+        reference: The reference; None where the mechanism allows no perturbed experiment.
         perturbations: One per free parameter, start value and input.
-        part: Part of the intended moves that the mechanism allows, in (0, 1].
+        part: Part of the intended perturbations that the mechanism allows, in (0, 1].
         text: How the experiment was made, in one sentence.
         refusals: One sentence for each kind in which the FMU did not go through it, though the mechanism does.
     """
@@ -218,7 +218,7 @@ class PerturbedExperimentResult:
 
     @property
     def passed(self) -> bool:
-        """True if every type ran within its bounds, or none could be run (then all is not validated)."""
+        """True if every type ran within its bounds, or none could be run (then nothing is validated)."""
         return not self.refusals and all(kind.passed for kind in self.kinds)
 
 
@@ -227,9 +227,9 @@ class ApiCheckResult:
     """Results of one family of functions, called in the middle of a run and compared with the reference.
 
     Attributes:
-        name: What was called.
+        name: The function family.
         kind: How the FMU was run.
-        formula: What was compared with what.
+        formula: The compared numbers.
         value: Where value/bound is largest.
         bound: There.
         ratio: There; above 1 it failed.
@@ -259,8 +259,8 @@ class ExercisedResult:
         name: FMU name.
         role: What it is.
         ratio: Largest change of a judged variable over that variable's bound, by the reference, if this quantity alone
-            had kept its default in the perturbed experiment: so far out of bounds an FMU that ignores it would be.
-        most: The variable that it moves most, in relation to its bound; empty if none.
+            had kept its default in the perturbed experiment: an FMU that ignores it is beyond its bounds by this ratio.
+        most: The most affected variable, in relation to its bound; empty if none.
         reason: Why it is not validated; empty where it is.
     """
 
@@ -285,19 +285,19 @@ class ValidationResult:
         model: Name of the model.
         variables: One per compared variable.
         invariants: One-step errors, energy balance, constraint residuals of the FMU.
-        conformance: What the checkers say of the archive.
+        conformance: Findings of the checkers on the archive.
         reference: The reference that it was compared with.
         simulation: What the FMU did.
         timings: s of wall clock by activity.
         provenance: Versions, hash of the FMU, method of the FMU and of the reference.
         others: The other kinds of an FMU that has several, under the same bounds.
         notes: What a reader must know, such as that both sides used the same formulation.
-        perturbed_experiment: The second experiment; None where only the first was asked for.
-        api_checks: What else the FMU offers, called during the run.
-        exercised_quantities: One per free parameter, start value and input: validated, or not.
+        perturbed_experiment: Results of the perturbed experiment; None where it was not requested.
+        api_checks: API checks during the run.
+        exercised_quantities: One per free parameter, start value and input: exercised, or not.
         known_digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
-        independent_check_set: The FMU against what was handed over, without the reading's help; None where it was not
-            asked.
+        independent_check_set: Comparison of the FMU with the source objects, without the import; None where it was not
+            requested.
         tables: The user's own numbers against the FMU.
         events: Of the first kind, one per event.
     """
@@ -355,7 +355,7 @@ class ValidationResult:
 
     @property
     def events_at_defaults_only(self) -> tuple[str, ...]:
-        """Names of events in the default experiment that the moved one lacks: they were not tried with other values."""
+        """Names of events that the perturbed experiment lacks: they were not tried with other values."""
         if self.perturbed_experiment is None:
             return ()
         perturbed_names = {event.name for kind in self.perturbed_experiment.kinds for event in kind.events}
@@ -379,7 +379,7 @@ class ValidationResult:
 
     @property
     def not_exercised(self) -> tuple[ExercisedResult, ...]:
-        """Parameters, start values and inputs whose influence was not seen, so that nothing is validated of them."""
+        """Parameters, start values and inputs without a detected influence: they are not validated."""
         return tuple(item for item in self.exercised_quantities if not item.is_exercised)
 
     @property
@@ -389,7 +389,7 @@ class ValidationResult:
         return (*checks, self._check_trajectory())
 
     def _check_trajectory(self) -> IndependentCheck:
-        """Return the independent check of the default experiment; its reference shares the FMU's reading."""
+        """Return the independent check of the default experiment; its reference shares the FMU's import."""
         reference_method, fmu_method = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
         if reference_method.startswith("Newton-Euler"):
             name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"

@@ -238,7 +238,7 @@ def validate(
         reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
         method: The formulation that the FMU was made by, if known; only shown.
         mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
-            equations in numbers, and ``choose_reference_equations`` only tell names, units and levels.
+            equations in numbers, and ``reference_equations`` only give names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Judge what the FMU declares too, see :func:`check_conformity`.

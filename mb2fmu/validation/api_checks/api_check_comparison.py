@@ -77,7 +77,7 @@ class _ApiCheckComparison:
     Attributes:
         definition: The checked model.
         scenario: Where the calls were made.
-        asked: The requested calls.
+        plan: The requested calls.
         values: API check → values that its calls recorded.
         limits: Bounds of the perturbed experiment.
         simulation: The FMU's uninterrupted run of it.

@@ -121,7 +121,9 @@ class OneStepFlow:
         )
         modes, x = self._apply_input_jumps(step, x)
         with self._begin_flow(modes, margin_offset):
-            y = integration.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, seen=event_log)[1]
+            y = integration.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=event_log)[
+                1
+            ]
         modes = event_log.modes[1] if event_log.modes else None
         near_events = [
             event for event in drop_round_off_events(event_log.events) if abs(event.time - end) <= time_beyond_end
@@ -204,12 +206,12 @@ class OneStepFlow:
         """Begin flows in given modes, after the events of the start, with their events late."""
         with begin_in_modes(self._numeric, modes), assume_start_events_done(self._numeric):
             if isinstance(self._numeric, HybridEquations):
-                self._numeric.late = margin_offset
+                self._numeric.margin_offset = margin_offset
             try:
                 yield
             finally:
                 if isinstance(self._numeric, HybridEquations):
-                    self._numeric.late = 0.0
+                    self._numeric.margin_offset = 0.0
 
     def _select_nearest_side(
         self,

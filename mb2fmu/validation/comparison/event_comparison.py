@@ -55,7 +55,7 @@ _REPORTED_JUMP_COUNT = 3  # of an event that are named
 
 @dataclass(frozen=True, slots=True)
 class WatchedEvent:
-    """An event of the reference to find in the unit.
+    """An event of the reference to find in the FMU.
 
     Attributes:
         time_bound: The event of the reference.
@@ -142,7 +142,7 @@ def list_watched_events(
 
 
 def describe_unwatched_events(limits: ErrorBounds, watched_events: Sequence[WatchedEvent]) -> str:
-    """Say how many events come after the last watched one; empty if none does."""
+    """Describe how many events come after the last watched one; empty if none does."""
     if len(watched_events) < MAX_WATCHED_EVENTS:
         return ""
     last_time = watched_events[-1].time_bound.simultaneous_events.time

@@ -411,12 +411,12 @@ def _judge_first_integrals(
 ) -> list[InvariantResult]:
     """Judge each integral of motion."""
     deviations = integrals.compute_deviations(values)
-    bounds = integrals.limits(ERROR_BOUND_FACTOR * reference.experiment.tolerance)
+    bounds = integrals.compute_bounds(ERROR_BOUND_FACTOR * reference.experiment.tolerance)
     return [
         form_invariant_result(
             integrals.time, first_integral.name, CONSERVATION_FORMULA, first_integral.unit, deviations[i], bounds[i]
         )
-        for i, first_integral in enumerate(integrals.kept)
+        for i, first_integral in enumerate(integrals.first_integrals)
         if integrals.has_judged_steps(i)
     ]
 

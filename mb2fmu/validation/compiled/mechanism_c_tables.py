@@ -74,13 +74,13 @@ class MechanismCTables:
         self._acting = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
 
     def structure(
-        self, library: ctypes.CDLL, sights: Sequence[KinematicQuantity], first: int
+        self, library: ctypes.CDLL, quantities: Sequence[KinematicQuantity], first: int
     ) -> c_structures.MechanismStructure:
         """Return the filled structure, which lives as long as this object.
 
         Args:
             library: Has the functions of :attr:`values`.
-            sights: What is read off when a motion is asked for as a whole.
+            quantities: Quantities that are evaluated when a motion is requested as a whole.
             first: The slot of their first number.
         """
         m, values = self._m, self.values
@@ -94,11 +94,11 @@ class MechanismCTables:
         self._add_loads(s)
         self._add_constraints(s)
         self._add_columns(s)
-        counts = [len(sight.symbols) for sight in sights]
-        s.n_sights = len(sights)
-        s.sight_kind = self._whole(KINEMATIC_QUANTITY_KINDS.index(sight.kind) for sight in sights)
-        s.sight_node = self._whole(sight.node for sight in sights)
-        s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(sights)])
+        counts = [len(quantity.symbols) for quantity in quantities]
+        s.n_sights = len(quantities)
+        s.sight_kind = self._whole(KINEMATIC_QUANTITY_KINDS.index(quantity.kind) for quantity in quantities)
+        s.sight_node = self._whole(quantity.node for quantity in quantities)
+        s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(quantities)])
         return s
 
     # ------------------------------------------------------------------ expressions
@@ -283,9 +283,9 @@ class MechanismCTables:
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
         s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
-        stems = [stem or KinematicBranch(-1, turns=False, point=-1, frame=-1) for stem in columns.branches]
+        branches = [branch or KinematicBranch(-1, turns=False, point=-1, frame=-1) for branch in columns.branches]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
-            self._whole(getattr(stem, name) for stem in stems) for name in ("node", "point", "frame", "turns")
+            self._whole(getattr(branch, name) for branch in branches) for name in ("node", "point", "frame", "turns")
         )
         s.rigid.composite = self._whole(columns.numbers)
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)

@@ -410,7 +410,7 @@ class _DataRunPlan:
         """Return the calls of one session per point, by its number.
 
         Raises:
-            ValidationError: If an FMU of Co-Simulation alone is asked for another time than 0.
+            ValidationError: If an FMU of Co-Simulation alone is requested at another time than 0.
         """
         is_model_exchange = kind == "ModelExchange"
         if not is_model_exchange and (self.time != 0.0).any():

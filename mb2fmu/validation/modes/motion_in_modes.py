@@ -95,20 +95,20 @@ class MotionInModes:
     def __init__(self, motion: InstantObservation, counts: OutputCounts, sizes: Floats) -> None:
         self.motion, self._counts, self._sizes = motion, counts, sizes
 
-    def _part(self, first: int, count: int) -> Floats:
+    def _select_outputs(self, first: int, count: int) -> Floats:
         """Return the outputs from one of our own on."""
-        begin = self._counts.outputs + first
-        return self.motion.outputs[begin : begin + count]
+        start = self._counts.outputs + first
+        return self.motion.outputs[start : start + count]
 
     @cached_property
     def surfaces(self) -> Floats:
         """Switching functions over their sizes."""
-        return self._part(0, self._counts.switches) / self._sizes
+        return self._select_outputs(0, self._counts.switches) / self._sizes
 
     @cached_property
     def limits(self) -> Floats:
         """Largest values at which signs hold."""
-        return self._part(self._counts.switches, self._counts.switches)
+        return self._select_outputs(self._counts.switches, self._counts.switches)
 
     @cached_property
     def rates(self) -> Floats:
@@ -120,12 +120,12 @@ class MotionInModes:
     @cached_property
     def conditions(self) -> Floats:
         """Conditions of events."""
-        return self._part(3 * self._counts.switches, self._counts.conditions)
+        return self._select_outputs(3 * self._counts.switches, self._counts.conditions)
 
     @cached_property
     def settings(self) -> Floats:
         """Values that events set, event by event."""
-        return self._part(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
+        return self._select_outputs(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
 
     @cached_property
     def contact_rows(self) -> ContactRows:

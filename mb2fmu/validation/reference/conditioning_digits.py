@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 FEW_DIGITS = 10.0
-"""Digits below which a reader is told."""
+"""Digits below which a note is given."""
 _SAMPLED_POINTS = 12
 _RANDOM_DRAWS = 3
 _RELATIVE_CHANGE = 2.0**-22

@@ -31,7 +31,8 @@ class FmuVariableDescription:
     """A variable of an FMU.
 
     Attributes:
-        reference: Its value reference; of an element of an array what :func:`.array_elements.element` makes.
+        reference: Its value reference; of an element of an array what :func:`.array_elements.encode_element_reference`
+            makes.
         is_double: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.

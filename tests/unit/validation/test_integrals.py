@@ -221,7 +221,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     energy = [k.name for k in conserved.kept].index("energy T + V")
     values = reference.trajectory.values
     assert np.ptp(kept.evaluate_integrals(values)[0][:, energy]) > 1.0
-    assert 10 <= kept.judged[:, energy].sum() < len(kept.judged)
+    assert 10 <= kept.is_judged[:, energy].sum() < len(kept.is_judged)
 
     def verdict(rows: np.ndarray) -> str:
         names = tuple(v.name for v in reference.variables)
