@@ -79,7 +79,7 @@ class Model(
         declared: Everything declared, in order.
         potential: The potential energy given by :meth:`potential_energy`, or None.
         default_experiment: As :meth:`experiment` sets it.
-        source: The model file, set by ``model_loading.load_model``.
+        source: The model file, set by ``model_loading.load``.
         where: ``file:line`` where the model was made.
         given: Values set by :meth:`at`.
     """

@@ -33,7 +33,7 @@ def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[Rend
     yield from _format_horizon_lines(result)
     if result.invariants:
         yield _make_invariant_table(result, wide=width >= NARROW_WIDTH)
-    for other in result.others:
+    for other in result.other_interface_types:
         yield _format_interface_type_line(other)
     yield from _format_event_lines(result)
     yield from _format_exercised_lines(result)
@@ -48,7 +48,7 @@ def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[Rend
 
 def format_verdict_line(result: ValidationResult) -> Text:
     """Return whether it passed, and by how much."""
-    judged = result.judged
+    judged = result.judged_quantities
     coverage = "; ".join(filter(None, (describe_events(result), describe_coverage(result))))
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)
@@ -167,14 +167,14 @@ def _make_variable_table(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _format_horizon_lines(result: ValidationResult) -> Iterator[Text]:
-    """Yield why variables are judged to an earlier time than the end, if any is."""
+    """Yield why variables are predictable until an earlier time than the end only, if any is."""
     stop = float(result.reference.trajectory.time[-1])
     early = [variable for variable in result.variables if variable.horizon < stop]
     if early:
         first = min(early, key=lambda variable: variable.horizon)
-        text = f"Judged to less than the end at {_format_number(stop)} s: {len(early)} of {len(result.variables)} "
+        text = f"Not predictable until the end at {_format_number(stop)} s: {len(early)} of {len(result.variables)} "
         text += (
-            f"variables, the first is {first.name}, to {_format_number(first.horizon)} s. Small differences grow in "
+            f"variables, the first is {first.name}, until {_format_number(first.horizon)} s. Small differences grow in "
         )
         text += "this motion, and beyond that time the reference itself does not know the variable well enough; "
         yield Text(f"{text}balances are judged to the end.")
@@ -192,14 +192,26 @@ def _make_invariant_table(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _make_table(title: str, subject: str, spread: str | None, value: str, *, wide: bool) -> Table:
-    """Return a table; only variables have a ``spread`` and a time up to which they are judged."""
+    """Return a table; only variables have a ``spread`` and a time until which they are predictable."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column(subject, overflow="fold")
     if wide:
         table.add_column("unit")
     numbers = [value, "bound", f"{value}/bound"]
     if wide:
-        numbers = [*([spread] if spread else []), *numbers, "at t in s", *(["judged to"] if spread else [])]
+        numbers = [
+            *([spread] if spread else []),
+            *numbers,
+            "at t in s",
+            *(
+                [
+                    "predictable\
+until"
+                ]
+                if spread
+                else []
+            ),
+        ]
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict")

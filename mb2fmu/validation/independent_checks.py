@@ -44,7 +44,7 @@ _CHECK_TITLES = {
     "equations": "the source objects' own equations",
     "kinematics": "the source objects' own kinematics and loads",
     "independent import": "an independent import of the robot's file",
-    "reading": "what was read against the source objects",
+    "reading": "the import against the source objects",
     "outputs": "outputs as the model's own expressions and objects have them",
     "events": "events, and outputs of what is solved for, as the model's own expressions have them",
     "values": "values, units, outputs and the experiment as the model declares them",

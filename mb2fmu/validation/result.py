@@ -122,7 +122,7 @@ class EventResult:
         ratio: The larger of |difference|/allowed and of the errors just before and after over their bounds.
         worst: The variable that is nearest to its bound there, or beyond; may be empty.
         jumps: What jumps most.
-        grazing: The surface is only touched, as far as can be told.
+        grazing: The surface is only touched, as far as the uncertainty shows.
         verdict: ``unjudged``: neither a pass nor a failure.
         reason: Why it failed or is not judged.
     """
@@ -166,8 +166,8 @@ class InterfaceTypeResult:
     @property
     def passed(self) -> bool:
         """True if every judged variable is within its bound, every invariant kept, and no event wrong."""
-        judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
-        return all(item.verdict == "passed" for item in judged) and self.events_passed
+        quantities: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
+        return all(item.verdict == "passed" for item in quantities) and self.events_passed
 
     @property
     def events_passed(self) -> bool:
@@ -290,7 +290,7 @@ class ValidationResult:
         simulation: What the FMU did.
         timings: s of wall clock by activity.
         provenance: Versions, hash of the FMU, method of the FMU and of the reference.
-        others: The other kinds of an FMU that has several, under the same bounds.
+        other_interface_types: The other kinds of an FMU that has several, under the same bounds.
         notes: What a reader must know, such as that both sides used the same formulation.
         perturbed_experiment: Results of the perturbed experiment; None where it was not requested.
         api_checks: API checks during the run.
@@ -310,7 +310,7 @@ class ValidationResult:
     simulation: FmuSimulationResult
     timings: Mapping[str, float]
     provenance: Mapping[str, object]
-    others: tuple[InterfaceTypeResult, ...] = ()
+    other_interface_types: tuple[InterfaceTypeResult, ...] = ()
     notes: tuple[str, ...] = ()
     perturbed_experiment: PerturbedExperimentResult | None = None
     api_checks: tuple[ApiCheckResult, ...] = ()
@@ -331,7 +331,7 @@ class ValidationResult:
             all(v.verdict == "passed" for v in self.variables)
             and all(i.verdict == "passed" for i in self.invariants)
             and self.kinds[0].events_passed
-            and all(other.passed for other in self.others)
+            and all(other.passed for other in self.other_interface_types)
             and (self.perturbed_experiment is None or self.perturbed_experiment.passed)
             and not any(call.verdict == "failed" for call in self.api_checks)
             and (self.independent_check_set is None or self.independent_check_set.passed)
@@ -345,7 +345,7 @@ class ValidationResult:
         first = InterfaceTypeResult(
             variables=self.variables, invariants=self.invariants, simulation=self.simulation, events=self.events
         )
-        return (first, *self.others)
+        return (first, *self.other_interface_types)
 
     @property
     def all_events(self) -> tuple[EventResult, ...]:
@@ -369,13 +369,13 @@ class ValidationResult:
         return find_untested_switches([self.reference, *([perturbed] if perturbed else [])])
 
     @property
-    def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
+    def judged_quantities(self) -> tuple[VariableResult | InvariantResult, ...]:
         """Every variable and invariant of every kind and experiment."""
-        kinds = (*self.others, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
-        judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
+        kinds = (*self.other_interface_types, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
+        quantities: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
         for kind in kinds:
-            judged += [*kind.variables, *kind.invariants]
-        return tuple(judged)
+            quantities += [*kind.variables, *kind.invariants]
+        return tuple(quantities)
 
     @property
     def not_exercised(self) -> tuple[ExercisedResult, ...]:
@@ -392,15 +392,15 @@ class ValidationResult:
         """Return the independent check of the default experiment; its reference shares the FMU's import."""
         reference_method, fmu_method = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
         if reference_method.startswith("Newton-Euler"):
-            name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"
+            name, method = "numeric Newton-Euler on the same import", "each body by itself, in numbers"
         elif reference_method == fmu_method:
-            name, how = (
-                f"the same formulation ({reference_method}) on the same reading",
+            name, method = (
+                f"the same formulation ({reference_method}) on the same import",
                 "evaluated and integrated differently",
             )
         else:
-            name, how = (
-                f"another formulation ({reference_method}) on the same reading",
+            name, method = (
+                f"another formulation ({reference_method}) on the same import",
                 "evaluated and integrated differently",
             )
         worst = max(self.variables, key=lambda v: v.ratio if v.verdict != "unjudged" else -1.0)
@@ -408,7 +408,7 @@ class ValidationResult:
         place = f"{worst.name} at t = {worst.at:.4g} s"
         points = len(self.reference.trajectory.time)
         return IndependentCheck(
-            name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=place, verdict=verdict
+            name=f"trajectory: {name}", how=method, points=points, ratio=worst.ratio, worst=place, verdict=verdict
         )
 
     @property
@@ -478,7 +478,7 @@ class ValidationResult:
             },
             "kind": self.simulation.kind,
             "events": [event.to_record() for event in self.events],
-            "others": [_record_interface_type(other) for other in self.others],
+            "others": [_record_interface_type(other) for other in self.other_interface_types],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
             "conditioning": None if self.known_digits is None else _record_scalars(self.known_digits),

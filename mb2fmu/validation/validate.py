@@ -282,7 +282,7 @@ def validate(
         reference=data.reference,
         simulation=type_results[0].simulation,
         events=type_results[0].events,
-        others=tuple(type_results[1:]),
+        other_interface_types=tuple(type_results[1:]),
         timings=clock.seconds,
         provenance=_form_provenance(fmu, method, data.reference, run.tolerance),
         notes=(

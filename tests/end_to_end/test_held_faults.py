@@ -117,7 +117,7 @@ def short(result: ValidationResult) -> set[str]:
 def by_default(result: ValidationResult) -> bool:
     """What a validation by the defaults alone says."""
     return all(v.verdict == "passed" for v in (*result.variables, *result.invariants)) and all(
-        other.passed for other in result.others
+        other.passed for other in result.other_interface_types
     )
 
 

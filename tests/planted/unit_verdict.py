@@ -232,7 +232,7 @@ def declared(findings: Iterable[CheckerFinding]) -> str:
 def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
     """Name of each check, and what it found."""
     yield "default experiment", _of_kind(result)
-    for other in result.others:
+    for other in result.other_interface_types:
         yield f"default experiment in {other.simulation.kind}", _of_kind(other)
     for kind in result.perturbed_experiment.kinds if result.perturbed_experiment else ():
         yield "perturbed experiment", _of_kind(kind)

@@ -119,7 +119,7 @@ def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawi
 
 
 def _read_stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
-    """Return the reference trajectory in the unit at the motion's times, if it has all states."""
+    """Return the reference trajectory in the FMU at the motion's times, if it has all states."""
     path = f"{REFERENCE_FOLDER}/{REFERENCE_FILE}"
     if path not in unit.files:
         return None

@@ -114,7 +114,7 @@ def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: 
         if run.input_names
         else None
     )
-    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the unit"
+    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the FMU"
     files = package.form_reference_files(built.interface, table, stimuli=stimuli, origin=origin)
     return package.add_validation_report(built.core, page, files)
 

@@ -1,6 +1,6 @@
 """Plan the API checks during the perturbed run: sequences of calls for the driver, with labels of what is compared.
 
-An FMU is asked for everything that only the reference can judge: values of all variables, derivatives of both kinds by
+The plan requests everything that only the reference can judge: values of all variables, derivatives of both kinds by
 states, inputs and parameters, derivatives of outputs by time, and the motion after tunable parameters were changed.
 What an FMU can be compared with itself in (states saved, restored and serialized, resets) is the auditor's.
 """
@@ -94,8 +94,9 @@ def choose_call_scenario(
 ) -> CallScenario:
     """Choose the point, half-way through the perturbed experiment, and the parameters to change there.
 
-    The point is earlier where the motion is sensitive: the FMU is asked where it is, and answers are compared with
-    the reference's own state, so both must still be close to each other. ``limits``: of the perturbed experiment.
+    The point is earlier where the motion is sensitive: the FMU evaluates at its own state, and its values are
+    compared with those at the reference's state, so both must still be close to each other. ``limits``: of the
+    perturbed experiment.
     """
     run = reference.experiment
     steps = len(run.time) - 1

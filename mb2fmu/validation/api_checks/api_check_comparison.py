@@ -1,7 +1,7 @@
 """Compare the values that API calls during the perturbed run recorded with the reference.
 
 Numbers that come of the same calls (a parameter read, a row of the run) must have the same bits. Numbers that the
-reference knows may differ by ``agreement`` = 1e-5 + 10 · FACTOR · tolerance of their size (the FMU's state may be off
+reference knows may differ by the agreement = 1e-5 + 10 · FACTOR · tolerance of their size (the FMU's state may be off
 by FACTOR · tolerance), plus twenty times the difference of the reference's own finite differences with two step sizes;
 numbers that the reference knows no better than to 5 % are left out.
 """

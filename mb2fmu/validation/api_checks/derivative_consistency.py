@@ -66,30 +66,30 @@ def plan_single_seed_calls(
 
 
 def compare_derivatives(
-    answers: Sequence[Any], names: Sequence[str], sizes: Sequence[float], noise: Sequence[float]
+    recorded_values: Sequence[Any], names: Sequence[str], sizes: Sequence[float], noise: Sequence[float]
 ) -> Iterator[tuple[float, float, str]]:
     """Yield (difference, bound, description) of each derivative that another call gives, too.
 
     Args:
-        answers: Recorded values of the calls after those that lead to the point.
+        recorded_values: Recorded values of the calls after those that lead to the point.
         names: Of the unknowns.
         sizes: Typical change of each known.
         noise: Of each unknown, a change that is nothing but round-off.
     """
     n, m = len(sizes), len(names)
     scale, floor = np.array(sizes), np.array(noise)
-    jacobian, dense_product = np.array(answers[0][:n]).reshape(n, m), np.array(answers[0][n])
+    jacobian, dense_product = np.array(recorded_values[0][:n]).reshape(n, m), np.array(recorded_values[0][n])
     largest = np.max(np.abs(jacobian), axis=0, initial=0.0)
     bounds = _AGREEMENT_TOLERANCE * np.maximum(np.abs(jacobian), _SMALLEST_CHANGE_FRACTION * largest) + floor
-    single_columns = np.array([row[0] for row in answers[1 : 1 + n]]).reshape(n, m)
+    single_columns = np.array([row[0] for row in recorded_values[1 : 1 + n]]).reshape(n, m)
     yield from _compare_rows(single_columns, jacobian, bounds, names, "with one known")
     summed, total = make_dense_seed(n) @ jacobian, _AGREEMENT_TOLERANCE * np.abs(jacobian).sum(axis=0) + floor
     yield from _compare_rows(dense_product[None], summed[None], total[None], names, "in a dense direction")
-    gradients_products = np.array([row[0][0] for row in answers[1 + n : 1 + n + m]])
+    gradients_products = np.array([row[0][0] for row in recorded_values[1 + n : 1 + n + m]])
     yield from _compare_rows(
         gradients_products[None], summed[None], total[None], names, "with one unknown, in a dense direction"
     )
-    adjoint_answers = answers[1 + n + m :]
+    adjoint_answers = recorded_values[1 + n + m :]
     if not adjoint_answers:
         return
     adjoint_rows = np.array(adjoint_answers[0][:m]).reshape(m, n).T * scale[:, None]

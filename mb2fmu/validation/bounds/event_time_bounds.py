@@ -7,9 +7,10 @@ bound at the communication point before. So m may be off by
 
 and falls with the rate m'. The event may be early or late by the δ that solves |m'| δ − |m''| δ² / 2 = b, by twice
 the uncertainty of the reference's own instant, and by round-off. Where m'² ≤ 4 b |m''| the margin only touches zero as
-far as can be told: the event is *grazing*; its instant, and whether there is one, is not judged. So it is where
-another sign begins to slip by a force that is no larger than what indicators are off by, and where a condition looks at
-what is zero all the time, whose sign is that of round-off. Such a sign's own changes do nothing, and are left out.
+far as the uncertainty shows: the event is *grazing*; its instant, and whether there is one, is not judged. So it is
+where another sign begins to slip by a force that is no larger than what indicators are off by, and where a condition
+tests a quantity that is zero all the time, whose sign is that of round-off. Such a sign's own changes do nothing, and
+are left out.
 
 Of a condition on time alone no state is off: its δ is round-off.
 """
@@ -60,7 +61,7 @@ class EventTimeBound:
     """An event of the reference, and the allowed difference of the FMU's event.
 
     Attributes:
-        simultaneous_events: The event, or several that cannot be told apart.
+        simultaneous_events: The event, or several that cannot be distinguished.
         allowed_differences: How far it may be by kind of FMU, s; of a grazing one how far its margin is near zero.
         grazing: Its instant is not judged.
     """
@@ -161,12 +162,12 @@ def _depends_on_round_off_switch(
     numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
     inputs, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
-    (before, after), others = event.sides, round_off_switches - {event.switch}
+    (before, after), other_switches = event.sides, round_off_switches - {event.switch}
     modes_of_others = before.copy()
     modes_of_others.values[event.switch] = after.values[event.switch]
     for x, modes in zip(event.states[:, :-1], (modes_of_others, after), strict=True):
         margins = numeric.margins(event.time, x, inputs, prepared, modes)
-        for i in others:
+        for i in other_switches:
             flipped = modes.values.copy()
             flipped[i] = 1.0 - flipped[i]
             first_motion, second_motion = (
@@ -183,15 +184,15 @@ def _has_indeterminate_friction(reference: ReferenceRun, event: LocatedEvent) ->
     """Return whether another sign changes its mode at an event, and could as well not do so."""
     numeric, run, (before, after) = reference.numeric, reference.experiment, event.sides
     assert isinstance(numeric, HybridEquations)
-    others = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
-    if not others:
+    other_switches = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
+    if not other_switches:
         return False
     inputs, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
     largest_offset = max(MARGIN_OFFSETS.values())
     indeterminate = find_indeterminate_friction_signs(
         numeric, event.time, event.states[1][:-1], inputs, prepared, after, largest_offset
     )
-    return any(i in others for i, _ in indeterminate)
+    return any(i in other_switches for i, _ in indeterminate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What grazing events leave in doubt: whether they happen cannot be told, so neither can what they set.
+"""Uncertainty after grazing events: whether they happen is uncertain, and so is what they set.
 
 A ball comes to rest by bounces that become lower than errors of integrators; the last of them graze
 (``compute_event_time_bounds``). One right motion has eleven of them and rests, another one has fifteen and rests 10 ms

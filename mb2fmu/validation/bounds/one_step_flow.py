@@ -9,7 +9,7 @@ with m' = m_t + m_x f⁻, and what is behind it is off by
 
 the saltation of that error, which slow impacts make large. It is not formed: the flow is made again with all margins
 larger by o, and the ends are compared. So curvature, and all events of the step, are in it. Where the step then comes
-through other events that set a state, that tells nothing, and nothing is allowed.
+through other events that set a state, the comparison is not possible, and nothing is allowed.
 
 Source: M. di Bernardo et al., Piecewise-smooth Dynamical Systems, 2008, section 2.5.
 """

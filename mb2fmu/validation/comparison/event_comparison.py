@@ -65,8 +65,9 @@ class WatchedEvent:
         values: All watched variables just before and just after, shape (2, n).
         slopes: How those change with time, shape (2, n).
         reason: Why it is not judged; empty if it is.
-        early: Grazing events that may come before this one, and those that may have come: as far as can be told.
-        late: That may come after this one, but may have come already.
+        grazing_events_before: Grazing events that may come before this one, and those that may have come, as far as
+            their time bounds show.
+        grazing_events_after: That may come after this one, but may have come already.
     """
 
     time_bound: EventTimeBound
@@ -76,8 +77,8 @@ class WatchedEvent:
     values: Floats
     slopes: Floats
     reason: str
-    early: tuple[EventTimeBound, ...] = ()
-    late: tuple[EventTimeBound, ...] = ()
+    grazing_events_before: tuple[EventTimeBound, ...] = ()
+    grazing_events_after: tuple[EventTimeBound, ...] = ()
 
     def request(self, kind: InterfaceType) -> dict[str, float]:
         """Return the request for ``mb2fmu.fmu.runner.event_localization``."""
@@ -194,11 +195,13 @@ def _form_watched_event(
     elif allowed_difference > min(half_widths):
         reason = "it cannot be told from those beside it"
     earliest, latest = max(event_group.time - half_widths[0], 0.0), min(event_group.time + half_widths[1], stop)
-    early, late = (
+    events_before, events_after = (
         tuple(e for e in neighbours if _may_graze_at(e, event_group.time))
         for neighbours in (events[:k], events[k + 1 :])
     )
-    return WatchedEvent(time_bound, earliest, latest, variable_index, values, slopes, reason, early, late)
+    return WatchedEvent(
+        time_bound, earliest, latest, variable_index, values, slopes, reason, events_before, events_after
+    )
 
 
 def _compute_undecided_times(values: Floats, slopes: Floats) -> Floats:
@@ -428,7 +431,7 @@ def _compute_error_ratios(
     n, (times, resolution) = len(reference.variables), instants_and_resolution
     bound = np.maximum(_compute_bounds_at_event(reference, limits, times[0]), np.finfo(float).tiny)
     ratios = np.full((2, n), np.inf)
-    for direction, neighbours in enumerate((event.early, event.late)):
+    for direction, neighbours in enumerate((event.grazing_events_before, event.grazing_events_after)):
         reading_uncertainty = 2.0 * resolution * np.abs(event.slopes[direction, :n])
         own_candidates = (
             (event.time_bound.simultaneous_events, step) for step in _list_possible_steps(reference, event.time_bound)

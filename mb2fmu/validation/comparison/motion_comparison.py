@@ -242,7 +242,7 @@ def find_switch_modes_taken(
     """Return points near an event → the modes of the FMU's side.
 
     Sides that the FMU's own state contradicts are left out: where errors have grown, the values of both sides lie
-    within the bounds, and only the state tells where the FMU is. A point of which all sides are left out is not there:
+    within the bounds, and only the state shows where the FMU is. A point of which all sides are left out is not there:
     its modes follow from the state.
     """
     numeric, run = reference.numeric, reference.experiment

@@ -42,8 +42,8 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME_FILES}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
-    whole = ctypes.c_int64
-    library.reference_slopes.argtypes = [pointer, whole, *[pointer] * 6]
+    integer = ctypes.c_int64
+    library.reference_slopes.argtypes = [pointer, integer, *[pointer] * 6]
     library.reference_residual.argtypes = [pointer, double, pointer, pointer, pointer, pointer, pointer]
     library.reference_project.argtypes = [pointer, double, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
@@ -87,13 +87,13 @@ class _InstantResults:
     Attributes:
         numbers: All of it, one after another.
         motion: The structure that points into them.
-        at: Address of the structure.
+        address: Address of the structure.
         places: Names of its fields, and which numbers are theirs.
     """
 
     numbers: Floats
     motion: c_structures.InstantMotionStructure
-    at: int
+    address: int
     places: tuple[tuple[str, slice], ...]
 
 
@@ -105,7 +105,7 @@ class _StateDerivativeSeries:
     y: Floats
     r: Floats
     found: Floats
-    at: tuple[int, ...]
+    addresses: tuple[int, ...]
 
     @classmethod
     def allocate(cls, k: int, width: int, n_r: int) -> _StateDerivativeSeries:
@@ -208,7 +208,7 @@ class CompiledEquations:
         state_and_inputs[:n], state_and_inputs[n : n + n_r] = x, r
         address, parameters = self._state_and_inputs_address, self._parameters(prepared)
         self._check(
-            self._library.reference_motion(self._address, t, address, address + 8 * n, parameters, results.at), t
+            self._library.reference_motion(self._address, t, address, address + 8 * n, parameters, results.address), t
         )
         numbers = results.numbers.copy()
         return {name: numbers[place] for name, place in results.places}
@@ -252,9 +252,16 @@ class CompiledEquations:
             self._series[k] = _StateDerivativeSeries.allocate(k, self.n_x + 1, self._sizes.n_r)
         series = self._series[k]
         series.times[:], series.y[:], series.r[:] = times, y, r
-        at = series.at
+        addresses = series.addresses
         status = self._library.reference_slopes(
-            self._address, k, at[0], at[1], at[2], self._parameters(prepared), at[3], self._completed_count_address
+            self._address,
+            k,
+            addresses[0],
+            addresses[1],
+            addresses[2],
+            self._parameters(prepared),
+            addresses[3],
+            self._completed_count_address,
         )
         if status != c_structures.STATUS_OK:
             self._check(status, float(times[self._completed_count.value]))

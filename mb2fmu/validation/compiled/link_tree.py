@@ -143,7 +143,9 @@ class _LinkTreeFinder:
 
     def _list_speeds_turning_frame(self, frame: int) -> frozenset[int]:
         """Return the speeds that turn a frame."""
-        return frozenset(j for j, moved in enumerate(self._columns.dependencies) if frame in moved.turned_frames)
+        return frozenset(
+            j for j, dependencies in enumerate(self._columns.dependencies) if frame in dependencies.turned_frames
+        )
 
     def _place_on_link(self, point: int, speed: int, number: int | None = None) -> LinkPlacement:
         """Return the place of a point that goes with a link as one rigid whole."""
@@ -165,9 +167,9 @@ class _LinkTreeFinder:
         """Return whether a frame turns, or a point moves, by speeds as the links before it do, and by nothing else."""
         nodes = self._frames if turns else self._points
         return all(
-            self._branches[speed].turns == turns and self._branches[speed].node == at
-            for at in nodes.with_ancestors([node])
-            for term in nodes.terms[at]
+            self._branches[speed].turns == turns and self._branches[speed].node == ancestor
+            for ancestor in nodes.with_ancestors([node])
+            for term in nodes.terms[ancestor]
             for speed in term.speeds
         )
 
@@ -189,7 +191,9 @@ class _LinkTreeFinder:
         nodes += [point for load in loads if isinstance(load, PathwayLoad) for point in load.points]
         nodes += [body.masscenter for body in self._mechanism.bodies]
         for node in dict.fromkeys(nodes):
-            movers = frozenset(j for j, moved in enumerate(self._columns.dependencies) if node in moved.points)
+            movers = frozenset(
+                j for j, dependencies in enumerate(self._columns.dependencies) if node in dependencies.points
+            )
             # A point about which a whole turns is not moved by that speed, and yet on its link or on the one before.
             if not self._is_plain(node, turns=False) or (movers and movers not in self._lineages):
                 raise _NotALinkTreeError

@@ -120,10 +120,10 @@ class MassMatrixColumns:
         self.branches = [self._find_branch(speed) for speed in speeds]
         self._drop_crossing_branches()
         self.composites = self._composites()
-        at = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
+        composite_numbers = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
         self.numbers = [
-            at[frozenset(moved.bodies), branch.point] if branch else -1
-            for moved, branch in zip(self.dependencies, self.branches, strict=True)
+            composite_numbers[frozenset(dependencies.bodies), branch.point] if branch else -1
+            for dependencies, branch in zip(self.dependencies, self.branches, strict=True)
         ]
         self.rows = [
             [i for i in speeds if branch is None or self._moves_composite_of(i, j)]
@@ -132,16 +132,16 @@ class MassMatrixColumns:
 
     def paths(self, speed: int) -> tuple[Sequence[int], Sequence[int]]:
         """Return frames and points along which the forces of a column go back to the origin, those above first."""
-        branch, moved = self.branches[speed], self.dependencies[speed]
+        branch, dependencies = self.branches[speed], self.dependencies[speed]
         if branch is None:
-            return moved.frame_path, moved.point_path
+            return dependencies.frame_path, dependencies.point_path
         points = self._points.with_ancestors([branch.point])
         return self._frames.with_ancestors([branch.frame, *self._frames_of(points)]), points
 
     def _frames_of(self, points: Iterable[int]) -> list[int]:
         """Return the frames in which the positions of points are written."""
-        own = [point for point in points if not self._has_given_velocity(point)]
-        return [term.frame for point in own for term in self._points.terms[point]]
+        points_with_position = [point for point in points if not self._has_given_velocity(point)]
+        return [term.frame for point in points_with_position for term in self._points.terms[point]]
 
     def _has_given_velocity(self, point: int) -> bool:
         """Return True for a point whose velocity is given, and not the position from the point above."""
@@ -225,16 +225,18 @@ class MassMatrixColumns:
         return max(shared, key=lambda frame: len(self._frames.with_ancestors([frame])))
 
     def _moves_composite_of(self, i: int, j: int) -> bool:
-        """Return whether speed i moves the rigid whole of speed j, so that j's resultant tells M_ij."""
-        one, other = self.branches[i], self.branches[j]
-        if one is None or other is None or not set(self.dependencies[i].bodies) >= set(self.dependencies[j].bodies):
+        """Return whether speed i moves the rigid whole of speed j, so that j's resultant gives M_ij."""
+        first, second = self.branches[i], self.branches[j]
+        if first is None or second is None or not set(self.dependencies[i].bodies) >= set(self.dependencies[j].bodies):
             return False
-        at = other.point == one.point or other.point in self.dependencies[i].points
-        return at and (not one.turns or other.frame < 0 or other.frame in self.dependencies[i].turned_frames)
+        point_is_moved = second.point == first.point or second.point in self.dependencies[i].points
+        return point_is_moved and (
+            not first.turns or second.frame < 0 or second.frame in self.dependencies[i].turned_frames
+        )
 
     def _drop_crossing_branches(self) -> None:
         """Make no branch of speeds that move some of the same bodies, neither all that the other one moves."""
-        bodies = [set(moved.bodies) for moved in self.dependencies]
+        bodies = [set(dependencies.bodies) for dependencies in self.dependencies]
         crossing = {
             speed
             for j, branch in enumerate(self.branches)
@@ -251,7 +253,7 @@ class MassMatrixColumns:
     def _composites(self) -> list[CompositeBody]:
         """Return the wholes of all branches, smaller ones first, each made of the largest ones before it."""
         branches = zip(self.dependencies, self.branches, strict=True)
-        keys = {(frozenset(moved.bodies), branch.point) for moved, branch in branches if branch}
+        keys = {(frozenset(dependencies.bodies), branch.point) for dependencies, branch in branches if branch}
 
         def depth(point: int) -> int:
             return len(self._points.with_ancestors([point]))

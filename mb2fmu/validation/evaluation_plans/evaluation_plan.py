@@ -200,8 +200,8 @@ class EvaluationPlanner:
         """Return one step, with slots reserved for what it gives."""
         local = {a.symbol for a in pending}
         targets = [sm.sympify(target) for target in targets]
-        read = set().union(*(e.free_symbols for e in (*(a.expression for a in pending), *targets))) - local
-        places = {s: self.slots[s] for s in sorted(read, key=lambda s: self.slots[s])}
+        read_symbols = set().union(*(e.free_symbols for e in (*(a.expression for a in pending), *targets))) - local
+        places = {s: self.slots[s] for s in sorted(read_symbols, key=lambda s: self.slots[s])}
         first = self.reserve([a.symbol for a in pending])
         unknowns = self.reserve(solved.unknowns) if solved else -1
         return EvaluationStep(tuple(pending), tuple(targets), places, first, solved, unknowns)

@@ -49,7 +49,7 @@ _CLOSURE_TOLERANCE = 1e-9
 _ROUGH_RUN_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
 _NO_EXPERIMENT_TEXT = "there is no perturbed experiment"
 _WILD_MOTION_FACTOR = (
-    1e3  # times the magnitudes of the default experiment: such a motion tells nothing within its bounds
+    1e3  # times the magnitudes of the default experiment: such a motion cannot be judged within its bounds
 )
 
 
@@ -323,7 +323,8 @@ def _stop_held_speeds(
 ) -> Floats:
     """Return the state at t = 0 with speeds for which contacts that rest, and what sticks, stand still.
 
-    A contact that rests while its gap grows contradicts itself: it is let go at the next look, and looks differ.
+    A contact that rests while its gap grows contradicts itself: it is released at the next check, and the times of
+    checks differ.
     """
     if not isinstance(numeric, HybridEquations):
         return x

@@ -131,7 +131,7 @@ class AddedGeneralizedForces:
 
     @property
     def links(self) -> dict[str, None]:
-        """Links whose motions :meth:`forces` needs."""
+        """Links whose motions :meth:`evaluate_forces` needs."""
         names = [name for load in self._loads for name in (load.link, load.axes)]
         return dict.fromkeys(name for name in (*names, *(each.link for each in self._motion_vectors)) if name)
 

@@ -75,9 +75,9 @@ def read_connected_frames(table: Mapping[str, Any], place_of_link: Callable[[str
     sides = (("offset", axis), ("other_offset", table.get("other_axis") or axis))
     hinge = table.get("by", "point") == "hinge"
     places = []
-    for name, (offset, along) in zip((first, second), sides, strict=True):
+    for name, (offset, axis_text) in zip((first, second), sides, strict=True):
         R, p = place_of_link(name)
-        axes = axes_with_third_direction(np.array(_parse_three_numbers(along))) if hinge else np.eye(3)
+        axes = axes_with_third_direction(np.array(_parse_three_numbers(axis_text))) if hinge else np.eye(3)
         places.append((R @ axes, p + R @ np.array(_parse_three_numbers(table.get(offset, (0.0, 0.0, 0.0))))))
     return ConnectedFrames(table.get("by", "point"), (first, second), (places[0], places[1]))
 

@@ -105,31 +105,31 @@ class MujocoEquations:
             else:
                 self._follows[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
 
-    def equations(self, at: RobotState) -> tuple[Array, Array]:
+    def equations(self, state: RobotState) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         m, d, mj = self._model, self._data, self._mj
-        m.opt.gravity[:] = at.gravity
-        S, s0 = self._set_state(at)
+        m.opt.gravity[:] = state.gravity
+        S, s0 = self._set_state(state)
         if self.actuators:
-            d.ctrl[:] = [at.control[name] for name in self.actuators]
+            d.ctrl[:] = [state.control[name] for name in self.actuators]
         d.qfrc_applied[:] = 0.0
-        for name, effort in at.effort.items():
+        for name, effort in state.effort.items():
             d.qfrc_applied[m.jnt_dofadr[self._joint[name]]] = effort
         for name, j in self._joint.items():
             count = {_FREE_JOINT: 6, _BALL_JOINT: 3}.get(int(m.jnt_type[j]), 1)
-            m.dof_damping[m.jnt_dofadr[j] : m.jnt_dofadr[j] + count] = at.damping.get(name, 0.0)
+            m.dof_damping[m.jnt_dofadr[j] : m.jnt_dofadr[j] + count] = state.damping.get(name, 0.0)
         mj.mj_forward(m, d)
         M = np.zeros((m.nv, m.nv))
         mj.mj_fullM(m, d, M)
         f = d.qfrc_passive + d.qfrc_actuator + d.qfrc_applied - d.qfrc_bias
         for dof, leader in self._leader.items():
-            f[dof] -= at.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
+            f[dof] -= state.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
         return S.T @ M @ S, S.T @ (f - M @ s0)
 
-    def compute_motions(self, links: Iterable[str], at: RobotState) -> dict[str, LinkMotion]:
-        """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``at``."""
+    def compute_motions(self, links: Iterable[str], state: RobotState) -> dict[str, LinkMotion]:
+        """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``state``."""
         m, d, mj = self._model, self._data, self._mj
-        S, s0 = self._set_state(at)
+        S, s0 = self._set_state(state)
         mj.mj_forward(m, d)
         motions = {}
         for name in links:
@@ -171,7 +171,7 @@ class MujocoEquations:
         """Return whether there is a body or site of that name."""
         return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY_OBJECT, _SITE_OBJECT))
 
-    def _set_state(self, at: RobotState) -> tuple[Array, Array]:
+    def _set_state(self, state: RobotState) -> tuple[Array, Array]:
         """Set positions and speeds; return S and s0 of these."""
         m, d = self._model, self._data
         S, s0, names = np.zeros((m.nv, self.size)), np.zeros(m.nv), {j: name for name, j in self._joint.items()}
@@ -179,20 +179,20 @@ class MujocoEquations:
             at_q, at_v, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
             column = self.column.get(name)
             if kind == _FREE_JOINT and column is not None:
-                q, u = np.array(at.q[name]), np.array(at.u[name])
+                q, u = np.array(state.q[name]), np.array(state.u[name])
                 R = _rotation_matrix(q[3:])
                 d.qpos[at_q : at_q + 7], d.qvel[at_v : at_v + 6] = q, np.concatenate([R @ u[:3], u[3:]])
                 S[at_v : at_v + 3, column : column + 3] = R
                 S[at_v + 3 : at_v + 6, column + 3 : column + 6] = np.eye(3)
                 s0[at_v : at_v + 3] = np.cross(R @ u[3:], R @ u[:3])
             elif kind == _BALL_JOINT and column is not None:
-                d.qpos[at_q : at_q + 4], d.qvel[at_v : at_v + 3] = at.q[name], at.u[name]
+                d.qpos[at_q : at_q + 4], d.qvel[at_v : at_v + 3] = state.q[name], state.u[name]
                 S[at_v : at_v + 3, column : column + 3] = np.eye(3)
             else:
-                self._set_joint_state(j, at, names, S, s0)
+                self._set_joint_state(j, state, names, S, s0)
         return S, s0
 
-    def _set_joint_state(self, j: int, at: RobotState, names: Mapping[int, str], S: Array, s0: Array) -> None:
+    def _set_joint_state(self, j: int, state: RobotState, names: Mapping[int, str], S: Array, s0: Array) -> None:
         """Place one hinge or slide, which may follow another, be held, or be prescribed."""
         m, d = self._model, self._data
         at_q, at_v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
@@ -203,8 +203,8 @@ class MujocoEquations:
         name = names.get(current, "")
         position, speed = self.locked.get(name, 0.0), 0.0
         if current >= 0 and name not in self.locked:
-            position, speed = at.q[name][0], at.u[name][0]
-            s0[at_v] = factor * at.acceleration.get(name, 0.0)
+            position, speed = state.q[name][0], state.u[name][0]
+            s0[at_v] = factor * state.acceleration.get(name, 0.0)
             self._leader[at_v] = name
             if name in self.column:
                 S[at_v, self.column[name]] = factor

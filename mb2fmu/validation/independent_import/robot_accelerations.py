@@ -156,7 +156,9 @@ def _form_added_forces(
         offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
         loads.append(LinkLoad(load.word == "torque", load.frame, offset, axes, load.components))
-    motion_vectors = [_form_motion_vectors(what, at, symbols, links) for (what, at), symbols in robot.sensed.items()]
+    motion_vectors = [
+        _form_motion_vectors(quantity, place, symbols, links) for (quantity, place), symbols in robot.sensed.items()
+    ]
     link_names = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in motion_vectors)]
     unknown_names = [name for name in link_names if name and not independent_import.has_frame(name)]
     if unknown_names:
@@ -363,24 +365,24 @@ class _RobotPointSampler:
         )
 
     def _sample_efforts(self, values: list[float]) -> AccelerationSample:
-        """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample`.
+        """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
         """
-        at = self._form_robot_state(values)
-        M, f = self._import.equations(at)
+        state = self._form_robot_state(values)
+        M, f = self._import.equations(state)
         added, size_of_added = self._added_forces.evaluate_forces(
-            values, self._motions(self._added_forces.links, at), len(f)
+            values, self._motions(self._added_forces.links, state), len(f)
         )
         u_dot, outputs = np.zeros(len(f)), {}
-        moved = list(self._iterate_prescribed())
-        for motion, column, _ in moved:
+        changed_values = list(self._iterate_prescribed())
+        for motion, column, _ in changed_values:
             u_dot[column] = values[self._slot_of_symbol[motion[2]]]
         efforts = M @ u_dot - f - added
         whole = np.sqrt(np.diag(M))
         size = whole * (whole @ (np.abs(u_dot) + self._estimate_rotational_accelerations(values)))
         size = size + self._size_of_forces(values) + size_of_added
-        for _, column, name in moved:
+        for _, column, name in changed_values:
             outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FACTOR * EPSILON * float(size[column]))
         return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT_WAY: {}}, {}, {}, outputs)
 
@@ -399,13 +401,13 @@ class _RobotPointSampler:
         links = dict.fromkeys(link for each in self._closures for link in each.links)
         return compute_loop_constraints(self._closures, self._motions(links, self._form_robot_state(values)))
 
-    def _motions(self, links: Mapping[str, None], at: RobotState) -> Mapping[str, LinkMotion]:
+    def _motions(self, links: Mapping[str, None], state: RobotState) -> Mapping[str, LinkMotion]:
         """Return the motion of links, if there are any."""
         if not links:
             return {}
         if isinstance(self._import, MujocoEquations):
-            return self._import.compute_motions(links, at)
-        return self._import.compute_motions(at)
+            return self._import.compute_motions(links, state)
+        return self._import.compute_motions(state)
 
     def _compute_size_at_lever_arms(self, A: Array, forces: Array) -> Array:
         """Return the size by column of Aᵀ λ before arms cancel.
@@ -445,7 +447,7 @@ class _RobotPointSampler:
                 yield self._slot_of_symbol[u], column + k
 
     def _iterate_prescribed(self) -> Iterator[tuple[tuple[sm.Expr, sm.Expr, sm.Expr], int, str]]:
-        """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are asked for."""
+        """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are computed."""
         for i, each in self._robot.variables.items() if self._inverse else ():
             assert each.prescribed is not None
             yield each.prescribed, self._import.column[self._robot.tree.parts[i].moving_joint.name], each.name
@@ -484,21 +486,25 @@ class _RobotPointSampler:
 
     def _size_of_forces(self, values: list[float]) -> Array:
         """Return the size of f's terms before they cancel: gravity, velocities, efforts one by one."""
-        at = self._form_robot_state(values)
-        nothing = dict.fromkeys(at.effort, 0.0)
-        idle = dict.fromkeys(at.control, 0.0)
-        zero = {name: [0.0] * len(u) for name, u in at.u.items()}
+        state = self._form_robot_state(values)
+        zero_efforts = dict.fromkeys(state.effort, 0.0)
+        zero_controls = dict.fromkeys(state.control, 0.0)
+        zero_speeds = {name: [0.0] * len(u) for name, u in state.u.items()}
         parts = [
-            RobotState(at.q, zero, {}, nothing, at.damping, at.gravity, idle, {}),
-            RobotState(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle, {}),
-            RobotState(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control, at.friction),
+            RobotState(state.q, zero_speeds, {}, zero_efforts, state.damping, state.gravity, zero_controls, {}),
+            RobotState(
+                state.q, state.u, state.acceleration, zero_efforts, state.damping, np.zeros(3), zero_controls, {}
+            ),
+            RobotState(
+                state.q, zero_speeds, {}, state.effort, state.damping, np.zeros(3), state.control, state.friction
+            ),
         ]
         return np.asarray(sum(np.abs(self._import.equations(part)[1]) for part in parts))
 
     def _form_robot_state(self, values: list[float]) -> RobotState:
         """Return a point in the independent import's form: q, u, efforts, damping, gravity by joint name.
 
-        Where efforts are asked for, accelerations are among u'.
+        Where efforts are computed, accelerations are among u'.
         """
         q, u, acceleration, effort = {}, {}, {}, {}
         for i, each in self._robot.variables.items():
@@ -518,10 +524,10 @@ class _RobotPointSampler:
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
         declared = {p.name: float(p.value) for p in self._parameters}
-        own = self._import.gravity if isinstance(self._import, IndependentImport) else None
-        if own is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
+        file_gravity = self._import.gravity if isinstance(self._import, IndependentImport) else None
+        if file_gravity is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
             size = declared.get("gravity", 0.0)
-            gravity = own * (values[self._slot["gravity"]] / size if size else 1.0)
+            gravity = file_gravity * (values[self._slot["gravity"]] / size if size else 1.0)
         friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
         control = {name: values[self._slot_of_symbol[symbol]] for name, symbol in self._robot.controls.items()}
         return RobotState(q, u, acceleration, effort, damping, gravity, control, friction)

@@ -177,14 +177,14 @@ def _solve_contact_modes(
     open_q = np.append(present, present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
     candidates: list[tuple[float, ContactSolution, Floats]] = []
-    for pressed, ways in _iterate_contact_modes(law, present):
-        sense_values = np.array([way or 0 for way in ways], dtype=float)
+    for pressed, friction_senses in _iterate_contact_modes(law, present):
+        sense_values = np.array([sense or 0 for sense in friction_senses], dtype=float)
         if excluded is not None and np.array_equal(pressed, excluded[0]) and np.array_equal(sense_values, excluded[1]):
             continue
-        parts, y = law.solve(pressed, ways)
+        parts, y = law.solve(pressed, friction_senses)
         restricted = _restrict_problem(law, present)
         misfit = restricted.compute_violation(
-            *_restrict_modes(present, law.friction_contacts, pressed, ways),
+            *_restrict_modes(present, law.friction_contacts, pressed, friction_senses),
             *_select_contact_rows(present, law.friction_contacts, parts, y),
         )
         rates = np.where(open_q, y, 0.0)
@@ -274,12 +274,12 @@ def solve_frictional_contact_events(
         change: Whether modes change.
     """
     contact_rows, friction_contacts = contacts_before
-    W, reach = effects[0].copy(), effects[1].copy()
+    W, state_effects = effects[0].copy(), effects[1].copy()
     k = len(contacts.each)
     for place, contact in enumerate(list_friction_contacts(contacts)):
         friction_share = friction_contacts.coefficients[place] * friction_contacts.senses[place]
         W[:, contact] += friction_share * W[:, k + place]
-        reach[:, contact] += friction_share * reach[:, k + place]
+        state_effects[:, contact] += friction_share * state_effects[:, k + place]
     zero_impulses, rests, senses = np.zeros(len(W)), contact_rows.resting, friction_contacts.sliding
     impulses, after, slides = (
         _solve_friction_impacts(contacts, W, contact_rows, friction_contacts, t)
@@ -292,7 +292,7 @@ def solve_frictional_contact_events(
         else (rests, senses, zero_impulses)
     )
     results = np.concatenate([impulses[:k], after, impulses[k:], slides, resting_after, senses_after])
-    return results, reach @ impulses, reach @ speed_impulses
+    return results, state_effects @ impulses, state_effects @ speed_impulses
 
 
 def _solve_friction_impacts(

@@ -116,9 +116,9 @@ def _solve_simultaneous_impacts(W: Floats, contact_rows: ContactRows, *, poisson
 def _solve_complementarity(W: Floats, q: Floats) -> Floats:
     """Return z >= 0 with W z + q >= 0, complementary: the minimum of zᵀ W z / 2 + qᵀ z, by least squares."""
     values, vectors = np.linalg.eigh(W)
-    kept = values > 1e-12 * values[-1]
-    root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-    right = -(vectors[:, kept].T @ q) / np.sqrt(values[kept])
+    is_kept = values > 1e-12 * values[-1]
+    root = np.sqrt(values[is_kept])[:, None] * vectors[:, is_kept].T
+    right = -(vectors[:, is_kept].T @ q) / np.sqrt(values[is_kept])
     z = np.asarray(nnls(root, right)[0], dtype=np.float64)
     pressed = z > 0.0
     if pressed.any():  # once more, without the errors of squares

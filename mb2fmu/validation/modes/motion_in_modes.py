@@ -1,6 +1,6 @@
 """The motion at one instant for given modes, and further outputs of equations with events.
 
-Each part is taken out of the outputs only where it is asked for: an integration looks at rates alone, some hundred
+Each part is taken out of the outputs only where it is requested: an integration uses rates alone, some hundred
 thousand times.
 """
 

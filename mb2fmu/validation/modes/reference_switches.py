@@ -1,6 +1,6 @@
 """Switches of equations as the reference finds them: one by one in SymPy's expressions, without any program.
 
-Every switch becomes a symbol that is constant between events, an input of the equations; what it looks at, and what the
+Every switch becomes a symbol that is constant between events, an input of the equations; its surface, and what the
 model's own events test and set, become further outputs of them.
 
     sign(a), Abs(a)                    σ, a σ             σ = ±1; of a sign that is held any number (see
@@ -52,10 +52,10 @@ class ReferenceSwitch:
         symbol: That stands for its mode.
         kind: ``truth``: 1 where the surface is positive, else 0; ``integer``: the one below; ``sign``: 1 or −1, or
             what holds the surface at zero.
-        surface: What it looks at.
+        surface: Expression whose sign or integer part decides the mode.
         limit: Of a sign's magnitude while it holds.
         name: For people.
-        changes_only_at_events: What it looks at is set by events and from outside, and does not move: a counter that
+        changes_only_at_events: Its surface is set by events and from outside, and does not move: a counter that
             is set to 3 stays there, and 3 <= n is true, whereas motion that comes to a surface goes through it.
         words: Of a truth, for people: what its modes 0 and 1 mean of what is named.
     """
@@ -103,7 +103,7 @@ class EquationsBetweenEvents:
 
     @functools.cached_property
     def condition_switches(self) -> frozenset[int]:
-        """Numbers of the switches that nothing but conditions of events looks at."""
+        """Numbers of the switches that only conditions of events depend on."""
         e = self.equations
         first_condition = self.outputs + 3 * len(self.switches)
         tests = {o.name for o in e.outputs[first_condition : first_condition + len(self.events)]}
@@ -112,10 +112,10 @@ class EquationsBetweenEvents:
         return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in used_parts)
 
 
-def compute_counter_margin(at: float, mode: float, *, clock: bool) -> float:
+def compute_counter_margin(surface: float, mode: float, *, clock: bool) -> float:
     """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
-    ahead = mode + 1.0 - at
-    return 0.0 if clock and abs(ahead) <= _CLOCK_ROUND_OFF * abs(at) else min(at - mode, ahead)
+    ahead = mode + 1.0 - surface
+    return 0.0 if clock and abs(ahead) <= _CLOCK_ROUND_OFF * abs(surface) else min(surface - mode, ahead)
 
 
 def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
@@ -171,8 +171,8 @@ class _SwitchFinder:
         self._equations = equations
         constant = {*equations.p, *(c.symbol for c in equations.calculated_parameters)}
         self._constant: set[sm.Basic] = constant
-        held = {z for z, rate in zip(equations.z, equations.z_dot, strict=True) if rate == 0}
-        self._event_constant: set[sm.Basic] = constant | held | set(equations.r)
+        constant_states = {z for z, rate in zip(equations.z, equations.z_dot, strict=True) if rate == 0}
+        self._event_constant: set[sm.Basic] = constant | constant_states | set(equations.r)
         self.switches: dict[tuple[str, sm.Expr, sm.Expr], ReferenceSwitch] = {}
         self._replacements: dict[sm.Basic, sm.Basic] = {}
 
@@ -224,25 +224,25 @@ class _SwitchFinder:
             return self._replace_extreme(node, arguments, name)
         return self._replace_comparison(node, arguments, name)
 
-    def _replace_table(self, node: TableValue, at: sm.Expr, name: str) -> sm.Expr:
+    def _replace_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table with kinks, or its slope, on the straight line that holds."""
         table, order = node.table, node.order
         if table.kind != "linear" or order > 1:
-            return node.func(at, *node.args[1:])
+            return node.func(argument, *node.args[1:])
         xs, ys = (np.array(column) for column in table.data)
         rises = np.diff(ys) / np.diff(xs)
         outside = (0.0, 0.0) if table.extrapolation == "constant" else (rises[0], rises[-1])
         slopes = np.array([outside[0], *rises, outside[1]])
         kinks = np.flatnonzero(slopes[1:] != slopes[:-1])
         if not len(kinks):
-            return node.func(at, *node.args[1:])
+            return node.func(argument, *node.args[1:])
         span = float(xs[-1] - xs[0])
         line_numbers = np.arange(1.0, len(kinks) + 1.0)
         abscissas = [xs[kinks[0]] - span, *xs[kinks], xs[kinks[-1]] + span]
         line_counter = LookupTable(
             f"{table.name} line", abscissas, [0.5, *line_numbers, len(kinks) + 0.5], "linear", "constant"
         )
-        line_mode = self._find_mode_symbol("integer", line_counter(at), name)
+        line_mode = self._find_mode_symbol("integer", line_counter(argument), name)
         numbers = [0.0, *line_numbers]
 
         def on_line(values: Any) -> sm.Expr:
@@ -251,7 +251,7 @@ class _SwitchFinder:
 
         slope = on_line(slopes[[0, *(kinks + 1)]])
         ends = [kinks[0], *kinks]
-        return slope if order else on_line(ys[ends]) + slope * (at - on_line(xs[ends]))
+        return slope if order else on_line(ys[ends]) + slope * (argument - on_line(xs[ends]))
 
     def _replace_extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
         """Return Min and Max of several arguments, two by two."""
@@ -386,9 +386,11 @@ def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[Assignment]:
 
 def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:
     """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
-    for held, c, f in zip(_iterate_sticking_forces(contacts), contacts.rubbing, contacts.frictions, strict=True):
+    for sticking_force, c, f in zip(
+        _iterate_sticking_forces(contacts), contacts.rubbing, contacts.frictions, strict=True
+    ):
         sense = sm.Piecewise((1, f.sliding > _ONE_HALF), (-1, f.sliding < -_ONE_HALF), (0, True))
-        yield Assignment(f.force, held - f.coefficient * sense * c.force)
+        yield Assignment(f.force, sticking_force - f.coefficient * sense * c.force)
 
 
 def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
@@ -413,12 +415,12 @@ def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.E
 
 def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
     """Return the equations with the forces of contacts and latches."""
-    acting: list[UnilateralContact | ContactFriction | LatchedRow] = [
+    rows: list[UnilateralContact | ContactFriction | LatchedRow] = [
         *(before.contacts.each if before.contacts else ()),
         *(before.contacts.frictions if before.contacts else ()),
         *(before.latches.rows if before.latches else ()),
     ]
-    generalized_forces = [sm.Add(*(each.jacobian[i] * each.force for each in acting)) for i in range(len(e.u))]
+    generalized_forces = [sm.Add(*(each.jacobian[i] * each.force for each in rows)) for i in range(len(e.u))]
     d, c = e.mass_and_forcing, e.velocity_constraints
     intermediates = e.intermediates
     if d.mass_matrix.rows < len(e.u):  # rows of the independent speeds: A_dᵀ y = what pushes the dependent ones
@@ -434,15 +436,15 @@ def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotio
         e,
         intermediates=intermediates,
         dynamics=MassMatrixDynamics(d.mass_matrix, sm.ImmutableMatrix(d.forcing + sm.Matrix(generalized_forces))),
-        energy=replace(e.energy, powers=(*e.energy.powers, *_iterate_contact_powers(e, acting))),
+        energy=replace(e.energy, powers=(*e.energy.powers, *_iterate_contact_powers(e, rows))),
     )
 
 
 def _iterate_contact_powers(
-    e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | LatchedRow]
+    e: EquationsOfMotion, rows: Sequence[UnilateralContact | ContactFriction | LatchedRow]
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield powers of contacts and latches: at moving surfaces, in sliding, and in stabilization."""
-    for c in acting:
+    for c in rows:
         rate = sm.Add(*(slope * speed for slope, speed in zip(c.jacobian, e.u, strict=True)))
         yield str(c.force), c.force * rate
 

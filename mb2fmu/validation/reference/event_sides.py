@@ -83,9 +83,9 @@ def find_round_off_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
     return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
 
 
-def _drop_idle_modes(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
+def _drop_idle_modes(modes: Sequence[float], round_off_switches: frozenset[int]) -> tuple[float, ...]:
     """Return the modes of the other switches."""
-    return tuple(mode for i, mode in enumerate(modes) if i not in idle)
+    return tuple(mode for i, mode in enumerate(modes) if i not in round_off_switches)
 
 
 def find_points_between_events(

@@ -63,8 +63,8 @@ class DirectionalDifferences:
 
 def compute_state_spans(reference: ReferenceRun) -> Floats:
     """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
-    spread = np.ptp(reference.states, axis=0)
-    return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
+    ranges = np.ptp(reference.states, axis=0)
+    return np.asarray(np.maximum(ranges, 1e-2 * reference.state_scales))
 
 
 def compute_state_and_input_differences(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
@@ -148,8 +148,8 @@ def _compute_input_ranges(reference: ReferenceRun) -> Floats:
     inputs = reference.experiment.inputs
     if inputs.shape[1] == 0:
         return np.ones(0)
-    spread = np.maximum(np.ptp(inputs, axis=0), 1e-3 * np.max(np.abs(inputs), axis=0))
-    return np.where(spread > 0, spread, 1.0)
+    ranges = np.maximum(np.ptp(inputs, axis=0), 1e-3 * np.max(np.abs(inputs), axis=0))
+    return np.where(ranges > 0, ranges, 1.0)
 
 
 def _draw_random_signs(n: int) -> Floats:
@@ -195,7 +195,7 @@ def _evaluate_at_point(
     point: DifferencePoint,
     later: float,
     state: Floats,
-    held: Floats,
+    inputs: Floats,
     parameters: Sequence[float] | Floats,
 ) -> tuple[Floats, Floats]:
     """Return all compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
@@ -207,6 +207,6 @@ def _evaluate_at_point(
     t = float(reference.experiment.time[point.row]) + later
     prepared = numeric.prepare([float(p) for p in parameters])
     x = numeric.project(t, state, prepared)
-    motion = numeric.motion(t, x, held.tolist(), prepared)
+    motion = numeric.motion(t, x, inputs.tolist(), prepared)
     values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
     return values, motion.x_dot

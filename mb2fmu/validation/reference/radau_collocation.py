@@ -84,11 +84,11 @@ def _step_twice(
 ) -> tuple[Floats, float]:
     """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
     jacobian = _compute_jacobian(f, t, y, scales)
-    whole = _take_collocation_step(f, t, y, h, jacobian, scales, np.zeros((RADAU_STAGES, len(y))))
-    if whole is None:
+    whole_step = _take_collocation_step(f, t, y, h, jacobian, scales, np.zeros((RADAU_STAGES, len(y))))
+    if whole_step is None:
         return y, np.inf
     # Where the halves begin: the polynomial of the whole step.
-    guess = _HALF_STEP_INTERPOLATION @ whole.stages
+    guess = _HALF_STEP_INTERPOLATION @ whole_step.stages
     first_half = _take_collocation_step(f, t, y, h / 2, jacobian, scales, guess[:RADAU_STAGES])
     if first_half is None:
         return y, np.inf
@@ -101,9 +101,9 @@ def _step_twice(
         return y, np.inf
     end = middle + second_half.stages[-1]
     # Newton's equations are solved to some units of round-off, below which no tolerance can be kept.
-    floor = whole.floor[-1] + first_half.floor[-1] + second_half.floor[-1]
+    floor = whole_step.floor[-1] + first_half.floor[-1] + second_half.floor[-1]
     allowed = max(tolerance, 1e-13) * (scales + np.abs(end)) + floor
-    return end, float(np.max(np.abs(end - (y + whole.stages[-1])) / allowed))
+    return end, float(np.max(np.abs(end - (y + whole_step.stages[-1])) / allowed))
 
 
 def _compute_jacobian(f: BatchSlopeFunction, t: float, y: Floats, scales: Floats) -> Floats:
@@ -160,11 +160,11 @@ def _take_collocation_step(
 def _compute_half_step_interpolation() -> Floats:
     """Return the matrix from a polynomial's values at the stages (0 at the start) to those at its halves' stages."""
     nodes = np.concatenate([[0.0], _NODES])
-    wanted = np.concatenate([_NODES / 2, (1 + _NODES) / 2])
+    interpolation_points = np.concatenate([_NODES / 2, (1 + _NODES) / 2])
     weights = np.empty((2 * RADAU_STAGES, RADAU_STAGES))
     for j in range(1, RADAU_STAGES + 1):
-        others = np.delete(nodes, j)
-        weights[:, j - 1] = np.prod((wanted[:, None] - others) / (nodes[j] - others), axis=1)
+        other_nodes = np.delete(nodes, j)
+        weights[:, j - 1] = np.prod((interpolation_points[:, None] - other_nodes) / (nodes[j] - other_nodes), axis=1)
     return weights
 
 

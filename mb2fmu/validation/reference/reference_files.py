@@ -2,7 +2,7 @@
 
 Small on purpose: at most ``MAX_STORED_ROWS`` communication points, and only as long as the reference knows every
 variable well.
-Numbers are written so that they read back to the same bits. Nothing in them tells of a day, a folder or a machine.
+Numbers are written so that they read back to the same bits. They contain no date, folder or machine.
 """
 
 from __future__ import annotations

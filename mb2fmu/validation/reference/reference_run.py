@@ -174,7 +174,7 @@ class ReferenceRun:
         """Return when constraints first fail to determine the dependent speeds, s; None if never.
 
         Found where the determinant that they are solved with changes its sign between communication points.
-        ``dependent``: as many speeds as there are rows, of which this is asked; None: those of the equations.
+        ``dependent``: as many speeds as there are rows; None: those of the equations.
         """
         run, numeric = self.experiment, self.numeric
         speeds = numeric.equations.u_dependent if dependent is None else dependent
@@ -552,7 +552,7 @@ def integrate_by_euler(
 ) -> Trajectory:
     """Integrate by explicit Euler with a fixed step in s, for results that others published so.
 
-    No uncertainty is claimed (zeros): the steps are what is asked for, not the motion.
+    No uncertainty is claimed (zeros): the steps are requested, not the motion.
 
     Raises:
         ValidationError: As :func:`make_reference`.

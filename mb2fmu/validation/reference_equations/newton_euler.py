@@ -52,8 +52,8 @@ def newton_euler_applies(mechanism: Mechanism) -> bool:
     m = mechanism
     if m.is_lagrangian_only or m.constraint_forces or m.auxiliary_rows is not None:
         return False
-    late = {*m.u_dot, *m.multipliers}
-    return not any(sm.sympify(e).free_symbols & late for e in m.z_dot)
+    acceleration_symbols = {*m.u_dot, *m.multipliers}
+    return not any(sm.sympify(e).free_symbols & acceleration_symbols for e in m.z_dot)
 
 
 class NewtonEulerEquations(NumericEquations):

@@ -100,7 +100,7 @@ class ObservedQuantities:
         outputs: One expression per output.
         multipliers: Symbols of λ, where outputs are written in them; else ().
         intermediates: In order.
-        quantity_symbols: Symbols whose numbers the mechanism gives when a motion is asked for as a whole.
+        quantity_symbols: Symbols whose numbers the mechanism gives when a motion is requested as a whole.
     """
 
     kinetic: sm.Expr

@@ -212,7 +212,7 @@ class _ObservableWriter:
             total = sm.S.Zero
             centres = {body.masscenter for body in self.mechanism.bodies}
             for load in self.mechanism.loads:
-                if isinstance(load, ForceLoad) and load.point in centres and [at for at, _ in load.force] == [0]:
+                if isinstance(load, ForceLoad) and load.point in centres and [frame for frame, _ in load.force] == [0]:
                     total -= self.kinematic_quantities.partial_velocity("point partials", load.point, j).dot(
                         sm.Matrix(load.force[0][1])
                     )

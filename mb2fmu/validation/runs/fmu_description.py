@@ -315,7 +315,7 @@ def _needs_completed_steps(exchange: etree._Element, major: int) -> bool:
 
 
 def find_platform_folder(version: int) -> tuple[str, str]:
-    """Return the folder below ``binaries/`` and file name extension for this machine, as fmpy looks for them."""
+    """Return the folder below ``binaries/`` and file name extension for this machine, as fmpy expects them."""
     machine = platform.machine().lower()
     arm = machine in {"aarch64", "arm64"}
     system = "windows" if sys.platform.startswith("win") else "darwin" if sys.platform == "darwin" else "linux"

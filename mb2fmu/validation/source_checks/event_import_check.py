@@ -125,7 +125,7 @@ class EventImportCheck:
             compile_scalar_function(self._import_symbols, [each.expression]) for each in imported.calculated_parameters
         ]
         rates = [symbol_by_name[speed.name].diff(symbols.t) for speed in d.speeds]
-        self._unknown_symbols = [make_unused_symbol(k, of="solved") for k in range(len(rates) + len(self._solved))]
+        self._unknown_symbols = [make_unused_symbol(k, purpose="solved") for k in range(len(rates) + len(self._solved))]
         self._unknown = dict(zip((*rates, *self._solved), self._unknown_symbols, strict=True))
         self.mismatches = list(self._list_mismatches())
         self.left_out: list[str] = []
@@ -237,7 +237,7 @@ class EventImportCheck:
         yield from self._iterate_output_pairs()
 
     def _iterate_output_pairs(self) -> Iterator[_SourceAndImport]:
-        """Yield outputs that contain unknown forces or sticking friction; the FMU itself is asked for all others."""
+        """Yield outputs that contain unknown forces or sticking friction; the others are compared with the FMU."""
         d, m = self._definition, self._mechanism
         imported_expressions = {each.name: each.expression for each in m.outputs if isinstance(each, ExpressionOutput)}
         for output in d.outputs:
@@ -360,10 +360,11 @@ class EventImportCheck:
         )
         time_scale = self._choose_time_scale(values)
 
-        def rate_at(there: list[float]) -> tuple[float, float]:
+        def rate_at(values_there: list[float]) -> tuple[float, float]:
             """Return the rate of the position, and the remainder where two steps disagree."""
             return _differentiate_at_zero(
-                lambda s: source_function(self._step_along_motion(there, s, None))[0], _STEP_FRACTION * time_scale
+                lambda s: source_function(self._step_along_motion(values_there, s, None))[0],
+                _STEP_FRACTION * time_scale,
             )
 
         if item.rate is not None:

@@ -174,8 +174,8 @@ class _ForcesAtRest:
     def _isolate_load(self, load: Load) -> NumericMechanism:
         """Return the mechanism with this load only."""
         if load.name not in self._isolated:
-            alone = replace(self.m, loads=(load,), potential_forces=(), lagrangian=None)
-            self._isolated[load.name] = NumericMechanism(alone)
+            mechanism = replace(self.m, loads=(load,), potential_forces=(), lagrangian=None)
+            self._isolated[load.name] = NumericMechanism(mechanism)
         return self._isolated[load.name]
 
     def _compute_forces(self, numeric: NumericMechanism, sample: StateSample, q: Floats) -> tuple[Floats, Floats]:

@@ -205,8 +205,8 @@ class RandomPointGenerator:
 
     def _speed_scale(self, values: list[float]) -> Floats:
         """Return how far each speed may move in the search for the constraints."""
-        here = np.abs([values[self._symbols.slot[u]] for u in self._symbols.u])
-        return np.asarray(np.maximum(here, self.u_scale))
+        speeds = np.abs([values[self._symbols.slot[u]] for u in self._symbols.u])
+        return np.asarray(np.maximum(speeds, self.u_scale))
 
     def _draw_values(self, attempt: int) -> list[float]:
         """Return values of all slots, not yet on the constraints."""
@@ -296,8 +296,10 @@ class RandomPointGenerator:
         ]
         starts: list[Coordinate | Speed | Input] = [*d.coordinates, *d.speeds, *d.inputs]
         if not same_unit_values:
-            others = [abs(x.start) for x in starts if x.unit == item.unit and x.start]
-            same_unit_values = [size for size in others if size > _NEGLIGIBLE_START_FRACTION * max(others)]
+            start_magnitudes = [abs(x.start) for x in starts if x.unit == item.unit and x.start]
+            same_unit_values = [
+                size for size in start_magnitudes if size > _NEGLIGIBLE_START_FRACTION * max(start_magnitudes)
+            ]
         return float(np.median(same_unit_values)) if same_unit_values else 1.0
 
 

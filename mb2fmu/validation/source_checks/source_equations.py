@@ -148,31 +148,31 @@ def estimate_forming_work(mechanics: Mechanics, parts: SourceObjects) -> float:
     formed = mechanics.eom_method if isinstance(mechanics, System) else mechanics
     if parts.lagrangian or parts.frame is None or (isinstance(formed, KanesMethod) and formed._frstar is not None):
         return 0.0
-    ways = _list_frame_paths(parts)
+    paths = _list_frame_paths(parts)
     given = [body.masscenter._vel_dict.get(parts.frame, 0) for body in parts.bodies]
     sizes = [_count_entry_operations(c) for vector in given for part, _ in getattr(vector, "args", ()) for c in part]
     total = len(parts.u) * sum(size for size in sizes if size > 0)
-    for way in ways:
+    for path in paths:
         if total > MAX_FORMING_WORK:
             break
-        total += _count_successive_product_operations(way) * len(way)
+        total += _count_successive_product_operations(path) * len(path)
     return total
 
 
 def _list_frame_paths(parts: SourceObjects) -> list[list[sm.Matrix]]:
     """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
     parents = find_shortest_path_tree(parts.frame, lambda frame: frame._dcm_dict)
-    ways = []
+    paths = []
     for body in parts.bodies:
-        frame, way = getattr(body, "frame", None), []
+        frame, path = getattr(body, "frame", None), []
         if frame is None:  # of a particle: the frames that its position is written in
             frames = {f for position in body.masscenter._pos_dict.values() for _, f in position.args} & parents.keys()
             frame = max(frames, key=lambda f: _frame_depth(f, parents), default=None)
         while frame in parents and parents[frame] is not None:
-            way.append(parents[frame]._dcm_dict[frame])
+            path.append(parents[frame]._dcm_dict[frame])
             frame = parents[frame]
-        ways.append(way[::-1])
-    return ways
+        paths.append(path[::-1])
+    return paths
 
 
 def estimate_pathway_work(mechanics: Mechanics) -> float:
@@ -206,9 +206,9 @@ def _count_path_operations(a: Any, b: Any, parents: dict[Any, Any]) -> float:
         above.append([frame])
         while parents[above[-1][-1]] is not None:
             above[-1].append(parents[above[-1][-1]])
-    way = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
+    path = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
     product: Floats | None = None
-    for frame in way:
+    for frame in path:
         sizes = np.array([_count_entry_operations(entry) for entry in parents[frame]._dcm_dict[frame]]).reshape(3, 3)
         product = sizes if product is None else _count_product_operations(product, sizes)
     return 0.0 if product is None else float(np.sum(product[product >= 0]))
@@ -222,9 +222,9 @@ def _frame_depth(frame: Any, parents: dict[Any, Any]) -> int:
     return depth
 
 
-def _count_successive_product_operations(way: list[sm.Matrix]) -> float:
+def _count_successive_product_operations(path: list[sm.Matrix]) -> float:
     """Return the operations of the products of all successive matrices of a path, as far as ``MAX_FORMING_WORK``."""
-    sizes = [np.array([_count_entry_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in way]
+    sizes = [np.array([_count_entry_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in path]
     total = 0.0
     for first in range(len(sizes)):
         if total > MAX_FORMING_WORK:

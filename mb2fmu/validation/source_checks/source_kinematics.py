@@ -411,8 +411,8 @@ class SourceKinematics:
     def _inertia(self, i: int, values: RealOrComplexArray, velocities: _SourceVelocities) -> RealOrComplexArray:
         """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
         by_frames: dict[tuple[Any, Any], RealOrComplexArray] = {}
-        for factor, left, right in self._inertias[i]:
-            for (a, frame), (b, other) in itertools.product(left, right):
+        for factor, first_vector, second_vector in self._inertias[i]:
+            for (a, frame), (b, other) in itertools.product(first_vector, second_vector):
                 part = values[factor, 0] * np.outer(values[a, 0], values[b, 0])
                 by_frames[frame, other] = by_frames.get((frame, other), 0.0) + part
         R = velocities.rotations
@@ -502,7 +502,7 @@ def _energy_speed_units(M: Floats) -> Floats:
 
 
 def _weighted_pseudo_inverse(A: Floats, M: Floats) -> Floats:
-    """Return the pseudo-inverse of the constraints' rows, least in kinetic energy as far as M's diagonal tells it."""
+    """Return the pseudo-inverse of the constraints' rows, least in kinetic energy by M's diagonal."""
     if not len(A):
         return np.zeros((A.shape[1], 0))
     unit = _energy_speed_units(M)

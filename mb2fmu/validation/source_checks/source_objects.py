@@ -1,7 +1,7 @@
 """The user's SymPy objects, examined without mb2fmu's reading, and left unchanged.
 
 The import (``mechanics.mechanism``) is part of what is to be validated, so nothing of it is used here: bodies, loads
-and constraints are asked of the user's ``KanesMethod``, ``System``, ``LagrangesMethod`` or ``Parts`` itself.
+and constraints are taken from the user's ``KanesMethod``, ``System``, ``LagrangesMethod`` or ``Parts`` itself.
 """
 # ruff: noqa: SLF001 - what KanesMethod, points and frames were given stands in private attributes only
 

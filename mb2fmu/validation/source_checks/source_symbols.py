@@ -32,9 +32,9 @@ class NotFormedError(Exception):
     """The user's objects do not give numbers in this way; the text says why."""
 
 
-def make_unused_symbol(number: int, of: str = "slot") -> sm.Symbol:
+def make_unused_symbol(number: int, purpose: str = "slot") -> sm.Symbol:
     """Return a symbol that no model has."""
-    return sm.Symbol(f"mb2fmu_own_{of}_{number}")
+    return sm.Symbol(f"mb2fmu_own_{purpose}_{number}")
 
 
 class SourceSymbols:
@@ -81,21 +81,21 @@ class SourceSymbols:
             try:
                 self._replacements[z.diff(self.t, 2)] = self._translate(rate.diff(self.t))
             except NotFormedError:
-                continue  # q'' would be needed: if it stands in the mechanics, that is said there
+                continue  # q'' would be needed: if it stands in the mechanics, the error is raised there
         self.z_dot = self.compile_function(list(given.values()))
 
     def compile_function(
-        self, expressions: Sequence[sm.Expr], more: Sequence[sm.Symbol] = ()
+        self, expressions: Sequence[sm.Expr], further_symbols: Sequence[sm.Symbol] = ()
     ) -> Callable[[Sequence[float]], list[float]]:
-        """Return a function of the slots' values, followed by those of ``more``, on floats; nothing is expanded."""
-        self._slot_symbols += more
-        self._known_symbols.update(more)
+        """Return a function of the slots' values, then of ``further_symbols``, on floats; nothing is expanded."""
+        self._slot_symbols += further_symbols
+        self._known_symbols.update(further_symbols)
         try:
             translated = [self._translate(expression) for expression in expressions]
             compiled = compile_scalar_function(self._slot_symbols, translated)
         finally:  # also where something has no number: the next function would have them twice
             del self._slot_symbols[len(self.slot) :]
-            self._known_symbols.difference_update(more)
+            self._known_symbols.difference_update(further_symbols)
         return lambda values: list(map(float, compiled(*values)))
 
     def compile_array_function(
@@ -147,7 +147,7 @@ class SourceSymbols:
 
 
 def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:
-    """Return what ``free_symbols`` does; what binds symbols (an integral, a sum) is asked itself."""
+    """Return the free symbols; of expressions that bind symbols (an integral, a sum) by their own property."""
     parts = list(iterate_distinct_parts([expression]))
     if any(getattr(part, "bound_symbols", ()) for part in parts):
         return set(expression.free_symbols)
