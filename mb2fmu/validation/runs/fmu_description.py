@@ -129,14 +129,7 @@ def read_description(tree: FileTree) -> FmuDescription:
         ValidationError: No readable description, another FMI version, neither Co-Simulation nor Model Exchange, no
             binary for this machine.
     """
-    if "modelDescription.xml" not in tree:
-        raise _make_refusal_error(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
-    try:
-        root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError as error:
-        raise _make_refusal_error(
-            Fault(f"is not well-formed: {error}", "modelDescription.xml", "export the FMU again")
-        ) from error
+    root = _parse_description(tree)
     version = str(root.get("fmiVersion", ""))
     major = version.partition(".")[0]
     if major not in {"2", "3"}:
@@ -176,6 +169,18 @@ def read_description(tree: FileTree) -> FmuDescription:
     )
     _check_platform(tree, description)
     return description
+
+
+def _parse_description(tree: FileTree) -> etree._Element:
+    """Return the root of modelDescription.xml; raise where it is absent or not well-formed."""
+    if "modelDescription.xml" not in tree:
+        raise _make_refusal_error(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
+    try:
+        return etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError as error:
+        raise _make_refusal_error(
+            Fault(f"is not well-formed: {error}", "modelDescription.xml", "export the FMU again")
+        ) from error
 
 
 def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:

@@ -241,15 +241,9 @@ class _SourceSampler:
             return
         self._outputs = SourceOutputs(definition, self.symbols, self._kinematics)
         self._points = RandomPointGenerator(
-            definition,
-            parts,
-            self.symbols,
-            constraints,
-            mechanism.quaternions,
-            largest_speeds,
-            computed_coordinates,
+            definition, parts, self.symbols, constraints, mechanism.quaternions, largest_speeds, computed_coordinates,
             visited_coordinates,
-        )
+        )  # fmt: skip
         self._events = EventImportCheck(definition, mechanism, self.symbols, constraints, self._points.q_scale)
         self.left_out = self._events.left_out
 
