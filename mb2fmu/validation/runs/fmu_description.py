@@ -129,13 +129,7 @@ def read_description(tree: FileTree) -> FmuDescription:
         ValidationError: No readable description, another FMI version, neither Co-Simulation nor Model Exchange, no
             binary for this machine.
     """
-    root = _parse_description(tree)
-    version = str(root.get("fmiVersion", ""))
-    major = version.partition(".")[0]
-    if major not in {"2", "3"}:
-        raise _make_refusal_error(
-            Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed")
-        )
+    root, major = _parse_description(tree)
     interfaces = {kind: root.find(kind) for kind in INTERFACE_TYPES}
     identifiers = {kind: str(e.get("modelIdentifier", "")) for kind, e in interfaces.items() if e is not None}
     if not identifiers:
@@ -143,14 +137,14 @@ def read_description(tree: FileTree) -> FmuDescription:
             "offers neither Co-Simulation nor Model Exchange", "modelDescription.xml", "export it for one of them"
         )
         raise _make_refusal_error(fault)
-    states, indicators = _count_states_and_indicators(root, int(major))
+    states, indicators = _count_states_and_indicators(root, major)
     exchange = interfaces["ModelExchange"]
-    scalars = _read_variables(root, int(major))
+    scalars = _read_variables(root, major)
     element_variables, arrays = _read_array_elements(root, scalars)
     description = FmuDescription(
-        version=int(major),
+        version=major,
         identifiers=identifiers,
-        token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
+        token=str(root.get("guid" if major == 2 else "instantiationToken", "")),
         variables=scalars | element_variables,
         arrays=arrays,
         elements={
@@ -160,27 +154,34 @@ def read_description(tree: FileTree) -> FmuDescription:
         },
         states=states,
         indicators=indicators,
-        needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, int(major)),
+        needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, major),
         trouble_log_categories=tuple(
             name for name in TROUBLE_LOG_CATEGORIES if root.find(f"LogCategories/Category[@name='{name}']") is not None
         ),
-        capabilities={kind: _read_capabilities(e, int(major)) for kind, e in interfaces.items() if e is not None},
-        rates=_read_derivative_pairs(root, int(major)),
+        capabilities={kind: _read_capabilities(e, major) for kind, e in interfaces.items() if e is not None},
+        rates=_read_derivative_pairs(root, major),
     )
     _check_platform(tree, description)
     return description
 
 
-def _parse_description(tree: FileTree) -> etree._Element:
-    """Return the root of modelDescription.xml; raise where it is absent or not well-formed."""
+def _parse_description(tree: FileTree) -> tuple[etree._Element, int]:
+    """Return the root element of the description and the major version of FMI; refuse what is neither 2 nor 3."""
     if "modelDescription.xml" not in tree:
         raise _make_refusal_error(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
     try:
-        return etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
+        root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
         raise _make_refusal_error(
             Fault(f"is not well-formed: {error}", "modelDescription.xml", "export the FMU again")
         ) from error
+    version = str(root.get("fmiVersion", ""))
+    major = version.partition(".")[0]
+    if major not in {"2", "3"}:
+        raise _make_refusal_error(
+            Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed")
+        )
+    return root, int(major)
 
 
 def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
