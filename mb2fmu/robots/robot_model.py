@@ -179,7 +179,7 @@ class _RobotModelBuilder:
             number += 1
         self.taken.add(found)
         if found != name:
-            self.notes.append(f"{what} {name!r} is called {found} in the unit")
+            self.notes.append(f"{what} {name!r} is called {found} in the FMU")
         return found
 
     def _gravity(self) -> tuple[sm.Expr, sm.Expr, sm.Expr]:

@@ -58,7 +58,7 @@ class ConservedQuantities:
     """The integrals of one mechanism with bodies.
 
     Args:
-        mechanism: With bodies; of a Lagrangian alone see ``conserved_of_lagrangian``.
+        mechanism: With bodies; of a Lagrangian alone see ``lagrangian_conserved_quantities``.
         potential: V; None where none is known: then no energy integral is looked for.
         free: Values of the free parameters of the experiment in which they are compared; None: as declared. A
             momentum that a spring of stiffness 0 leaves alone is none where the spring acts.
