@@ -91,7 +91,7 @@ def export(
     sources = [list_source_files(derivation, language) for language in languages]
     built = build(derivation, observer=observer, **building)
     stage = Stopwatch(observer, built.timings)
-    with stage("describe the unit"):
+    with stage("describe the FMU"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page(built).joined(further)
     with stage("pack"), publication_rules.publish_results(derivation.definition.name, folder) as results:

@@ -43,4 +43,4 @@ def note_stiffness(settings: RobotSettings, rate: float) -> tuple[str, ...]:
     if settings.role != "plant" or rate * settings.step <= _STIFFNESS_LIMIT:
         return ()
     when = f"dampers stop joints within {1.0 / rate:.1g} s, far below a step"
-    return (f"{when}: the unit's own solver is implicit (--solver explicit: it is not)",)
+    return (f"{when}: the FMU's own solver is implicit (--solver explicit: it is not)",)

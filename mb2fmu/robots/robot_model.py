@@ -119,7 +119,7 @@ class _RobotVariables:
         loops: What closes the tree.
         sticking: Joints with dry friction that sticks.
         stopped: Joints with hard stops.
-        named_loads: Names of the settings' loads in the unit.
+        named_loads: Names of the settings' loads in the FMU.
         load_inputs: Their components.
         declared: Parameters, coordinates, speeds and inputs of all of these, in this order.
         notes: What was left out, assumed or renamed, one sentence each.

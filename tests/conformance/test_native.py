@@ -106,24 +106,24 @@ class Attracted(NumericEquations):
         self.kept, self.left = kept, left  # speeds, rows
 
     def _advance(self, t, x, r, prepared):
-        onto = self.projected(t, x, prepared)
+        onto = self.projected(t, x, r, prepared)
         values, constraints, x_dot, power = super()._advance(t, onto, r, prepared)
         return values, constraints, x_dot - float(DEFAULT_ATTRACTOR_RATE) * (x - onto), power
 
-    def projected(self, t, x, prepared):
+    def projected(self, t, x, r, prepared):
         n, q = self.n_q, x.copy()
-        D = np.array(self._holonomic_slopes(self._values(t, x, prepared))).reshape(-1, n)
+        D = np.array(self._holonomic_slopes(self._values(t, x, r, prepared))).reshape(-1, n)
         weights = np.zeros(len(D))
         for _ in range(20):
             q[:n] = x[:n] - D.T @ weights
-            values = self._values(t, q, prepared)
+            values = self._values(t, q, r, prepared)
             G = np.array(self._holonomic_slopes(values)).reshape(-1, n)
             step = np.linalg.lstsq(G @ D.T, np.array(self._holonomic(values)), rcond=1e-10)[0]
             weights += step
             if np.max(np.abs(D.T @ step)) < 1e-15:
                 break
         q[:n] = x[:n] - D.T @ weights
-        A, b = self._rows(self._constraints(self._values(t, q, prepared)))
+        A, b = self._rows(self._constraints(self._values(t, q, r, prepared)))
         q[n : n + self.n_u] = self.nearest(self.mass_matrix(t, q, prepared), A, b, q[n : n + self.n_u])
         return q
 
@@ -181,7 +181,7 @@ def divided(run, parts):
 
 def parts(reference):
     """Of a communication step that Euler takes: longer ones tear loops apart, or outrun stiff springs and explode."""
-    numeric, run, x = reference.numeric, reference.conditions, np.append(reference.states[0], 0.0)
+    numeric, run, x = reference.numeric, reference.experiment, np.append(reference.states[0], 0.0)
     fastest = 0.0
     if run.stiff:
         slope = make_slope_with_held_inputs(numeric, run)(0)
@@ -221,7 +221,7 @@ def about(reference, file):
     names = [reference.variables[column].name for column in reference.state_columns]
     points = [dict(zip(names, reference.states[row].tolist(), strict=True)) for row in rows]
     reach = CLOSED if reference.numeric.equations.holonomic else FREE
-    times = reference.conditions.time[rows].tolist()
+    times = reference.experiment.time[rows].tolist()
     file.write_text(json.dumps({"reach": reach, "times": times, "points": points}))
     return file
 

@@ -19,7 +19,7 @@ class VariedAxis:
     """Values of one varied quantity, as numbers in its unit.
 
     Attributes:
-        law: See ``study_plan.Varied``.
+        law: See ``study_plan.VariedQuantity``.
         numbers: Likewise.
         count: Likewise.
     """

@@ -1,8 +1,8 @@
 """Dependencies of an entry point's results on variables, their kinds, and the number of operations.
 
-Dependence is what the graph reads, whatever the values, less what is validated to cancel (see ``vanishing``). A set of
-variables is one integer, used as a row of bits, so that thousands of results cost little. Results of a block depend on
-all that the block reads.
+Dependence is what the graph reads, whatever the values, less what is validated to cancel (see
+``cancelled_dependencies``). A set of variables is one integer, used as a row of bits, so that thousands of results cost
+little. Results of a block depend on all that the block reads.
 """
 
 from __future__ import annotations

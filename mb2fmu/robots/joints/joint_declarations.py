@@ -38,7 +38,7 @@ class UniqueNames:
             number += 1
         self.taken.add(found)
         if found != name:
-            self.notes.append(f"{what} {name!r} is called {found} in the unit")
+            self.notes.append(f"{what} {name!r} is called {found} in the FMU")
         return found
 
 

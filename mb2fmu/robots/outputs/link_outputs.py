@@ -1,4 +1,4 @@
-"""Motion of a robot's links as outputs of the unit."""
+"""Motion of a robot's links as outputs of the FMU."""
 
 from __future__ import annotations
 

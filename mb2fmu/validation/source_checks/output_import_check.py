@@ -1,4 +1,4 @@
-"""Outputs that the mechanism computes: whether what was read asks for the very points, frames and rows of the model."""
+"""Outputs that the mechanism computes: whether the import requests the same points, frames and rows as the model."""
 
 from __future__ import annotations
 
@@ -19,47 +19,66 @@ _BODY_OUTPUT_KINDS = {"centre_of_mass", "centre_of_mass_velocity", "linear_momen
 
 
 def compare_output_requests(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
-    """Yield each request, and whether the numbers that were read mean the objects that the model names.
+    """Yield each request, and whether the imported numbers denote the objects that the model names.
 
-    Points, frames, bodies and joints are told by their names, loads by the places that they act on; what has no name
-    (a constraint row) is looked at by ``events_read``.
+    Points, frames, bodies and joints are recognized by their names, loads by the places that they act on; what has no
+    name (a constraint row) is compared by ``event_import_check``.
 
     Args:
         definition: The checked model.
-        mechanism: What was read from it.
+        mechanism: The mechanism imported from it.
     """
-    read = {output.name: output for output in mechanism.outputs if isinstance(output, RequestedOutput)}
+    imported = {output.name: output for output in mechanism.outputs if isinstance(output, RequestedOutput)}
     for item in definition.outputs:
-        there = read.get(item.name)
-        if not isinstance(item, OutputRequest) or there is None:
+        imported_output = imported.get(item.name)
+        if not isinstance(item, OutputRequest) or imported_output is None:
             continue
-        same = (item.component, item.representation, item.unit) == (there.component, there.representation, there.unit)
-        yield f"{item.name}: what is asked", same and there.kind in {item.kind, f"coordinate_{item.kind}"}
-        for number, (said, names) in _pair_model_and_import_objects(definition, mechanism, item, there).items():
-            right = said == names
-            told = f"{item.name}: subject {number}"
-            yield (told if right else f"{told} is {', '.join(map(str, said))}, {names} was read"), right
+        is_equal = (item.component, item.representation, item.unit) == (
+            imported_output.component,
+            imported_output.representation,
+            imported_output.unit,
+        )
+        yield (
+            f"{item.name}: what is requested",
+            is_equal and imported_output.kind in {item.kind, f"coordinate_{item.kind}"},
+        )
+        for number, (model_names, names) in _pair_model_and_import_objects(
+            definition, mechanism, item, imported_output
+        ).items():
+            is_same_object = model_names == names
+            description = f"{item.name}: subject {number}"
+            yield (
+                (
+                    description
+                    if is_same_object
+                    else f"{description} is {', '.join(map(str, model_names))}, {names} was read"
+                ),
+                is_same_object,
+            )
 
 
 def _pair_model_and_import_objects(
-    definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest, there: RequestedOutput
+    definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest, imported_output: RequestedOutput
 ) -> dict[str, tuple[Any, Any]]:
     """Return, for subjects, reference and axes, the model's object and the object of the number that was read."""
     name = _make_name_lookup(definition, mechanism, item)
-    found: dict[str, tuple[Any, Any]] = {}
+    pairs: dict[str, tuple[Any, Any]] = {}
     if name is not None:
-        found |= {
-            str(k): (_name_model_objects(definition, one), name(number))
-            for k, (one, number) in enumerate(zip(item.subject, there.subject, strict=True), 1)
+        pairs |= {
+            str(k): (_name_model_objects(definition, model_object), name(number))
+            for k, (model_object, number) in enumerate(zip(item.subject, imported_output.subject, strict=True), 1)
         }
-    if item.relative_to is not None and there.relative_to is not None:
+    if item.relative_to is not None and imported_output.relative_to is not None:
         of_frame = item.kind in {*_FRAME_OUTPUT_KINDS, "relative_velocity"}
         nodes: Any = mechanism.frames if of_frame else mechanism.points
-        found["relative to"] = ((item.relative_to.name,), (nodes[there.relative_to].name,))
+        pairs["relative to"] = ((item.relative_to.name,), (nodes[imported_output.relative_to].name,))
     axes: Any = item.expressed_in
-    said = () if axes is None else (axes.name,)
-    found["axes"] = said, (() if there.expressed_in is None else (mechanism.frames[there.expressed_in].name,))
-    return found
+    axis_names = () if axes is None else (axes.name,)
+    pairs["axes"] = (
+        axis_names,
+        (() if imported_output.expressed_in is None else (mechanism.frames[imported_output.expressed_in].name,)),
+    )
+    return pairs
 
 
 def _make_name_lookup(
@@ -83,19 +102,22 @@ def _make_name_lookup(
     return None if records is None else lambda k: (records[k].name,)
 
 
-def _name_model_objects(definition: ModelDefinition, one: Any) -> tuple[Any, ...]:
+def _name_model_objects(definition: ModelDefinition, model_object: Any) -> tuple[Any, ...]:
     """Return the names of the model's objects; for a load those of the points or frames it acts on."""
     speeds = {s.symbol: s.name for s in definition.speeds}
-    if getattr(one, "is_Function", False) or getattr(one, "is_Derivative", False):
-        return (speeds[one],)
-    if hasattr(one, "pathway"):
-        return tuple(point.name for point in one.pathway.attachments)
-    if hasattr(one, "target_frame"):
-        return (one.target_frame.name, *([one.reaction_frame.name] if one.reaction_frame else []))
-    if isinstance(one, tuple):
-        place: Any = getattr(one[0], "masscenter", one[0])
+    if getattr(model_object, "is_Function", False) or getattr(model_object, "is_Derivative", False):
+        return (speeds[model_object],)
+    if hasattr(model_object, "pathway"):
+        return tuple(point.name for point in model_object.pathway.attachments)
+    if hasattr(model_object, "target_frame"):
+        return (
+            model_object.target_frame.name,
+            *([model_object.reaction_frame.name] if model_object.reaction_frame else []),
+        )
+    if isinstance(model_object, tuple):
+        place: Any = getattr(model_object[0], "masscenter", model_object[0])
         return (place.name,)
-    return (one.name,)
+    return (model_object.name,)
 
 
 def _name_load_places(m: Mechanism, load: Any) -> tuple[str, ...]:

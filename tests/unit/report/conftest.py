@@ -11,7 +11,7 @@ import pytest
 import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymbols
 
-from mb2fmu.audit.checkers import CheckerFinding
+from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,
@@ -232,7 +232,7 @@ def _reference(
         work=np.zeros_like(time),
         balances=(BalanceQuantity("energy", "|T − T(0) − W|", np.full_like(time, 3e-14), 12.0, "J"),),
         numeric=NumericEquations(equations),
-        conditions=run,
+        experiment=run,
     )
 
 

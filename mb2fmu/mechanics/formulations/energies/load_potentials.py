@@ -4,7 +4,8 @@ Only what a load does at rest and without inputs can have a potential; dampers a
 
 - a constant force, written in a frame that does not turn, has -F·r, whatever frame that is (a tilted ground),
 - a force along a pathway that depends on its length l alone has -∫ F dl,
-- all others are turned into generalized forces along the coordinates and integrated (``antiderivatives``): springs that
+- all others are turned into generalized forces along the coordinates and integrated (``potential_energy_search``):
+springs that
   are written as torques or as forces. A torque on one frame and its opposite on another only work on what turns between
   the two, so what comes before both cancels, and the expressions stay small.
 
@@ -151,7 +152,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
         return False
     slopes = sm.lambdify(arguments, [energy.diff(q) for q in m.q], modules=["scipy", "numpy"], cse=True)
     numeric = NumericMechanism(m)
-    for sample in draw_random_states(numeric):
+    for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         forces = numeric.generalized_forces()[: len(m.u)]
         wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
