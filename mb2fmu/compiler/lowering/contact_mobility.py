@@ -37,9 +37,10 @@ class ContactMobility:
         n = len(response)
         self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(n)] for i in range(n)]
 
-    def _define_mobility(self, walker: SympyLowering, rows: Sequence[sm.Expr]) -> list[sm.Symbol]:
+    def _define_mobility(self, walker: SympyLowering) -> list[sm.Symbol]:
         """Define W from G, row by row, and the responses, and return its symbols; pinned rows stand alone in it."""
         b, n, size = self._builder, len(self._equations.u), len(self._response)
+        rows = [entry for row in self._contacts.rows for entry in row.jacobian]
         flat = [symbol for column in self._response for symbol in column]
         W = [symbol for row in self._W for symbol in row]
 

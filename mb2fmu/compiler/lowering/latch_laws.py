@@ -36,8 +36,6 @@ class LatchLaws:
         equations: With latches.
         free: Symbols of u' without the forces of latches and contacts.
         response: Symbols of M^-1 G^T, a column for each row of latches, then one for each contact.
-        contacts: G of each contact's row, then its force.
-        pinned: Symbols, 1 for each contact's row that closed latches hold still, else 0.
 
     Attributes:
         free: Symbols of u' without the forces of contacts.
@@ -50,14 +48,14 @@ class LatchLaws:
         equations: EquationsOfMotion,
         free: Sequence[sm.Symbol],
         response: Sequence[Sequence[sm.Symbol]],
-        contacts: Sequence[tuple[sm.ImmutableMatrix, sm.Symbol]],
-        pinned: Sequence[sm.Symbol],
     ) -> None:
         assert equations.latches is not None
         self._builder, self._equations, self._latches = builder, equations, equations.latches
-        self._rows, self._contacts, self._pinned = equations.latches.rows, contacts, pinned
+        self._rows = equations.latches.rows
+        self._contact_rows = equations.contacts.rows if equations.contacts else ()
+        self._pinned = equations.contacts.held_by_latches if equations.contacts else ()
         self._bare, self._columns = free, response
-        r, n, k = len(self._rows), len(equations.u), len(contacts)
+        r, n, k = len(self._rows), len(equations.u), len(self._contact_rows)
         self._W = [[sm.Dummy(f"held_{i}_{j}") for j in range(r)] for i in range(r + k)]
         self._alone = [sm.Dummy(f"alone_{i}") for i in range(r)]
         self._answers = [[sm.Dummy(f"answer_{c}_{i}") for i in range(r)] for c in range(k)]
@@ -79,7 +77,7 @@ class LatchLaws:
     def _define_mobility(self, walker: SympyLowering) -> None:
         """Define W = G J: rows of latches and of contacts, columns of latches."""
         b, r, n = self._builder, len(self._rows), len(self._equations.u)
-        jacobians = [*(row.jacobian for row in self._rows), *(jacobian for jacobian, _ in self._contacts)]
+        jacobians = [row.jacobian for row in (*self._rows, *self._contact_rows)]
         entries = [entry for jacobian in jacobians for entry in jacobian]
         columns = [symbol for column in self._columns[:r] for symbol in column]
 
@@ -109,7 +107,7 @@ class LatchLaws:
         answers = [symbol for answer in self._answers for symbol in answer]
         walker.define([*self._alone, *answers], needs, forces)
         for i, row in enumerate(self._rows):
-            parts = (answer[i] * force for answer, (_, force) in zip(self._answers, self._contacts, strict=True))
+            parts = (answer[i] * c.force for answer, c in zip(self._answers, self._contact_rows, strict=True))
             walker.define([row.force], [sm.Add(self._alone[i], *parts)], lambda nodes: nodes)
 
     def _define_pinned(self, walker: SympyLowering) -> None:
@@ -124,8 +122,8 @@ class LatchLaws:
             still = b.binary(Op.LT, left, b.mul(b.constant(_HELD_ROW_TOLERANCE), alone))
             return [b.select(still, b.constant(1.0), b.constant(0.0))]
 
-        for c, ((jacobian, _), symbol) in enumerate(zip(self._contacts, self._pinned, strict=True)):
-            needs = [*jacobian, *self._columns[r + c], *self._W[r + c], *self._answers[c]]
+        for c, (contact_row, symbol) in enumerate(zip(self._contact_rows, self._pinned, strict=True)):
+            needs = [*contact_row.jacobian, *self._columns[r + c], *self._W[r + c], *self._answers[c]]
             walker.define([symbol], needs, pinned)
 
     def _define_motion(self, walker: SympyLowering) -> None:
