@@ -143,7 +143,7 @@ class FrictionlessContactLaws(ContactMobility):
         W = self._define_mobility(walker)
         gaps = self._where_free(walker, [contact.acceleration(e.u, self._free) for contact in each])
         walker.define(self._contacts.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
-        walker.define(e.u_dot, [*self._free, *flat, *self._contacts.forces], self._moved)
+        self._define_sums(walker, e.u_dot, self._free, self._contacts.forces)
         blows = [contact.impact_impulse for contact in each]
         needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each)]
         needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.rest_below for c in each)]
