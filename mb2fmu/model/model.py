@@ -23,6 +23,7 @@ from mb2fmu.model.declarations.declared_outputs import OutputDeclarations
 from mb2fmu.model.declarations.declared_terminals import ConnectionDeclarations, DeclaredTerminal
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
 from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
     Constraint,
@@ -323,9 +324,9 @@ class Model(
     def experiment(
         self,
         *,
-        stop: float = 10.0,
+        stop: float = DEFAULT_STOP_S,
         step: float | None = None,
-        tolerance: float = 1e-6,
+        tolerance: float = DEFAULT_TOLERANCE,
         stiff: bool = False,
         solver: Literal["adaptive", "fixed"] = "adaptive",
         internal_step: float | None = None,
@@ -338,7 +339,7 @@ class Model(
         """
         if step is None:
             step = choose_communication_step(float(stop))
-            step = min(step, 0.01) if solver == "fixed" and internal_step is None else step
+            step = min(step, DEFAULT_STEP_S) if solver == "fixed" and internal_step is None else step
         self.default_experiment = Experiment(
             stop=float(stop),
             step=float(step),

@@ -16,6 +16,7 @@ from mb2fmu.analysis.studies.case_runner import CaseJob, ResultColumn
 from mb2fmu.analysis.studies.case_samples import VariedAxis, sample_cases
 from mb2fmu.analysis.studies.study_plan import MAX_CASES, RequestedResult, StudyPlan, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import parse_number
 from mb2fmu.units import display_conversion
 
@@ -30,8 +31,6 @@ ReadSignals = Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[
 
 MODEL_EXCHANGE_TOLERANCE_RATIO, TIGHTEST_TOLERANCE = 1e-3, 1e-12
 """Of the integrator that drives Model Exchange, in parts of the experiment's, as ``validation.simulate`` has it."""
-DEFAULT_STOP_S, DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE = 10.0, 1000, 1e-6
-"""Of FMUs that say nothing of their experiment: s, communication steps, relative."""
 RESERVED_COLUMNS = ("case", "message")
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
@@ -33,8 +34,6 @@ INTERFACE_TYPES: Mapping[str, InterfaceType] = {
 }
 """What a kind may be called, on the command line and from Python → what the standard calls it."""
 
-_STOP, _STEPS, _TOLERANCE = 10.0, 1000, 1e-6
-"""Of FMUs that say nothing of their experiment: s, communication steps, relative."""
 _REAL_TYPES = frozenset({"Real", "Float64"})
 _MAX_LISTED_NAMES = 30
 _SETTABLE_INITIALS = frozenset({"exact", "approx"})
@@ -82,7 +81,7 @@ def simulate_fmu_file(
     held = _inputs_per_step(signals, time[:-1])
     run = validation.ExperimentNumbers(
         time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),
-        tolerance=_parse_number(described.experiment.get("tolerance"), _TOLERANCE), overridden_values=starts,
+        tolerance=_parse_number(described.experiment.get("tolerance"), DEFAULT_TOLERANCE), overridden_values=starts,
     )  # fmt: skip
     shown = tuple(name for name, v in reals.items() if v.variability == "continuous" and v.causality != "independent")
     if not shown:
@@ -124,8 +123,9 @@ def _communication_points(described: DescribedModel, stop: float | None, step: f
     Raises:
         ValidationError: If they are none, or too many.
     """
-    usual = _parse_number(described.experiment.get("stopTime"), _STOP)
-    usual_step = _parse_number(described.experiment.get("stepSize"), (usual if stop is None else stop) / _STEPS)
+    usual = _parse_number(described.experiment.get("stopTime"), DEFAULT_STOP_S)
+    step_of_count = (usual if stop is None else stop) / DEFAULT_STEP_COUNT
+    usual_step = _parse_number(described.experiment.get("stepSize"), step_of_count)
     end, size = choose_stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
     return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
 

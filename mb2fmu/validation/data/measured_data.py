@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE
 from mb2fmu.units import UnitOfMeasurement
 from mb2fmu.validation.data.data_tables import TIME_COLUMN, ColumnTolerance, DataColumn, DataTable
 from mb2fmu.validation.runs.fmu_description import InterfaceType, read_description
@@ -35,12 +36,8 @@ DataVerdict = Literal["passed", "failed"]
 
 MAX_COMMUNICATION_STEPS = 10_000_000
 """Of one table, communication steps."""
-_DEFAULT_FMU_TOLERANCE = 1e-6
-"""What the FMU's own integration is told, where no experiment says otherwise."""
 _EQUAL_STEP_TOLERANCE = 1e-9
 """Part of a step by which equal steps may differ, as written times do."""
-_DEFAULT_STEP_COUNT = 1000
-"""Communication steps over a table, where nothing says how long they may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class DataRunSettings:
     tolerances: Mapping[str, ColumnTolerance] = field(default_factory=lambda: MappingProxyType({}))
     default_tolerance: ColumnTolerance | None = None
     step: float | None = None
-    tolerance: float = _DEFAULT_FMU_TOLERANCE
+    tolerance: float = DEFAULT_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +339,7 @@ class _DataRunPlan:
 
     def _grid(self) -> tuple[Floats, list[int]]:
         """Return communication points from 0 on that include all times of the table, and their indices."""
-        longest = self.settings.step or max(float(self.time[-1]), 1e-9) / _DEFAULT_STEP_COUNT
+        longest = self.settings.step or max(float(self.time[-1]), 1e-9) / DEFAULT_STEP_COUNT
         points, rows = [0.0], []
         if self.time[-1] / longest > MAX_COMMUNICATION_STEPS:
             what = f"more than {MAX_COMMUNICATION_STEPS} steps of {longest} s"
