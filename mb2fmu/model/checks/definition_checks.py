@@ -32,7 +32,7 @@ from mb2fmu.model.checks.mechanics_completeness import mechanics_faults
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import symbol_faults
 from mb2fmu.model.checks.terminal_checks import array_faults, resolve_arrays, resolve_terminals, terminal_faults
-from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.declarations.shapes import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.shared_clock import share_clocks
 from mb2fmu.model.model import Model, OutputRequest

@@ -69,8 +69,8 @@ from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers,
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_row_removal import remove_redundant_rows
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
