@@ -38,9 +38,8 @@ from mb2fmu.robots.joints.joint_elements import (
     select_bounded_joints,
 )
 from mb2fmu.robots.joints.link_loads import add_requested_loads, declare_load_inputs, excite_link_loads
-from mb2fmu.robots.outputs.joint_reactions import reaction_faults, request_reactions
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
-from mb2fmu.robots.outputs.link_outputs import request_frame_outputs
+from mb2fmu.robots.outputs.link_outputs import reaction_faults, request_frame_outputs, request_reactions
 from mb2fmu.robots.outputs.robot_arrays import ARRAY_NAMES, declare_arrays
 from mb2fmu.robots.robot_appearance import find_meshes
 from mb2fmu.robots.robot_settings import RobotSettings

@@ -37,8 +37,7 @@ from mb2fmu.compiler.events.time_events import (
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.pruning import prune_program
-from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
 
 _MAX_ATOMS = 64
 """Longer sums are atoms themselves."""

@@ -43,7 +43,7 @@ from mb2fmu.compiler.program.program import (
     Op,
     Program,
 )
-from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.pruning import find_needed_nodes
 
 Residues = npt.NDArray[np.int64]
 """Numbers modulo P."""

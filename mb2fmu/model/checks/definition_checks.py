@@ -37,6 +37,7 @@ from mb2fmu.model.checks.mechanics_completeness import format_symbol, mechanics_
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import symbol_faults
 from mb2fmu.model.checks.terminal_checks import array_faults, resolve_arrays, resolve_terminals, terminal_faults
+from mb2fmu.model.declarations.appearance_declarations import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
     event_instants,
@@ -45,7 +46,6 @@ from mb2fmu.model.declarations.declared_events import (
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.declarations.model_declarations import choose_communication_step
-from mb2fmu.model.declarations.shapes import LoadArrow, appearance_item_faults
 from mb2fmu.model.declarations.shared_clock import share_clocks
 from mb2fmu.model.model import Experiment, Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition

@@ -10,8 +10,7 @@ from typing import Literal, TypeAlias
 
 import sympy as sm
 
-from mb2fmu.model.declarations.declared_arrays import DeclaredArray
-from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
+from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 

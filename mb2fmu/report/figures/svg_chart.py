@@ -6,6 +6,12 @@ kilobytes.
 One FMU of the drawing is about one pixel on a phone.
 
 Axes: shown range, ticks and their labels.
+
+Thin out long signals for drawing without changing any pixel column.
+
+A column of pixels shows where the line enters, where it leaves and how far it reaches up and down. Keeping each
+column's first, last, lowest and highest sample (Jugel and others, "M4: a visualization-oriented time series data
+aggregation", 2014) draws the same picture as all samples, however short a spike is.
 """
 
 from __future__ import annotations
@@ -17,13 +23,16 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup, escape
 
-from mb2fmu.report.figures.signal_decimation import Samples, decimate_signal, find_line_gaps
 from mb2fmu.report.number_format import MINUS_SIGN, format_power_of_ten
 
-AxisScale = Literal["linear", "log"]
+Samples = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
+
+AxisScale = Literal["linear", "log"]
 # A range narrower than this part of the values would need more digits at its ticks than fit beside the axis; what
 # varies by its last digits only is shown as the constant that it is, on an axis of its own size.
 _NARROWEST, _CONSTANT = 4e-4, 1e-12
@@ -33,8 +42,6 @@ _MAX_TICK_LETTERS = 7
 _MAX_DECADES = 14
 # A signal keeps this part of a decade from the edges of a logarithmic axis.
 _EDGE_MARGIN_DECADES = 0.1
-
-
 LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first", "second", "third", "fourth", "fifth"]
 CHART_WIDTH = 440
 _LEFT_MARGIN, _RIGHT_MARGIN, _PANEL_HEAD_HEIGHT, _FOOT_HEIGHT = 50, 8, 27, 32
@@ -43,6 +50,69 @@ _STRIP_HEIGHT = 34
 _MAX_STRIP_LABEL_LETTERS = 66  # of a strip's label that fit
 _EMPTY_PANEL_TEXT = "no finite values"
 _PLOT_WIDTH = CHART_WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN
+
+
+def decimate_signal(t: Samples, y: Samples, columns: int) -> Indices:
+    """Return indices of the samples that draw the same line as all of them.
+
+    Args:
+        t: Shape (n,), not decreasing, finite.
+        y: Shape (n,). Samples that are not finite are left out.
+        columns: Number of pixel columns that the range of ``t`` fills, ≥ 1.
+
+    Returns:
+        Increasing indices into ``t`` and ``y``, at most four per column: first, lowest, highest and last of each.
+
+    Raises:
+        ValueError: If the shapes differ, ``t`` decreases, or ``columns`` < 1.
+    """
+    if t.shape != y.shape or t.ndim != 1:
+        raise ValueError(f"t has shape {t.shape}, y has shape {y.shape}")
+    if columns < 1:
+        raise ValueError(f"columns = {columns}")
+    if np.any(np.diff(t) < 0):
+        raise ValueError("time runs backwards")
+    finite = np.flatnonzero(np.isfinite(y))
+    if finite.size <= 2:
+        return finite
+    column = _pixel_columns(t[finite], float(t[0]), float(t[-1]), columns)
+    first = np.flatnonzero(np.diff(column, prepend=-1))
+    last = np.append(first[1:], column.size) - 1
+    lowest = _find_first_extremes(y[finite], np.minimum.reduceat(y[finite], first), first)
+    highest = _find_first_extremes(y[finite], np.maximum.reduceat(y[finite], first), first)
+    chosen = np.unique(np.concatenate([first, lowest, highest, last]))
+    return np.asarray(finite[chosen], dtype=np.intp)
+
+
+def find_line_gaps(y: Samples, indices: Indices) -> Indices:
+    """Return positions in ``indices`` where a line must be interrupted, because samples before are not finite.
+
+    Args:
+        y: Shape (n,), the whole signal.
+        indices: Increasing indices into ``y``, from :func:`decimate_signal`.
+
+    Returns:
+        Positions k ≥ 1 such that some sample between ``indices[k - 1]`` and ``indices[k]`` is not finite.
+    """
+    missing = np.cumsum(~np.isfinite(y))
+    return np.flatnonzero(np.diff(missing[indices]) > 0) + 1
+
+
+def _pixel_columns(t: Samples, start: float, stop: float, columns: int) -> Indices:
+    """Return the pixel column of each time, 0 … columns − 1."""
+    if stop <= start:
+        return np.zeros(t.size, dtype=np.intp)
+    position = (t - start) / (stop - start) * columns
+    return np.clip(position.astype(np.intp), 0, columns - 1)
+
+
+def _find_first_extremes(y: Samples, extremes: Samples, first: Indices) -> Indices:
+    """Return the index of each group's first sample (groups start at ``first``) that equals the group's extreme."""
+    counts = np.diff(np.append(first, y.size))
+    group = np.repeat(np.arange(first.size), counts)
+    candidates = np.flatnonzero(y == extremes[group])
+    _, positions = np.unique(group[candidates], return_index=True)
+    return np.asarray(candidates[positions], dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +298,7 @@ def draw_chart(chart: Chart, *, columns: int = 2 * _PLOT_WIDTH) -> Markup:
     Args:
         chart: What to draw.
         columns: Pixel columns that lines are thinned to; see
-            :func:`mb2fmu.report.figures.signal_decimation.decimate_signal`.
+            :func:`mb2fmu.report.figures.svg_chart.decimate_signal`.
     """
     times = np.concatenate(
         [line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size]
