@@ -192,8 +192,11 @@ def prove(case: str, treatment: str, unit: str) -> Found:
         package.write_archive(pipeline.build(derivation, **UNITS[unit]).core, path)
         measured = yardstick(case, used)
         equations = measured.reference.numeric.equations
-        result = validation.validate(path, derivation.definition, equations, method=used, yardstick=measured)
-    runs: tuple[validation.ValidationResult | validation.InterfaceTypeResult, ...] = (result, *result.others)
+        result = validation.validate(path, derivation.definition, equations, method=used, reference_data=measured)
+    runs: tuple[validation.ValidationResult | validation.InterfaceTypeResult, ...] = (
+        result,
+        *result.other_interface_types,
+    )
     kinds: list[tuple[str, validation.VariableResult | validation.InvariantResult]] = []
     for run in runs:
         kinds += [(run.simulation.kind, variable) for variable in run.variables]

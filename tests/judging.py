@@ -35,7 +35,7 @@ class Judge:
         if make not in self._known:
             derivation = derive(make())
             equations = formulations.formulate(derivation.mechanism, "lagrange")
-            stick = make_reference_data(derivation.definition, equations, exercise=False)
+            stick = make_reference_data(derivation.definition, equations, perturb=False)
             self._known[make] = (derivation.definition, equations, stick)
         return self._known[make]
 
@@ -47,7 +47,7 @@ class Judge:
         """The verdict on a unit."""
         definition, equations, stick = self._yardstick(make)
         return validation.validate(
-            unit, definition, equations, yardstick=stick, conformance=False, exercise=False, time_limit=30.0
+            unit, definition, equations, reference_data=stick, conformance=False, perturb=False, time_limit=30.0
         )
 
     def passes(self, make: Callable[[], Model], unit: Path) -> bool:

@@ -16,14 +16,14 @@ from mb2fmu import validation
 PRELUDE = """
 from functools import partial
 import mb2fmu.validation
-mb2fmu.validation.validate = partial(mb2fmu.validation.validate, conformance=False, exercise=False)
+mb2fmu.validation.validate = partial(mb2fmu.validation.validate, conformance=False, perturb=False)
 """
 """The same as the beginning of a script for a process of its own."""
 
 
-def shorten_validations(monkeypatch: pytest.MonkeyPatch, *, exercise: bool = False) -> None:
+def shorten_validations(monkeypatch: pytest.MonkeyPatch, *, perturb: bool = False) -> None:
     """Judges nothing but the motion, to the end of the test; with ``exercise`` the disturbed motion too."""
-    monkeypatch.setattr(validation, "validate", partial(validation.validate, conformance=False, exercise=exercise))
+    monkeypatch.setattr(validation, "validate", partial(validation.validate, conformance=False, perturb=perturb))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ A unit's integrator, and that of an importer of Model Exchange, keep the error o
 nominal. FMI's default is 1 of whatever the unit is, which is nothing to a mechanism of micrometres: a state of 1e-6 m
 would be off by as much as it moves. So the experiment is followed roughly, and the nominal is the largest magnitude
 that the state has on the way, as a power of ten. A state that stays below a ten-thousandth of its typical magnitude
-(see ``model.natural_units``) is at rest, and that is its nominal.
+(see ``model.scales.characteristic_units``) is at rest, and that is its nominal.
 An input's is its largest magnitude in the experiment, or typical if it is zero.
 """
 

@@ -339,7 +339,7 @@ def export(
 
 
 def _form_export_facts(exported: ExportResult, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``--json`` writes of an exported FMU; ``combine_options``: how it was built."""
+    """Return what ``--json`` writes of an exported FMU; ``options``: how it was built."""
     derivation, interface = exported.build.derivation, exported.build.interface
     return {
         "model": derivation.definition.name,

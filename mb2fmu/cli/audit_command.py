@@ -85,7 +85,7 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
 )  # fmt: skip
 @click.option(
     "--time-limit", type=click.FloatRange(min=0.1), default=15.0, show_default=True, metavar="S",
-    help="For one call of the unit: one that takes longer hangs.",
+    help="For one call of the FMU: one that takes longer hangs.",
 )  # fmt: skip
 @click.option(
     "--memory-limit", type=click.FloatRange(min=0.25), metavar="GIB",
@@ -156,7 +156,7 @@ def audit(
         for line in format_github_annotations(result):
             click.echo(line)
     for fault in result.faults:
-        click.echo(f"mb2fmu: a fault of the auditor, not of the unit: {fault}", err=True)
+        click.echo(f"mb2fmu: a fault of the auditor, not of the FMU: {fault}", err=True)
     click.get_current_context().exit(result.exit_code(fail_on))
 
 

@@ -193,7 +193,7 @@ def _render_fit_report(name: str, found: FitResult, facts: dict[str, Any]) -> by
         noise={column: f"{noise:.3g} {units.get(column, '')}".strip() for column, noise in found.noise.items()},
         facts={f"SHA-256 of {path}": digest for path, digest in facts["data"].items()}
         | {"Motions integrated": str(found.evaluations)}
-        | ({"Unit": facts["fmu"], "SHA-256 of the unit": facts["sha256"]} if "sha256" in facts else {}),
+        | ({"FMU": facts["fmu"], "SHA-256 of the FMU": facts["sha256"]} if "sha256" in facts else {}),
     )
     return render_fit_page(page)
 

@@ -109,7 +109,7 @@ def validate(
     _refuse_files_as_start_values(starts)
     if fmu is None or (model is None and not data and not points):
         raise click.UsageError(
-            "name the unit and its model: mb2fmu validate NAME.fmu --model MODEL.py; or --data, --points. "
+            "name the FMU and its model: mb2fmu validate NAME.fmu --model MODEL.py; or --data, --points. "
             "Without a model or numbers, mb2fmu audit NAME.fmu holds an FMU against its own description"
         )
     if model is None and report is not None:

@@ -1,6 +1,6 @@
 """Model: the declarations of the user, and ModelDefinition: the frozen record that the pipeline reads.
 
-A ``Model`` collects declarations without judging them; ``definition_checks.check`` judges all of them at once and
+A ``Model`` collects declarations without judging them; ``definition_checks.check_model`` judges all of them at once and
 hands back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics are handed
 over as they are.
 """
@@ -78,7 +78,7 @@ class Model(
         declared: Everything declared, in order.
         potential: The potential energy given by :meth:`potential_energy`, or None.
         default_experiment: As :meth:`experiment` sets it.
-        source: The model file, set by ``mb2fmu.model.load``.
+        source: The model file, set by ``model_loading.load``.
         where: ``file:line`` where the model was made.
         given: Values set by :meth:`at`.
     """

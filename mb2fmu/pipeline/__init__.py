@@ -8,7 +8,8 @@
          → ValidationResult                                                             validate    validating
          → report → .fmu with its report                                                run         pages, publication
 
-Input: a model, or the file that has its function, and options (``options``). Output: frozen records (``outcomes``).
+Input: a model, or the file that has its function, and options (``options``). Output: frozen records
+(``derivation.pipeline_results``).
 
 Promises: every function returns a frozen record with all intermediates; showing equations or a program is a print. Time
 is read (``stopwatch``) for the observer and for the page beside the FMU only; it never enters an FMU.
@@ -89,7 +90,7 @@ def export(
     sources = [list_source_files(derivation, language) for language in languages]
     built = build(derivation, observer=observer, **select_build_options(options))
     stage = Stopwatch(observer, built.timings)
-    with stage("describe the unit"):
+    with stage("describe the FMU"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page(built).joined(further)
     with stage("pack"), publication_rules.publish_results(derivation.definition.name, folder) as results:

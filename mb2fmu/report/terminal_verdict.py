@@ -33,7 +33,7 @@ def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[Rend
     yield from _format_horizon_lines(result)
     if result.invariants:
         yield _make_invariant_table(result, wide=width >= NARROW_WIDTH)
-    for other in result.others:
+    for other in result.other_interface_types:
         yield _format_interface_type_line(other)
     yield from _format_event_lines(result)
     yield from _format_exercised_lines(result)
@@ -48,7 +48,7 @@ def format_verdict_blocks(result: ValidationResult, width: int) -> Iterator[Rend
 
 def format_verdict_line(result: ValidationResult) -> Text:
     """Return whether it passed, and by how much."""
-    judged = result.judged
+    judged = result.judged_quantities
     coverage = "; ".join(filter(None, (describe_events(result), describe_coverage(result))))
     if result.passed:
         worst = max(judged, key=lambda item: item.ratio)
@@ -61,7 +61,9 @@ def format_verdict_line(result: ValidationResult) -> Text:
         f"x' against {check.name}" for check in result.independent_checks if check.verdict == "failed" and check.reason
     ]
     reasons = [f"{', '.join(lacking)} not within bounds"] if lacking else []
-    wrong = [f"{call.name} ({INTERFACE_TYPE_NAMES[call.kind]})" for call in result.calls if call.verdict == "failed"]
+    wrong = [
+        f"{call.name} ({INTERFACE_TYPE_NAMES[call.kind]})" for call in result.api_checks if call.verdict == "failed"
+    ]
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
@@ -71,7 +73,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
 
 def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
     """Yield a line for each run with events, and for each wrong event."""
-    moved = result.moved.kinds if result.moved else ()
+    moved = result.perturbed_experiment.kinds if result.perturbed_experiment else ()
     for prefix, kinds in (("Events", result.kinds), ("Events of the perturbed experiment", moved)):
         for kind in kinds:
             judged = [event for event in kind.events if event.verdict != "unjudged"]
@@ -93,13 +95,13 @@ def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
 
 def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
     """Yield a line for each kind of the perturbed experiment, each failed call, and everything not validated."""
-    if result.moved is None:
+    if result.perturbed_experiment is None:
         return
-    yield Text(f"Perturbed experiment: {result.moved.text}")
-    for moved in result.moved.kinds:
+    yield Text(f"Perturbed experiment: {result.perturbed_experiment.text}")
+    for moved in result.perturbed_experiment.kinds:
         yield Text.assemble("  ", _format_interface_type_line(moved))
-    for kind in dict.fromkeys(call.kind for call in result.calls):
-        calls = [call for call in result.calls if call.kind == kind]
+    for kind in dict.fromkeys(call.kind for call in result.api_checks):
+        calls = [call for call in result.api_checks if call.kind == kind]
         passed = sum(call.verdict == "passed" for call in calls)
         yield Text(
             f"API checks during the run, {INTERFACE_TYPE_NAMES[kind]}: "
@@ -165,14 +167,14 @@ def _make_variable_table(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _format_horizon_lines(result: ValidationResult) -> Iterator[Text]:
-    """Yield why variables are judged to an earlier time than the end, if any is."""
+    """Yield why variables are predictable until an earlier time than the end only, if any is."""
     stop = float(result.reference.trajectory.time[-1])
     early = [variable for variable in result.variables if variable.horizon < stop]
     if early:
         first = min(early, key=lambda variable: variable.horizon)
-        text = f"Judged to less than the end at {_format_number(stop)} s: {len(early)} of {len(result.variables)} "
+        text = f"Not predictable until the end at {_format_number(stop)} s: {len(early)} of {len(result.variables)} "
         text += (
-            f"variables, the first is {first.name}, to {_format_number(first.horizon)} s. Small differences grow in "
+            f"variables, the first is {first.name}, until {_format_number(first.horizon)} s. Small differences grow in "
         )
         text += "this motion, and beyond that time the reference itself does not know the variable well enough; "
         yield Text(f"{text}balances are compared up to the end.")
@@ -190,14 +192,26 @@ def _make_invariant_table(result: ValidationResult, *, wide: bool) -> Table:
 
 
 def _make_table(title: str, subject: str, spread: str | None, value: str, *, wide: bool) -> Table:
-    """Return a table; only variables have a ``spread`` and a time up to which they are judged."""
+    """Return a table; only variables have a ``spread`` and a time until which they are predictable."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column(subject, overflow="fold")
     if wide:
         table.add_column("unit")
     numbers = [value, "bound", f"{value}/bound"]
     if wide:
-        numbers = [*([spread] if spread else []), *numbers, "at t in s", *(["judged to"] if spread else [])]
+        numbers = [
+            *([spread] if spread else []),
+            *numbers,
+            "at t in s",
+            *(
+                [
+                    "predictable\
+until"
+                ]
+                if spread
+                else []
+            ),
+        ]
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict")

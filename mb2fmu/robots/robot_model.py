@@ -100,7 +100,7 @@ def note_stiffness(settings: RobotSettings, rate: float) -> tuple[str, ...]:
     if settings.role != "plant" or rate * settings.step <= _STIFFNESS_LIMIT:
         return ()
     when = f"dampers stop joints within {1.0 / rate:.1g} s, far below a step"
-    return (f"{when}: the unit's own solver is implicit (--solver explicit: it is not)",)
+    return (f"{when}: the FMU's own solver is implicit (--solver explicit: it is not)",)
 
 
 def make_robot_model(
@@ -218,7 +218,7 @@ class _RobotModelBuilder:
             number += 1
         self.taken.add(found)
         if found != name:
-            self.notes.append(f"{what} {name!r} is called {found} in the unit")
+            self.notes.append(f"{what} {name!r} is called {found} in the FMU")
         return found
 
     def _gravity(self) -> tuple[sm.Expr, sm.Expr, sm.Expr]:

@@ -89,7 +89,7 @@ class RobotSettings:
 
     Attributes:
         name: Of the model; that of the robot, unless given.
-        role: Of the unit. ``plant``: efforts move the robot; ``inverse-dynamics``: position, speed and acceleration of
+        role: Of the FMU. ``plant``: efforts move the robot; ``inverse-dynamics``: position, speed and acceleration of
             every joint are inputs, and the efforts that this takes are outputs.
         base: How the root link stands: ``fixed``, ``floating`` (six degrees of freedom, by a quaternion), ``planar``.
         gravity: Acceleration in the root's frame at rest, m/s²; None: as the file says, or 9.81 against z.
@@ -105,7 +105,7 @@ class RobotSettings:
             ``keep``: taken as they are, each told.
         mimic: ``free``: joints that mimic another one move by themselves.
         packages: Package → folder, for ``package://`` in names of meshes.
-        outputs: What the unit tells of frames.
+        outputs: What the FMU tells of frames.
         reactions: Joints whose force and torque on what they carry are outputs.
         quantities: Of the equations, as outputs: ``inverse-dynamics``, ``mass-matrix``, ``gravity-torques``,
             ``jacobian:LINK``.

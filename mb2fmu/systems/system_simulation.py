@@ -44,8 +44,8 @@ class SystemMotion:
         bonds: Names of bonds.
         defects: Energy that each bond took out of the system in J, shape (n_t, n_bonds).
         energies: Energy that the first side of each bond has taken up in J, shape (n_t, n_bonds).
-        tally: Steps, passes, forecast, as ``master.whole_run.Tally`` says.
-        log: Messages of the units.
+        tally: Steps, passes, forecast, as ``master.simulation_run.RunStatistics`` says.
+        log: Messages of the FMUs.
     """
 
     names: tuple[str, ...]

@@ -90,38 +90,38 @@ def check_conformity(
 def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[CheckerFinding]:
     """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
-    A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, its unit
-    rightly refuses calls, and says that the constraints contradict each other; any other refusal stays an error. Of a
-    stiff mechanism a state turns within a step, so what it moves by in a step says nothing of its derivative, which
+    A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, an FMU
+    rightly refuses calls, and reports that the constraints contradict each other; any other refusal stays an error. Of
+    a stiff mechanism a state turns within a step, so what it moves by in a step says nothing of its derivative, which
     the API checks during the run compare with the reference's.
     """
     states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
     rules = (*VALIDATION_RULES, DEPENDENCY_RULES) if states <= MAX_STATES_FOR_DEPENDENCIES else VALIDATION_RULES
-    lesser = [each.id for each in all_rules().values() if each.severity != "error"]
+    skipped_rules = [finding.id for finding in all_rules().values() if finding.severity != "error"]
     result = audit(
-        fmu, only=rules, skip=lesser, others=False, jobs=1, budget=AUDIT_WALL_TIME_S, effort=AUDIT_CPU_TIME_S
+        fmu, only=rules, skip=skipped_rules, others=False, jobs=1, budget=AUDIT_WALL_TIME_S, effort=AUDIT_CPU_TIME_S
     )
     if result.faults:
         raise Mb2FmuError(
-            "the auditor failed", [Fault(each, fmu.name, "report it, with the FMU") for each in result.faults]
+            "the auditor failed", [Fault(finding, fmu.name, "report it, with the FMU") for finding in result.faults]
         )
     if result.seconds >= AUDIT_WALL_TIME_S:
-        late = Fault(
+        timeout_fault = Fault(
             f"the auditor did not finish within {AUDIT_WALL_TIME_S:g} s",
             fmu.name,
             "try again when the machine is less busy",
         )
-        raise ToolError("the FMU could not be audited in time:", [late])
-    found, stiff = result.findings, definition.experiment.stiff
-    said = [
-        each
-        for each in found
-        if each.severity == "error" and not _finding_counts(each, redundant=redundant, stiff=stiff)
+        raise ToolError("the FMU could not be audited in time:", [timeout_fault])
+    findings, stiff = result.findings, definition.experiment.stiff
+    errors = [
+        finding
+        for finding in findings
+        if finding.severity == "error" and not _finding_counts(finding, redundant=redundant, stiff=stiff)
     ]
-    for each in said:
-        where = f"{each.where}: " if each.where else ""
-        yield CheckerFinding(AUDITOR, each.severity, f"{each.rule}: {where}{each.message}")
-    if not said:
+    for finding in errors:
+        place = f"{finding.where}: " if finding.where else ""
+        yield CheckerFinding(AUDITOR, finding.severity, f"{finding.rule}: {place}{finding.message}")
+    if not errors:
         yield CheckerFinding(AUDITOR, "note", "the FMU does what its description says")
 
 
@@ -134,14 +134,14 @@ def _finding_counts(finding: audited.Finding, *, redundant: bool, stiff: bool) -
 
 def _add_array_elements(declared: DescribedModel, elements: Mapping[str, Sequence[str]]) -> DescribedModel:
     """Return the description with each element of an array as a variable, where it is none itself."""
-    known = _variables_by_name(declared)
-    more = []
-    for array in (known[name] for name in elements):
+    variables = _variables_by_name(declared)
+    element_variables = []
+    for array in (variables[name] for name in elements):
         for i, name in enumerate(elements[array.name]):
-            if name not in known:
+            if name not in variables:
                 start = array.start[i : i + 1] if array.start else None
-                more.append(replace(array, name=name, start=start, dimensions=(), aliases=()))
-    return replace(declared, variables=(*declared.variables, *more))
+                element_variables.append(replace(array, name=name, start=start, dimensions=(), aliases=()))
+    return replace(declared, variables=(*declared.variables, *element_variables))
 
 
 def _compare_declarations(
@@ -161,27 +161,29 @@ def _compare_declarations(
         *_compare_default_experiment(declared, definition),
     ]
     outputs = [output.name for output in equations.outputs]
-    told = {name: variable.causality for name, variable in _variables_by_name(declared).items()}
-    hidden = [name for name in outputs if told.get(name, "output") != "output"]
-    faults += [f"{name} is an output of the model, and declared as {told[name]}" for name in hidden]
+    causalities = {name: variable.causality for name, variable in _variables_by_name(declared).items()}
+    not_outputs = [name for name in outputs if causalities.get(name, "output") != "output"]
+    faults += [f"{name} is an output of the model, and declared as {causalities[name]}" for name in not_outputs]
     yield from (CheckerFinding(MODEL, "error", fault) for fault in faults)
     if not faults:
         yield CheckerFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
 
 
 def _compare_terminals(
-    there: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations
+    fmu_terminals: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations
 ) -> Iterator[CheckerFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
-        found = there.get(terminal.name)
-        meant = {member.name: (str(member.variable), member.kind) for member in terminal.members}
-        if found is not None and found != meant:
-            said, right = (
+        found = fmu_terminals.get(terminal.name)
+        model_members = {member.name: (str(member.variable), member.kind) for member in terminal.members}
+        if found is not None and found != model_members:
+            members_text, model_members_text = (
                 ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
-                for members in (found, meant)
+                for members in (found, model_members)
             )
-            yield CheckerFinding(MODEL, "error", f"the terminal {terminal.name} has {said}; the model has {right}")
+            yield CheckerFinding(
+                MODEL, "error", f"the terminal {terminal.name} has {members_text}; the model has {model_members_text}"
+            )
 
 
 def _compare_arrays(
@@ -189,76 +191,85 @@ def _compare_arrays(
 ) -> Iterator[str]:
     """Yield arrays with other elements than the model's, in another order or shape.
 
-    What an array says of its elements is compared with their motion; but who reads its second element expects the
+    Values of the elements are compared with their motion; but an importer that reads the second element expects the
     model's second.
     """
-    there = _variables_by_name(declared)
+    fmu_variables = _variables_by_name(declared)
     for array in definition.arrays:
-        if array.name not in there:
+        if array.name not in fmu_variables:
             continue  # as in FMUs of FMI 2.0
-        found, meant = list(elements.get(array.name, ())), [str(name) for name in array.elements]
-        if found != meant:
-            yield f"the array {array.name} has the elements {', '.join(found)}; the model has {', '.join(meant)}"
-        shape = tuple(parse_number(each.start or "") for each in there[array.name].dimensions)
+        names, model_names = list(elements.get(array.name, ())), [str(name) for name in array.elements]
+        if names != model_names:
+            yield f"the array {array.name} has the elements {', '.join(names)}; the model has {', '.join(model_names)}"
+        shape = tuple(parse_number(each.start or "") for each in fmu_variables[array.name].dimensions)
         if shape != array.shape:
             yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
 
 def _compare_units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
     """Yield variables declared in another unit than the model's, and units with another definition."""
-    known = {unit.name: unit for unit in declared.units}
-    wanted = {"solver_step": "s"}  # the FMU's own, unless the model has that name
-    wanted |= {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
-    wanted |= {output.name: output.unit for output in equations.outputs}
-    wanted |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
-    told = {name: variable.get("unit") for name, variable in _variables_by_name(declared).items()}
-    for name, unit in wanted.items():
-        if told.get(name) and not _is_same_unit(str(told[name]), unit):
-            yield f"{name} is declared to be in {told[name]}; the model has it in {unit}"
-    for unit in sorted({unit for name, unit in wanted.items() if told.get(name) == unit} & known.keys()):
-        yield from _check_unit_definition(known[unit])
+    fmu_units = {unit.name: unit for unit in declared.units}
+    model_units = {"solver_step": "s"}  # the FMU's own, unless the model has that name
+    model_units |= {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
+    model_units |= {output.name: output.unit for output in equations.outputs}
+    model_units |= {record.name: record.unit for record in (*definition.parameters, *definition.inputs)}
+    declared_units = {name: variable.get("unit") for name, variable in _variables_by_name(declared).items()}
+    for name, unit in model_units.items():
+        if declared_units.get(name) and not _is_same_unit(str(declared_units[name]), unit):
+            yield f"{name} is declared to be in {declared_units[name]}; the model has it in {unit}"
+    for unit in sorted(
+        {unit for name, unit in model_units.items() if declared_units.get(name) == unit} & fmu_units.keys()
+    ):
+        yield from _check_unit_definition(fmu_units[unit])
 
 
 def _check_unit_definition(unit: UnitDefinition) -> Iterator[str]:
     """Yield the fault in the definition of a unit that the model uses."""
-    meant = parse_unit(unit.name)
+    model_unit = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}
     factor, offset = parse_number(base.get("factor", "1")), parse_number(base.get("offset", "0"))
-    if unit.base is not None and not (_is_same_number(factor, meant.factor) and _is_same_number(offset, meant.offset)):
-        yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {meant.factor:g} is right"
+    if unit.base is not None and not (
+        _is_same_number(factor, model_unit.factor) and _is_same_number(offset, model_unit.offset)
+    ):
+        yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {model_unit.factor:g} is right"
     for name, attributes in unit.display.items():
         try:
-            right = display_conversion(unit.name, name)
+            expected = display_conversion(unit.name, name)
         except ValueError:
             continue  # a name that says nothing
-        found = parse_number(attributes.get("factor", "1")), parse_number(attributes.get("offset", "0"))
-        if not all(map(_is_same_number, found, right)):
-            yield f"the display unit {name} is defined as {found[0]} {unit.name} plus {found[1]}: {right[0]:g} is right"
+        declared_values = parse_number(attributes.get("factor", "1")), parse_number(attributes.get("offset", "0"))
+        if not all(map(_is_same_number, declared_values, expected)):
+            factor, offset = declared_values
+            yield f"the display unit {name} is defined as {factor} {unit.name} plus {offset}: {expected[0]:g} is right"
 
 
 def _compare_start_values(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
-    """Yield visible start values that differ from the model's; what units solve for is known less well."""
-    wanted = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
-    wanted |= {i.name: i.start for i in definition.inputs}
-    wanted |= {q.name: q.start for q in definition.coordinates if q.kind == "fixed"}
-    wanted |= {u.name: u.start for u in definition.speeds if u.kind == "fixed"}
-    wanted |= {z.name: z.start for z in definition.auxiliary_states}
-    moving: list[Coordinate | Speed] = [*definition.coordinates, *definition.speeds]
+    """Yield visible start values that differ from the model's; values that FMUs solve for are known less well."""
+    model_starts = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
+    model_starts |= {i.name: i.start for i in definition.inputs}
+    model_starts |= {q.name: q.start for q in definition.coordinates if q.kind == "fixed"}
+    model_starts |= {u.name: u.start for u in definition.speeds if u.kind == "fixed"}
+    model_starts |= {z.name: z.start for z in definition.auxiliary_states}
+    coordinates_and_speeds: list[Coordinate | Speed] = [*definition.coordinates, *definition.speeds]
     largest: dict[str, float] = {}
-    for each in moving:
+    for each in coordinates_and_speeds:
         largest[each.unit] = max(largest.get(each.unit, 0.0), abs(each.start))
-    solved = {
-        each.name: (each.start, SOLVED_START_TOLERANCE * largest[each.unit]) for each in moving if each.kind == "guess"
+    solved_starts = {
+        each.name: (each.start, SOLVED_START_TOLERANCE * largest[each.unit])
+        for each in coordinates_and_speeds
+        if each.kind == "guess"
     }
     for name, variable in _variables_by_name(declared).items():
         if not variable.start or len(variable.start) != 1:
             continue
-        found = parse_number(variable.start[0])
-        if name in wanted and (variable.initial == "exact" or variable.causality == "input"):
-            if not _is_same_number(found, wanted[name]):
-                yield f"{name} is declared to start at {found}; the model has {wanted[name]!r}"
-        elif name in solved and not (found is not None and abs(found - solved[name][0]) <= solved[name][1]):
-            yield f"{name} is declared to start near {found}; the model's start is {solved[name][0]!r}"
+        declared_start = parse_number(variable.start[0])
+        if name in model_starts and (variable.initial == "exact" or variable.causality == "input"):
+            if not _is_same_number(declared_start, model_starts[name]):
+                yield f"{name} is declared to start at {declared_start}; the model has {model_starts[name]!r}"
+        elif name in solved_starts and not (
+            declared_start is not None and abs(declared_start - solved_starts[name][0]) <= solved_starts[name][1]
+        ):
+            yield f"{name} is declared to start near {declared_start}; the model's start is {solved_starts[name][0]!r}"
 
 
 def _compare_bounds_and_nominals(
@@ -269,54 +280,59 @@ def _compare_bounds_and_nominals(
     Where the model gives no nominal value, that of an FMU is computed from its motion, or from nothing: it is a hint to
     solvers, and no statement about the model.
     """
-    there = _variables_by_name(declared)
-    meant: dict[str, dict[str, float | None]] = {
+    fmu_variables = _variables_by_name(declared)
+    model_values: dict[str, dict[str, float | None]] = {
         item.name: {"min": item.minimum, "max": item.maximum, "nominal": item.nominal} for item in definition.quantities
     }
-    meant |= {output.name: {"min": None, "max": None, "nominal": output.nominal} for output in equations.outputs}
+    model_values |= {output.name: {"min": None, "max": None, "nominal": output.nominal} for output in equations.outputs}
     for array in definition.arrays:
         _widen_element_bounds(
-            meant, [str(name) for name in array.elements if _array_describes_element(there, array.name, str(name))]
+            model_values,
+            [str(name) for name in array.elements if _array_describes_element(fmu_variables, array.name, str(name))],
         )
-    for name, limits in meant.items():
-        variable = there.get(name)
+    for name, limits in model_values.items():
+        variable = fmu_variables.get(name)
         if variable is None or variable.dimensions:
             continue
         for limit, value in limits.items():
-            found = variable.number(limit)
-            if found is None or (limit == "nominal" and value is None):
-                continue  # who does not say it says nothing wrong
-            if value is None or not _is_same_number(found, float(value)):
-                yield f"{name} is declared with {limit} = {found:g}; the model has {value}"
+            declared_value = variable.number(limit)
+            if declared_value is None or (limit == "nominal" and value is None):
+                continue  # an absent attribute is no error
+            if value is None or not _is_same_number(declared_value, float(value)):
+                yield f"{name} is declared with {limit} = {declared_value:g}; the model has {value}"
 
 
-def _array_describes_element(there: Mapping[str, DescribedVariable], array: str, element: str) -> bool:
-    """Return whether all that the FMU says of an element is what it says of the array."""
-    return array in there and element in there and there[element].reference == there[array].reference
+def _array_describes_element(fmu_variables: Mapping[str, DescribedVariable], array: str, element: str) -> bool:
+    """Return whether the FMU describes an element only as part of the array."""
+    return (
+        array in fmu_variables
+        and element in fmu_variables
+        and fmu_variables[element].reference == fmu_variables[array].reference
+    )
 
 
-def _widen_element_bounds(meant: Mapping[str, dict[str, float | None]], elements: Sequence[str]) -> None:
+def _widen_element_bounds(model_values: Mapping[str, dict[str, float | None]], elements: Sequence[str]) -> None:
     """Give the elements of one array, in place, the bounds that all of them keep: an array has one of each."""
-    for limit, widest in (("min", min), ("max", max), ("nominal", min)):
-        bounds = [meant[name][limit] for name in elements if name in meant]
-        known = [bound for bound in bounds if bound is not None]
+    for limit, combine in (("min", min), ("max", max), ("nominal", min)):
+        bounds = [model_values[name][limit] for name in elements if name in model_values]
+        known_bounds = [bound for bound in bounds if bound is not None]
         for name in elements:
-            if name in meant:
-                meant[name][limit] = widest(known) if len(known) == len(bounds) else None
+            if name in model_values:
+                model_values[name][limit] = combine(known_bounds) if len(known_bounds) == len(bounds) else None
 
 
 def _compare_default_experiment(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
-    """Yield what the FMU says of its default experiment and the model says otherwise."""
+    """Yield differences between the FMU's default experiment and the model's."""
     run = definition.experiment
-    for name, meant in (
+    for name, model_value in (
         ("startTime", 0.0),
         ("stopTime", run.stop),
         ("stepSize", run.step),
         ("tolerance", run.tolerance),
     ):
-        told = declared.experiment.get(name)
-        if told is not None and not _is_same_number(parse_number(told), float(meant)):
-            yield f"the default experiment is declared with {name} = {told}; the model has {meant:g}"
+        declared_value = declared.experiment.get(name)
+        if declared_value is not None and not _is_same_number(parse_number(declared_value), float(model_value)):
+            yield f"the default experiment is declared with {name} = {declared_value}; the model has {model_value:g}"
 
 
 def _variables_by_name(declared: DescribedModel) -> dict[str, DescribedVariable]:
@@ -324,17 +340,21 @@ def _variables_by_name(declared: DescribedModel) -> dict[str, DescribedVariable]
     return {variable.name: variable for variable in declared.variables}
 
 
-def _is_same_unit(one: str, other: str) -> bool:
+def _is_same_unit(first: str, second: str) -> bool:
     """Return whether two texts name the same unit of the same size."""
-    if one == other:
+    if first == second:
         return True
     try:
-        a, b = parse_unit(one), parse_unit(other)
+        first_unit, second_unit = parse_unit(first), parse_unit(second)
     except ValueError:
         return False
-    return a.exponents == b.exponents and _is_same_number(a.factor, b.factor) and _is_same_number(a.offset, b.offset)
+    return (
+        first_unit.exponents == second_unit.exponents
+        and _is_same_number(first_unit.factor, second_unit.factor)
+        and _is_same_number(first_unit.offset, second_unit.offset)
+    )
 
 
-def _is_same_number(one: float | None, other: float) -> bool:
+def _is_same_number(first: float | None, second: float) -> bool:
     """Return whether two numbers are equal but for their last digits."""
-    return one is not None and math.isclose(one, other, rel_tol=SAME_NUMBER_TOLERANCE, abs_tol=1e-300)
+    return first is not None and math.isclose(first, second, rel_tol=SAME_NUMBER_TOLERANCE, abs_tol=1e-300)

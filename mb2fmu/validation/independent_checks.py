@@ -1,10 +1,11 @@
-"""Independence of the validation: compare an FMU's x' at random points with the user's own objects.
+"""Independent checks: compare an FMU's x' at random points with the user's own objects.
 
-The trajectory that an FMU is compared with comes from ``Mechanism``, as the FMU does: a fault in reading would be on
-both sides. Here x' of a real instance (by fmpy) is compared with the user's own SymPy objects, which are asked without
-the reading: by their own ``mass_matrix_full`` and ``forcing_full`` (``own_equations``), and by their own frames,
-points, bodies and loads point by point (``own_kinematics``). Where the equations would be too long to be formed, the
-mechanism that was read is compared with the objects too: velocities, kinetic energy, generalized forces.
+The trajectory that an FMU is compared with comes from ``Mechanism``, as the FMU does: a fault of the import would be
+on both sides. Here x' of a real instance (by fmpy) is compared with the user's own SymPy objects, evaluated without the
+import: by their own ``mass_matrix_full`` and ``forcing_full`` (``source_equations``), and by their own frames, points,
+bodies and loads point by point (``source_kinematics``). Where the equations would be too long to be formed, the
+imported
+mechanism is compared with the objects too: velocities, kinetic energy, generalized forces.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from mb2fmu.validation.source_checks.source_accelerations import (
 
 Verdict = Literal["passed", "failed", "unjudged"]
 MIN_POINTS = 20
-"""With fewer points than that, an independent check says nothing."""
+"""Fewest points for a verdict of an independent check."""
 _CHECK_TITLES = {
     "equations": "the source objects' own equations",
     "kinematics": "the source objects' own kinematics and loads",
     "independent import": "an independent import of the robot's file",
-    "reading": "what was read against the source objects",
+    "reading": "the import against the source objects",
     "outputs": "outputs as the model's own expressions and objects have them",
     "events": "events, and outputs of what is solved for, as the model's own expressions have them",
     "values": "values, units, outputs and the experiment as the model declares them",
@@ -75,7 +76,7 @@ class IndependentCheck:
 
     Attributes:
         name: What was compared with what.
-        how: By which numbers; or why it was not done.
+        how: The numbers that are compared; or why it was not done.
         points: At how many admissible points.
         ratio: Largest error over its bound.
         worst: Of what, and at which time.
@@ -94,11 +95,11 @@ class IndependentCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndependentChecks:
-    """Comparisons that do not use mb2fmu's reading.
+    """Comparisons that do not use mb2fmu's import.
 
     Attributes:
-        independent checks: The most independent first.
-        import_checks: What was read against what the model says, where no unit is asked: events, values.
+        checks: The most independent first.
+        import_checks: Comparisons of the import with the model, without an FMU: events, values.
         solution_accuracy: How many digits solving for x' leaves, by the objects' own terms; None where it is not known.
     """
 
@@ -108,12 +109,12 @@ class IndependentChecks:
 
     @property
     def passed(self) -> bool:
-        """No independent check failed; one that could not be done is neither a pass nor a failure, and says why."""
-        return all(check.verdict != "failed" for check in self.every)
+        """Whether no independent check failed; one that could not be done is neither a pass nor a failure."""
+        return all(check.verdict != "failed" for check in self.all_checks)
 
     @property
-    def every(self) -> tuple[IndependentCheck, ...]:
-        """All independent checks: of the FMU, then of what was read."""
+    def all_checks(self) -> tuple[IndependentCheck, ...]:
+        """All independent checks: of the FMU, then of the import."""
         return (*self.checks, *self.import_checks)
 
 
@@ -123,9 +124,9 @@ def run_independent_checks(
     mechanism: Mechanism,
     *,
     kind: InterfaceType | None = None,
-    motions: SourceAccelerations | None = None,
-    reach: Mapping[str, float] = MappingProxyType({}),
-    visited: Sequence[Mapping[str, float]] = (),
+    given_samples: SourceAccelerations | None = None,
+    largest_speeds: Mapping[str, float] = MappingProxyType({}),
+    visited_coordinates: Sequence[Mapping[str, float]] = (),
     equations: EquationsOfMotion | None = None,
     runs: Sequence[ExperimentRun] = (),
     time_limit: float = TIME_LIMIT,
@@ -135,67 +136,93 @@ def run_independent_checks(
     Args:
         fmu: The archive, FMI 2.0 or 3.0.
         definition: The checked model.
-        mechanism: What was read from it.
+        mechanism: The mechanism imported from it.
         kind: How the FMU is run; None: as Model Exchange if it offers that.
-        motions: What :func:`sample_source_accelerations` gave for the same definition, where several FMUs are judged.
-        reach: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
-        visited: FMU name of a coordinate → its value, at instants of the experiments: some points are near these.
+        given_samples: What :func:`sample_source_accelerations` gave for the same definition, where several FMUs are
+            judged.
+        largest_speeds: FMU name of a speed → its largest magnitude in the experiments: points lie beyond it, too.
+        visited_coordinates: FMU name of a coordinate → its value, at instants of the experiments: some points are near
+            these.
         equations: Whose closed form of the potential energy is compared with the loads; None: it is not.
-        runs: What the FMU did in the experiments, which is held to the laws of motion.
+        runs: Results of the FMU in the experiments, which are judged by the laws of motion.
         time_limit: In s.
 
     Raises:
         PackageError, ValidationError, ToolError: As ``validate`` does.
     """
     description = read_description(read_archive(fmu))
-    chosen: InterfaceType = kind or ("ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation")
-    computed = find_computed_coordinates(description, definition)
-    made = motions or _sample_accelerations(definition, mechanism, reach, computed, visited, runs)
-    as_read = (
-        *check_laws_of_motion(made),
-        *check_event_import(made, definition),
+    interface_type: InterfaceType = kind or (
+        "ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation"
+    )
+    computed_coordinates = find_computed_coordinates(description, definition)
+    samples = given_samples or _sample_accelerations(
+        definition, mechanism, largest_speeds, computed_coordinates, visited_coordinates, runs
+    )
+    import_checks = (
+        *check_laws_of_motion(samples),
+        *check_event_import(samples, definition),
         *check_potential_energy(definition, mechanism, equations),
         check_value_import(definition, mechanism),
     )
-    lacking = _list_missing_variables(description, made)
-    if lacking or not made.samples:
-        return replace(_form_unjudged_checks(made, lacking), import_checks=as_read)
-    answers = run_fmu_process(
-        fmu, [], [], kind=chosen, sessions=plan_sample_sessions(made, description, definition), time_limit=time_limit
+    missing_variables = _list_missing_variables(description, samples)
+    if missing_variables or not samples.samples:
+        return replace(_form_unjudged_checks(samples, missing_variables), import_checks=import_checks)
+    fmu_result = run_fmu_process(
+        fmu,
+        [],
+        [],
+        kind=interface_type,
+        sessions=plan_sample_sessions(samples, description, definition),
+        time_limit=time_limit,
     )
     kinds = [*(q.kind for q in definition.coordinates), *(u.kind for u in definition.speeds)]
-    solved = chosen == "CoSimulation" and "guess" in kinds
-    found = compare_fmu_with_samples(made, description, answers.answers, allowed=SOLVED_START_FACTOR if solved else 1.0)
-    return replace(found, import_checks=as_read, solution_accuracy=_measure_solution_accuracy(made, definition))
+    solves_start_values = interface_type == "CoSimulation" and "guess" in kinds
+    checks = compare_fmu_with_samples(
+        samples,
+        description,
+        fmu_result.recorded_values,
+        bound_factor=SOLVED_START_FACTOR if solves_start_values else 1.0,
+    )
+    return replace(
+        checks, import_checks=import_checks, solution_accuracy=_measure_solution_accuracy(samples, definition)
+    )
 
 
-def _measure_solution_accuracy(made: SourceAccelerations, definition: ModelDefinition) -> SolutionAccuracy | None:
+def _measure_solution_accuracy(
+    accelerations: SourceAccelerations, definition: ModelDefinition
+) -> SolutionAccuracy | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
-    natural = estimate_characteristic_units(definition)
+    units = estimate_characteristic_units(definition)
     typical = {
-        s.name: natural.typical(s) for s in definition.speeds if all(s.name in each.terms for each in made.samples)
+        s.name: units.typical(s)
+        for s in definition.speeds
+        if all(s.name in sample.terms for sample in accelerations.samples)
     }
-    return find_least_accurate_derivative(made.samples, typical, definition.experiment.stop)
+    return find_least_accurate_derivative(accelerations.samples, typical, definition.experiment.stop)
 
 
-def check_laws_of_motion(made: SourceAccelerations) -> Iterator[IndependentCheck]:
-    """Yield the verdict on the FMU's runs by each law of motion that says something of them."""
-    for law, errors in made.laws:
+def check_laws_of_motion(accelerations: SourceAccelerations) -> Iterator[IndependentCheck]:
+    """Yield the verdict on the FMU's runs by each law of motion that applies to them."""
+    for law, errors in accelerations.laws:
         check = _form_check(law, len(errors), [*errors], [])
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
-def check_event_import(made: SourceAccelerations, definition: ModelDefinition) -> Sequence[IndependentCheck]:
-    """Judge what was read of events and forces; no independent check where the model has neither."""
-    if not (made.events or made.left_out or definition.contacts or definition.latches or definition.events):
+def check_event_import(accelerations: SourceAccelerations, definition: ModelDefinition) -> Sequence[IndependentCheck]:
+    """Judge the import of events and forces; no independent check where the model has neither."""
+    if not (
+        accelerations.events or accelerations.left_out or definition.contacts or definition.latches or definition.events
+    ):
         return []
-    if not made.events:
+    if not accelerations.events:
         return [_form_missing_check("events", "no points were found at which the model's own expressions have numbers")]
-    check = _form_check("events", len(made.samples) or MIN_POINTS, list(made.events), [])
-    left = (
-        f"; not compared, since it depends on what is solved for: {', '.join(made.left_out)}" if made.left_out else ""
+    check = _form_check("events", len(accelerations.samples) or MIN_POINTS, list(accelerations.events), [])
+    left_out_note = (
+        f"; not compared, since it depends on what is solved for: {', '.join(accelerations.left_out)}"
+        if accelerations.left_out
+        else ""
     )
-    return [replace(check, how=check.how + left)]
+    return [replace(check, how=check.how + left_out_note)]
 
 
 def check_potential_energy(
@@ -203,160 +230,179 @@ def check_potential_energy(
 ) -> Sequence[IndependentCheck]:
     """Judge the closed form of the potential energy; no independent check where no output has it.
 
-    What the model itself gives as its potential energy is an output as good as any, so it does not fail.
+    A potential energy that the model itself gives is an output like any other, so it does not fail.
     """
-    asked = potential_check.is_potential_requested(definition) and not mechanism.is_lagrangian_only
-    V = find_potential_energy(equations) if equations is not None and asked else None
+    requested = potential_check.is_potential_requested(definition) and not mechanism.is_lagrangian_only
+    V = find_potential_energy(equations) if equations is not None and requested else None
     if V is None:
         return []
-    found = potential_check.compare_potential_with_loads(mechanism, V)
-    check = _form_check("potential", max(found.points, MIN_POINTS), [(found.ratio, "the potential energy")], [])
-    if found.ratio > 1.0 and (found.open or mechanism.given_potential is not None):
-        told = found.open or "the model gives a potential energy that is not the one of its loads"
-        check = _form_missing_check("potential", told)
-    return [replace(check, points=found.points)]
+    fit = potential_check.compare_potential_with_loads(mechanism, V)
+    check = _form_check("potential", max(fit.points, MIN_POINTS), [(fit.ratio, "the potential energy")], [])
+    if fit.ratio > 1.0 and (fit.reason_not_judged or mechanism.given_potential is not None):
+        reason = fit.reason_not_judged or "the model gives a potential energy that is not the one of its loads"
+        check = _form_missing_check("potential", reason)
+    return [replace(check, points=fit.points)]
 
 
 def check_value_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
-    """Judge what was read of declared values, units and the experiment."""
-    found = [
+    """Judge the import of declared values, units and the experiment."""
+    comparisons = [
         *value_import_check.compare_declared_values(definition, mechanism.declared),
         *output_import_check.compare_output_requests(definition, mechanism),
     ]
-    wrong = [what for what, same in found if not same]
+    differences = [description for description, is_equal in comparisons if not is_equal]
     return IndependentCheck(
         name=_CHECK_TITLES["values"],
         how=_CHECK_METHODS["values"],
-        points=len(found),
-        ratio=math.inf if wrong else 0.0,
-        worst=wrong[0] if wrong else "",
-        verdict="failed" if wrong else "passed",
-        reason="; ".join(wrong[:5]),
+        points=len(comparisons),
+        ratio=math.inf if differences else 0.0,
+        worst=differences[0] if differences else "",
+        verdict="failed" if differences else "passed",
+        reason="; ".join(differences[:5]),
     )
 
 
 def find_computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
-    """Return coordinates that the FMU computes from the others, and that nobody sets."""
-    known = description.variables
-    return tuple(c.name for c in definition.coordinates if c.name in known and not known[c.name].settable)
+    """Return coordinates that the FMU computes from the others, and that are not set."""
+    variables = description.variables
+    return tuple(c.name for c in definition.coordinates if c.name in variables and not variables[c.name].settable)
 
 
 def _sample_accelerations(
     definition: ModelDefinition,
     mechanism: Mechanism,
-    reach: Mapping[str, float],
-    computed: Collection[str],
-    visited: Sequence[Mapping[str, float]],
+    largest_speeds: Mapping[str, float],
+    computed_coordinates: Collection[str],
+    visited_coordinates: Sequence[Mapping[str, float]],
     runs: Sequence[ExperimentRun],
 ) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if isinstance(definition.mechanics, RobotMechanics):
         return sample_robot_accelerations(definition)
-    return sample_source_accelerations(definition, mechanism, reach, computed, visited, runs)
+    return sample_source_accelerations(
+        definition, mechanism, largest_speeds, computed_coordinates, visited_coordinates, runs
+    )
 
 
 def plan_sample_sessions(
-    made: SourceAccelerations, description: FmuDescription, definition: ModelDefinition
+    accelerations: SourceAccelerations, description: FmuDescription, definition: ModelDefinition
 ) -> dict[str, Operations]:
     """Return one session per sample: set an instance to it and read x'."""
-    known = description.variables
-    starts = {name: k for name, k in made.starts.items() if known[name].settable}
-    references = [known[name].reference for name in _list_derivative_variables(description)]
-    outputs = [known[name].reference for name in _list_common_outputs(made, description)]
-    found: dict[str, Operations] = {}
-    for number, sample in enumerate(made.samples):
+    variables = description.variables
+    starts = {name: k for name, k in accelerations.starts.items() if variables[name].settable}
+    references = [variables[name].reference for name in _list_derivative_variables(description)]
+    outputs = [variables[name].reference for name in _list_common_outputs(accelerations, description)]
+    sessions: dict[str, Operations] = {}
+    for number, sample in enumerate(accelerations.samples):
         values = sample.point.values
         point = {
             "begin": sample.point.time,
             "stop": sample.point.time + definition.experiment.stop,
             "tolerance": definition.experiment.tolerance,
             "starts": {
-                "references": [known[name].reference for name in starts],
+                "references": [variables[name].reference for name in starts],
                 "values": [values[k] for k in starts.values()],
             },
-            "inputs": [known[name].reference for name in made.inputs],
+            "inputs": [variables[name].reference for name in accelerations.inputs],
         }
-        states = [values[made.starts[name]] for name, _ in description.rates]
-        inputs = [values[k] for k in made.inputs.values()]
-        found[_session_name(number)] = [["derivatives", point, inputs, states, references, outputs]]
-    return found
+        states = [values[accelerations.starts[name]] for name, _ in description.rates]
+        inputs = [values[k] for k in accelerations.inputs.values()]
+        sessions[_session_name(number)] = [["derivatives", point, inputs, states, references, outputs]]
+    return sessions
 
 
 SOLVED_START_FACTOR = 16.0
-"""Times the bounds, where an FMU can be asked in Co-Simulation only and solves for its start values: it does not take
-the point as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
+"""Factor on the bounds, where an FMU has Co-Simulation only and solves for its start values: it does not take the point
+as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 rad and more of less."""
 
 
 def compare_fmu_with_samples(
-    made: SourceAccelerations,
+    accelerations: SourceAccelerations,
     description: FmuDescription,
-    answers: Mapping[str, Sequence[Any]],
+    recorded_values: Mapping[str, Sequence[Any]],
     *,
-    allowed: float = 1.0,
+    bound_factor: float = 1.0,
 ) -> IndependentChecks:
-    """Judge the answers to :func:`plan_sample_sessions`; ``allowed``: factor on their bounds."""
-    names, told = _list_judged_states(description), _compute_output_errors(made, description, answers, allowed)
+    """Judge the values recorded by :func:`plan_sample_sessions`; ``bound_factor``: factor on their bounds."""
+    names, output_errors = (
+        _list_judged_states(description),
+        _compute_output_errors(accelerations, description, recorded_values, bound_factor),
+    )
     checks = []
-    for way in made.ways:
-        if way in made.missing:
-            checks.append(_form_missing_check(way, made.missing[way]))
+    for method in accelerations.methods:
+        if method in accelerations.missing:
+            checks.append(_form_missing_check(method, accelerations.missing[method]))
             continue
         errors, refusals = [], []
-        for number, sample in enumerate(made.samples):
-            answer = answers[_session_name(number)][0]
-            if isinstance(answer, dict):
-                refusals.append(f"at t = {sample.point.time:.4g} s the FMU gave no derivatives: {answer['failed']}")
+        for number, sample in enumerate(accelerations.samples):
+            recorded = recorded_values[_session_name(number)][0]
+            if isinstance(recorded, dict):
+                refusals.append(f"at t = {sample.point.time:.4g} s the FMU gave no derivatives: {recorded['failed']}")
                 continue
-            found = _compute_derivative_errors(sample, sample.rates[way], dict(zip(names, answer[0], strict=True)))
-            errors += [(ratio / allowed, where) for ratio, where in found]
-        checks.append(_form_check(way, len(made.samples), errors + (told if way == ROBOTS else []), refusals))
-    if told and ROBOTS not in made.ways:
-        checks.append(_form_check("outputs", len(made.samples), told, []))
-    return IndependentChecks(checks=(*checks, *_check_import(made)))
+            derivatives = _compute_derivative_errors(
+                sample, sample.rates[method], dict(zip(names, recorded[0], strict=True))
+            )
+            errors += [(ratio / bound_factor, place) for ratio, place in derivatives]
+        checks.append(
+            _form_check(
+                method, len(accelerations.samples), errors + (output_errors if method == ROBOTS else []), refusals
+            )
+        )
+    if output_errors and ROBOTS not in accelerations.methods:
+        checks.append(_form_check("outputs", len(accelerations.samples), output_errors, []))
+    return IndependentChecks(checks=(*checks, *_check_import(accelerations)))
 
 
-def _check_import(made: SourceAccelerations) -> Sequence[IndependentCheck]:
+def _check_import(accelerations: SourceAccelerations) -> Sequence[IndependentCheck]:
     """Compare the import with the objects, at samples and where a latch is closed; nothing where nothing is known."""
-    readings = [(s.point.time, s.differences) for s in made.samples if s.differences] + list(
-        made.latched_import_differences
+    differences = [(s.point.time, s.differences) for s in accelerations.samples if s.differences] + list(
+        accelerations.latched_import_differences
     )
     errors = [
-        (_error_ratio(*pair), f"{what} at t = {t:.4g} s") for t, found in readings for what, pair in found.items()
+        (_error_ratio(*pair), f"{quantity} at t = {t:.4g} s")
+        for t, by_quantity in differences
+        for quantity, pair in by_quantity.items()
     ]
-    return [_form_check("reading", len(readings), errors, [])] if errors else []
+    return [_form_check("reading", len(differences), errors, [])] if errors else []
 
 
 def _compute_output_errors(
-    made: SourceAccelerations, description: FmuDescription, answers: Mapping[str, Sequence[Any]], allowed: float
+    accelerations: SourceAccelerations,
+    description: FmuDescription,
+    recorded_values: Mapping[str, Sequence[Any]],
+    bound_factor: float,
 ) -> list[tuple[float, str]]:
     """Return error over bound and place of the outputs at these points; see :func:`compare_fmu_with_samples`."""
-    names, errors = _list_common_outputs(made, description), []
-    for number, sample in enumerate(made.samples):
-        answer = answers[_session_name(number)][0]
-        if isinstance(answer, dict):
-            continue  # is said of the derivatives
-        for name, value in zip(names, answer[1], strict=True):
+    names, errors = _list_common_outputs(accelerations, description), []
+    for number, sample in enumerate(accelerations.samples):
+        recorded = recorded_values[_session_name(number)][0]
+        if isinstance(recorded, dict):
+            continue  # reported with the derivatives
+        for name, value in zip(names, recorded[1], strict=True):
             if name in sample.outputs:
-                own, bound = sample.outputs[name]
+                source_value, bound = sample.outputs[name]
                 errors.append(
-                    (_error_ratio(abs(value - own), allowed * bound), f"{name} at t = {sample.point.time:.4g} s")
+                    (
+                        _error_ratio(abs(value - source_value), bound_factor * bound),
+                        f"{name} at t = {sample.point.time:.4g} s",
+                    )
                 )
     return errors
 
 
-def _list_common_outputs(made: SourceAccelerations, description: FmuDescription) -> list[str]:
+def _list_common_outputs(accelerations: SourceAccelerations, description: FmuDescription) -> list[str]:
     """Return outputs that both the objects and the FMU have."""
-    told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
-    return [name for name in told if name in description.variables and description.variables[name].real]
+    names = dict.fromkeys(name for sample in accelerations.samples for name in sample.outputs)
+    return [name for name in names if name in description.variables and description.variables[name].is_double]
 
 
 def _compute_derivative_errors(
-    sample: AccelerationSample, rates: Mapping[str, float], found: Mapping[str, float]
+    sample: AccelerationSample, rates: Mapping[str, float], derivatives: Mapping[str, float]
 ) -> list[tuple[float, str]]:
     """Return error over bound of each state's derivative, and its place."""
     return [
         (_error_ratio(abs(value - rates[name]), sample.bounds[name]), f"der({name}) at t = {sample.point.time:.4g} s")
-        for name, value in found.items()
+        for name, value in derivatives.items()
     ]
 
 
@@ -367,7 +413,7 @@ def _error_ratio(error: float, bound: float) -> float:
     return math.inf
 
 
-def _form_check(way: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> IndependentCheck:
+def _form_check(method: str, points: int, errors: list[tuple[float, str]], refusals: list[str]) -> IndependentCheck:
     """Return the verdict of one comparison at points: the worst error, the first refusal, or too few points."""
     ratio, worst = max(errors, default=(0.0, ""))
     reason = refusals[0] if refusals else ""
@@ -377,8 +423,8 @@ def _form_check(way: str, points: int, errors: list[tuple[float, str]], refusals
     if verdict == "unjudged":
         reason = f"only {points} admissible points were found, {MIN_POINTS} are needed"
     return IndependentCheck(
-        name=_CHECK_TITLES[way],
-        how=_CHECK_METHODS[way],
+        name=_CHECK_TITLES[method],
+        how=_CHECK_METHODS[method],
         points=points,
         ratio=ratio,
         worst=worst,
@@ -387,11 +433,11 @@ def _form_check(way: str, points: int, errors: list[tuple[float, str]], refusals
     )
 
 
-def _form_missing_check(way: str, reason: str) -> IndependentCheck:
+def _form_missing_check(method: str, reason: str) -> IndependentCheck:
     """Return the independent check of a comparison that could not be made, with the reason."""
     return IndependentCheck(
-        name=_CHECK_TITLES[way],
-        how=_CHECK_METHODS[way],
+        name=_CHECK_TITLES[method],
+        how=_CHECK_METHODS[method],
         points=0,
         ratio=0.0,
         worst="",
@@ -400,11 +446,13 @@ def _form_missing_check(way: str, reason: str) -> IndependentCheck:
     )
 
 
-def _form_unjudged_checks(made: SourceAccelerations, lacking: str) -> IndependentChecks:
+def _form_unjudged_checks(accelerations: SourceAccelerations, missing_variables: str) -> IndependentChecks:
     """Return independent checks without comparison; each gives the reason."""
-    reason = lacking or "no admissible points were found"
-    checks = [_form_missing_check(way, made.missing.get(way, reason)) for way in made.ways]
-    return IndependentChecks(checks=(*checks, *_check_import(made)))
+    reason = missing_variables or "no admissible points were found"
+    checks = [
+        _form_missing_check(method, accelerations.missing.get(method, reason)) for method in accelerations.methods
+    ]
+    return IndependentChecks(checks=(*checks, *_check_import(accelerations)))
 
 
 def _session_name(number: int) -> str:
@@ -418,18 +466,18 @@ def _list_derivative_variables(description: FmuDescription) -> list[str]:
 
 
 def _list_judged_states(description: FmuDescription) -> list[str]:
-    """Return the states whose derivatives the FMU answers with, in this order."""
+    """Return the states whose derivatives the FMU gives, in this order."""
     return [name for name, _ in description.rates]
 
 
-def _list_missing_variables(description: FmuDescription, made: SourceAccelerations) -> str:
+def _list_missing_variables(description: FmuDescription, accelerations: SourceAccelerations) -> str:
     """Return variables that the FMU lacks for setting or reading; empty if it has all."""
-    missing = [name for name in (*made.starts, *made.inputs) if name not in description.variables]
-    strange = [name for name, _ in description.rates if name not in made.starts]
+    missing = [name for name in (*accelerations.starts, *accelerations.inputs) if name not in description.variables]
+    foreign_states = [name for name, _ in description.rates if name not in accelerations.starts]
     if missing:
         return f"the FMU has no variable {', '.join(missing[:3])}"
-    if strange:
-        return f"states of the FMU are not the model's: {', '.join(strange[:3])}"
-    if not _list_judged_states(description) and not _list_common_outputs(made, description):
+    if foreign_states:
+        return f"states of the FMU are not the model's: {', '.join(foreign_states[:3])}"
+    if not _list_judged_states(description) and not _list_common_outputs(accelerations, description):
         return "the FMU shows no derivatives"
     return ""

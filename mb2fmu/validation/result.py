@@ -46,7 +46,7 @@ class VariableResult:
         error: There.
         bound: There.
         ratio: error/bound there; above 1 the variable failed. Infinite where the FMU gives no finite number.
-        horizon: Time in s up to which the variable is judged.
+        horizon: Time in s until which the variable is predictable and judged.
         verdict: ``unjudged`` where the horizon ends before anything could be judged: no pass.
         reason: Why it is not predictable until the end, or why it failed.
         errors: |FMU − reference|, shape (n_t,), beyond the horizon too.
@@ -122,7 +122,7 @@ class EventResult:
         ratio: The larger of |difference|/allowed and of the errors just before and after over their bounds.
         worst: The variable that is nearest to its bound there, or beyond; may be empty.
         jumps: What jumps most.
-        grazing: The surface is only touched, as far as can be told.
+        grazing: The surface is only touched, as far as the uncertainty shows.
         verdict: ``unjudged``: neither a pass nor a failure.
         reason: Why it failed or is not judged.
     """
@@ -154,7 +154,7 @@ class InterfaceTypeResult:
     Attributes:
         variables: One per compared variable.
         invariants: As for the first kind.
-        simulation: What the FMU did; says of which kind it was.
+        simulation: Results of the FMU, with its interface type.
         events: One per event.
     """
 
@@ -166,8 +166,8 @@ class InterfaceTypeResult:
     @property
     def passed(self) -> bool:
         """True if every judged variable is within its bound, every invariant kept, and no event wrong."""
-        judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
-        return all(item.verdict == "passed" for item in judged) and self.events_passed
+        quantities: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
+        return all(item.verdict == "passed" for item in quantities) and self.events_passed
 
     @property
     def events_passed(self) -> bool:
@@ -177,7 +177,7 @@ class InterfaceTypeResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perturbation:
-    """Move of one quantity in the perturbed experiment.
+    """Perturbation of one quantity in the perturbed experiment.
 
     Attributes:
         name: FMU name of a parameter, start value or input.
@@ -198,27 +198,27 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbedExperimentResult:
-    """The second experiment: every free parameter, start value and input moved, judged as the first one is.
+    """The perturbed experiment: every free parameter, start value and input changed, judged as the default one.
 
     Attributes:
-        kinds: The FMU in each way that it can be run; () where nothing could be run.
-        reference: What they were compared with; None where the mechanism allows no perturbed experiment.
-        moves: One per free parameter, start value and input.
-        part: Part of the intended moves that the mechanism allows, in (0, 1].
+        kinds: Results of the FMU by interface type; () where nothing could be run.
+        reference: The reference; None where the mechanism allows no perturbed experiment.
+        perturbations: One per free parameter, start value and input.
+        part: Part of the intended perturbations that the mechanism allows, in (0, 1].
         text: How the experiment was made, in one sentence.
         refusals: One sentence for each kind in which the FMU did not go through it, though the mechanism does.
     """
 
     kinds: tuple[InterfaceTypeResult, ...]
     reference: ReferenceRun | None
-    moves: tuple[Perturbation, ...]
+    perturbations: tuple[Perturbation, ...]
     part: float
     text: str
     refusals: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """True if every type ran within its bounds, or none could be run (then all is not validated)."""
+        """True if every type ran within its bounds, or none could be run (then nothing is validated)."""
         return not self.refusals and all(kind.passed for kind in self.kinds)
 
 
@@ -227,9 +227,9 @@ class ApiCheckResult:
     """Results of one family of functions, called in the middle of a run and compared with the reference.
 
     Attributes:
-        name: What was called.
+        name: The function family.
         kind: How the FMU was run.
-        formula: What was compared with what.
+        formula: The compared numbers.
         value: Where value/bound is largest.
         bound: There.
         ratio: There; above 1 it failed.
@@ -259,8 +259,8 @@ class ExercisedResult:
         name: FMU name.
         role: What it is.
         ratio: Largest change of a judged variable over that variable's bound, by the reference, if this quantity alone
-            had kept its default in the perturbed experiment: so far out of bounds an FMU that ignores it would be.
-        most: The variable that it moves most, in relation to its bound; empty if none.
+            had kept its default in the perturbed experiment: an FMU that ignores it is beyond its bounds by this ratio.
+        most: The most affected variable, in relation to its bound; empty if none.
         reason: Why it is not validated; empty where it is.
     """
 
@@ -285,19 +285,19 @@ class ValidationResult:
         model: Name of the model.
         variables: One per compared variable.
         invariants: One-step errors, energy balance, constraint residuals of the FMU.
-        conformance: What the checkers say of the archive.
+        conformance: Findings of the checkers on the archive.
         reference: The reference that it was compared with.
         simulation: What the FMU did.
         timings: s of wall clock by activity.
         provenance: Versions, hash of the FMU, method of the FMU and of the reference.
-        others: The other kinds of an FMU that has several, under the same bounds.
+        other_interface_types: The other kinds of an FMU that has several, under the same bounds.
         notes: What a reader must know, such as that both sides used the same formulation.
-        moved: The second experiment; None where only the first was asked for.
-        calls: What else the FMU offers, called during the run.
-        exercised_quantities: One per free parameter, start value and input: validated, or not.
-        digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
-        independent_check_set: The FMU against what was handed over, without the reading's help; None where it was not
-            asked.
+        perturbed_experiment: Results of the perturbed experiment; None where it was not requested.
+        api_checks: API checks during the run.
+        exercised_quantities: One per free parameter, start value and input: exercised, or not.
+        known_digits: How many digits of x' the data determine where they determine the fewest; None: not measured.
+        independent_check_set: Comparison of the FMU with the source objects, without the import; None where it was not
+            requested.
         tables: The user's own numbers against the FMU.
         events: Of the first kind, one per event.
     """
@@ -310,12 +310,12 @@ class ValidationResult:
     simulation: FmuSimulationResult
     timings: Mapping[str, float]
     provenance: Mapping[str, object]
-    others: tuple[InterfaceTypeResult, ...] = ()
+    other_interface_types: tuple[InterfaceTypeResult, ...] = ()
     notes: tuple[str, ...] = ()
-    moved: PerturbedExperimentResult | None = None
-    calls: tuple[ApiCheckResult, ...] = ()
+    perturbed_experiment: PerturbedExperimentResult | None = None
+    api_checks: tuple[ApiCheckResult, ...] = ()
     exercised_quantities: tuple[ExercisedResult, ...] = ()
-    digits: KnownDigits | None = None
+    known_digits: KnownDigits | None = None
     independent_check_set: IndependentChecks | None = None
     tables: tuple[TableResult, ...] = ()
     events: tuple[EventResult, ...] = ()
@@ -331,9 +331,9 @@ class ValidationResult:
             all(v.verdict == "passed" for v in self.variables)
             and all(i.verdict == "passed" for i in self.invariants)
             and self.kinds[0].events_passed
-            and all(other.passed for other in self.others)
-            and (self.moved is None or self.moved.passed)
-            and not any(call.verdict == "failed" for call in self.calls)
+            and all(other.passed for other in self.other_interface_types)
+            and (self.perturbed_experiment is None or self.perturbed_experiment.passed)
+            and not any(call.verdict == "failed" for call in self.api_checks)
             and (self.independent_check_set is None or self.independent_check_set.passed)
             and all(table.passed for table in self.tables)
             and not any(f.severity == "error" for f in self.conformance)
@@ -345,85 +345,115 @@ class ValidationResult:
         first = InterfaceTypeResult(
             variables=self.variables, invariants=self.invariants, simulation=self.simulation, events=self.events
         )
-        return (first, *self.others)
+        return (first, *self.other_interface_types)
 
     @property
     def all_events(self) -> tuple[EventResult, ...]:
         """The events of every kind and experiment."""
-        kinds = (*self.kinds, *(self.moved.kinds if self.moved else ()))
+        kinds = (*self.kinds, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
         return tuple(event for kind in kinds for event in kind.events)
 
     @property
     def events_at_defaults_only(self) -> tuple[str, ...]:
-        """Names of events in the default experiment that the moved one lacks: they were not tried with other values."""
-        if self.moved is None:
+        """Names of events that the perturbed experiment lacks: they were not tried with other values."""
+        if self.perturbed_experiment is None:
             return ()
-        there = {event.name for kind in self.moved.kinds for event in kind.events}
-        here = dict.fromkeys(event.name for kind in self.kinds for event in kind.events)
-        return tuple(name for name in here if name not in there)
+        perturbed_names = {event.name for kind in self.perturbed_experiment.kinds for event in kind.events}
+        default_names = dict.fromkeys(event.name for kind in self.kinds for event in kind.events)
+        return tuple(name for name in default_names if name not in perturbed_names)
 
     @property
     def untested_switches(self) -> tuple[str, ...]:
         """Switches that stayed as they were in all experiments: what is on their other side was not tried."""
-        moved = self.moved.reference if self.moved else None
-        return find_untested_switches([self.reference, *([moved] if moved else [])])
+        perturbed = self.perturbed_experiment.reference if self.perturbed_experiment else None
+        return find_untested_switches([self.reference, *([perturbed] if perturbed else [])])
 
     @property
-    def judged(self) -> tuple[VariableResult | InvariantResult, ...]:
+    def judged_quantities(self) -> tuple[VariableResult | InvariantResult, ...]:
         """Every variable and invariant of every kind and experiment."""
-        kinds = (*self.others, *(self.moved.kinds if self.moved else ()))
-        judged: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
+        kinds = (*self.other_interface_types, *(self.perturbed_experiment.kinds if self.perturbed_experiment else ()))
+        quantities: list[VariableResult | InvariantResult] = [*self.variables, *self.invariants]
         for kind in kinds:
-            judged += [*kind.variables, *kind.invariants]
-        return tuple(judged)
+            quantities += [*kind.variables, *kind.invariants]
+        return tuple(quantities)
 
     @property
     def not_exercised(self) -> tuple[ExercisedResult, ...]:
-        """Parameters, start values and inputs whose influence was not seen, so that nothing is validated of them."""
+        """Parameters, start values and inputs without a detected influence: they are not validated."""
         return tuple(item for item in self.exercised_quantities if not item.is_exercised)
 
     @property
     def independent_checks(self) -> tuple[IndependentCheck, ...]:
         """Independent checks: each comparison, the least shared with the FMU first."""
-        checks = self.independent_check_set.every if self.independent_check_set else ()
+        checks = self.independent_check_set.all_checks if self.independent_check_set else ()
         return (*checks, self._check_trajectory())
 
     def _check_trajectory(self) -> IndependentCheck:
-        """Return the independent check of the default experiment; its reference shares the FMU's reading."""
-        by, used = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
-        if by.startswith("Newton-Euler"):
-            name, how = "numeric Newton-Euler on the same reading", "each body by itself, in numbers"
-        elif by == used:
-            name, how = f"the same formulation ({by}) on the same reading", "evaluated and integrated differently"
+        """Return the independent check of the default experiment; its reference shares the FMU's import."""
+        reference_method, fmu_method = self.reference.numeric.formulation, self.provenance.get("fmu_formulation")
+        if reference_method.startswith("Newton-Euler"):
+            name, method = "numeric Newton-Euler on the same import", "each body by itself, in numbers"
+        elif reference_method == fmu_method:
+            name, method = (
+                f"the same formulation ({reference_method}) on the same import",
+                "evaluated and integrated differently",
+            )
         else:
-            name, how = f"another formulation ({by}) on the same reading", "evaluated and integrated differently"
+            name, method = (
+                f"another formulation ({reference_method}) on the same import",
+                "evaluated and integrated differently",
+            )
         worst = max(self.variables, key=lambda v: v.ratio if v.verdict != "unjudged" else -1.0)
         verdict: Verdict = "passed" if all(v.verdict == "passed" for v in self.variables) else "failed"
-        at = f"{worst.name} at t = {worst.at:.4g} s"
+        place = f"{worst.name} at t = {worst.at:.4g} s"
         points = len(self.reference.trajectory.time)
         return IndependentCheck(
-            name=f"trajectory: {name}", how=how, points=points, ratio=worst.ratio, worst=at, verdict=verdict
+            name=f"trajectory: {name}", how=method, points=points, ratio=worst.ratio, worst=place, verdict=verdict
         )
 
     @property
-    def reach(self) -> dict[str, float]:
+    def largest_speeds(self) -> dict[str, float]:
         """FMU name of each speed → its largest magnitude in both experiments."""
-        found = self.reference.reach
-        if self.moved is not None and self.moved.reference is not None:
-            found = {name: max(size, self.moved.reference.reach[name]) for name, size in found.items()}
-        return found
+        largest = self.reference.largest_speeds
+        if self.perturbed_experiment is not None and self.perturbed_experiment.reference is not None:
+            largest = {
+                name: max(size, self.perturbed_experiment.reference.largest_speeds[name])
+                for name, size in largest.items()
+            }
+        return largest
 
     @property
-    def visited(self) -> tuple[dict[str, float], ...]:
+    def visited_coordinates(self) -> tuple[dict[str, float], ...]:
         """FMU name of each coordinate → its value, at some instants of both experiments in turn."""
-        moved = self.moved.reference.visited if self.moved is not None and self.moved.reference is not None else ()
-        return tuple(each for pair in zip_longest(self.reference.visited, moved) for each in pair if each is not None)
+        perturbed = (
+            self.perturbed_experiment.reference.visited_coordinates
+            if self.perturbed_experiment is not None and self.perturbed_experiment.reference is not None
+            else ()
+        )
+        return tuple(
+            coordinates
+            for pair in zip_longest(self.reference.visited_coordinates, perturbed)
+            for coordinates in pair
+            if coordinates is not None
+        )
 
     @property
     def runs(self) -> tuple[ExperimentRun, ...]:
         """Numbers of each experiment, with what each kind of the FMU did in it."""
-        each = [(self.reference, self.kinds), *([(self.moved.reference, self.moved.kinds)] if self.moved else [])]
-        return tuple((by.conditions, kind.simulation) for by, kinds in each if by is not None for kind in kinds)
+        experiments = [
+            (self.reference, self.kinds),
+            *(
+                [(self.perturbed_experiment.reference, self.perturbed_experiment.kinds)]
+                if self.perturbed_experiment
+                else []
+            ),
+        ]
+        return tuple(
+            (reference.experiment, kind.simulation)
+            for reference, kinds in experiments
+            if reference is not None
+            for kind in kinds
+        )
 
     def to_json(self, *, timings: bool = False) -> str:
         """Return the result as JSON with sorted keys; without ``timings`` the same bytes for the same numbers."""
@@ -448,17 +478,17 @@ class ValidationResult:
             },
             "kind": self.simulation.kind,
             "events": [event.to_record() for event in self.events],
-            "others": [_record_interface_type(other) for other in self.others],
+            "others": [_record_interface_type(other) for other in self.other_interface_types],
             "provenance": dict(self.provenance),
             "notes": list(self.notes),
-            "conditioning": None if self.digits is None else _record_scalars(self.digits),
+            "conditioning": None if self.known_digits is None else _record_scalars(self.known_digits),
             "solving": _record_scalars(self.independent_check_set.solution_accuracy)
             if self.independent_check_set and self.independent_check_set.solution_accuracy
             else None,
-            "moved": _record_perturbed_experiment(self.moved),
+            "moved": _record_perturbed_experiment(self.perturbed_experiment),
             "events_at_defaults_only": list(self.events_at_defaults_only),
             **({"never_switched": list(found)} if (found := self.untested_switches) else {}),
-            "calls": [_record_scalars(call) for call in self.calls],
+            "calls": [_record_scalars(call) for call in self.api_checks],
             "independent_checks": [_record_scalars(check) for check in self.independent_checks],
             "tables": [table.to_record() for table in self.tables],
             "influences": [
@@ -479,7 +509,7 @@ def _record_perturbed_experiment(result: PerturbedExperimentResult | None) -> di
         "part": result.part,
         "refusals": list(result.refusals),
         "text": result.text,
-        "moves": [_record_scalars(move) for move in result.moves],
+        "moves": [_record_scalars(move) for move in result.perturbations],
         "kinds": [_record_interface_type(kind) for kind in result.kinds],
     }
 

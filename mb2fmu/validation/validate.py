@@ -98,14 +98,14 @@ class PerturbedReferenceData:
     """Data that judge FMUs in the perturbed experiment.
 
     Attributes:
-        excitation: The experiment, or why there is none.
+        perturbed_experiment: The experiment, or why there is none.
         reference: None where there is none.
         limits: Of the reference.
         exercised_quantities: What its quantities move.
         integrals: Of motion.
     """
 
-    excitation: PerturbedExperiment
+    perturbed_experiment: PerturbedExperiment
     reference: ReferenceRun | None
     limits: ErrorBounds | None
     exercised_quantities: tuple[ExercisedResult, ...]
@@ -119,13 +119,13 @@ class ReferenceData:
     Attributes:
         reference: Of the default experiment.
         limits: Its bounds.
-        moved: Of the perturbed experiment; None: that is not judged.
+        perturbed: Of the perturbed experiment; None: that is not judged.
         integrals: Of motion, along the reference.
     """
 
     reference: ReferenceRun
     limits: ErrorBounds
-    moved: PerturbedReferenceData | None = None
+    perturbed: PerturbedReferenceData | None = None
     integrals: FirstIntegralsAlongRun | None = None
 
 
@@ -136,7 +136,7 @@ def make_reference_data(
     mechanism: Mechanism | None = None,
     integrals_of: Mechanism | None = None,
     experiment: ExperimentNumbers | None = None,
-    exercise: bool = True,
+    perturb: bool = True,
     settable: Collection[str] | None = None,
     any_step: bool = True,
     states: Collection[str] | None = None,
@@ -149,23 +149,25 @@ def make_reference_data(
         mechanism: As for :func:`validate`.
         integrals_of: As for :func:`validate`.
         experiment: As for :func:`validate`.
-        exercise: False: without the perturbed experiment.
+        perturb: False: without the perturbed experiment.
         settable: FMU names that the FMUs let one set; None: all.
         any_step: The FMUs can make communication steps of another size than the default.
-        states: FMU names of the units' continuous states; None: unknown.
+        states: FMU names of the FMUs' continuous states; None: unknown.
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     conserved = find_first_integrals(integrals_of, reference_equations) if integrals_of else None
-    kept = _evaluate_first_integrals(conserved, reference, limits)
-    if not exercise:
-        return ReferenceData(reference, limits, integrals=kept)
-    moved = _make_perturbed_reference_data(
+    conserved_along_run = _evaluate_first_integrals(conserved, reference, limits)
+    if not perturb:
+        return ReferenceData(reference, limits, integrals=conserved_along_run)
+    perturbed = _make_perturbed_reference_data(
         definition, reference_equations, reference, settable, any_step=any_step, states=states
     )
-    if moved.reference is not None and moved.limits is not None:
-        moved = replace(moved, integrals=_evaluate_first_integrals(conserved, moved.reference, moved.limits))
-    return ReferenceData(reference, limits, moved, kept)
+    if perturbed.reference is not None and perturbed.limits is not None:
+        perturbed = replace(
+            perturbed, integrals=_evaluate_first_integrals(conserved, perturbed.reference, perturbed.limits)
+        )
+    return ReferenceData(reference, limits, perturbed, conserved_along_run)
 
 
 def _evaluate_first_integrals(
@@ -173,7 +175,7 @@ def _evaluate_first_integrals(
 ) -> FirstIntegralsAlongRun | None:
     """Return the integrals of motion along a reference; None where there are none."""
     return (
-        FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides)
+        FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
         if conserved and conserved.kept
         else None
     )
@@ -189,24 +191,26 @@ def _make_perturbed_reference_data(
     states: Collection[str] | None,
 ) -> PerturbedReferenceData:
     """Return the largest perturbed experiment in which the reference can judge all that it judges by default."""
-    smallest = 0
+    first_part_index = 0
     while True:
-        excitation = form_perturbed_experiment(
-            definition, default, settable=settable, any_step=any_step, states=states, smallest=smallest
+        perturbed_experiment = form_perturbed_experiment(
+            definition, default, settable=settable, any_step=any_step, states=states, first_part_index=first_part_index
         )
-        run = excitation.conditions
+        run = perturbed_experiment.experiment
         if run is None:
-            found = find_exercised_quantities(definition, excitation.moves, default, None, None)
-            return PerturbedReferenceData(excitation, None, None, found)
+            exercised = find_exercised_quantities(definition, perturbed_experiment.perturbations, default, None, None)
+            return PerturbedReferenceData(perturbed_experiment, None, None, exercised)
         try:
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_sensitivity(reference))
         except ValidationError:
             limits = None
-        if limits is not None and np.all(limits.judged >= min(MIN_JUDGED_POINTS, len(run.time))):
-            found = find_exercised_quantities(definition, excitation.moves, default, reference, limits)
-            return PerturbedReferenceData(excitation, reference, limits, found)
-        smallest = PERTURBATION_PARTS.index(excitation.part) + 1
+        if limits is not None and np.all(limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))):
+            exercised = find_exercised_quantities(
+                definition, perturbed_experiment.perturbations, default, reference, limits
+            )
+            return PerturbedReferenceData(perturbed_experiment, reference, limits, exercised)
+        first_part_index = PERTURBATION_PARTS.index(perturbed_experiment.part) + 1
 
 
 def validate(
@@ -220,9 +224,9 @@ def validate(
     experiment: ExperimentNumbers | None = None,
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
-    yardstick: ReferenceData | None = None,
-    exercise: bool = True,
-    tell: Callable[[str], None] | None = None,
+    reference_data: ReferenceData | None = None,
+    perturb: bool = True,
+    report_activity: Callable[[str], None] | None = None,
 ) -> ValidationResult:
     """Run an FMU through its model's experiment and judge it by equations that it was not made from.
 
@@ -234,15 +238,15 @@ def validate(
         reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
         method: The formulation that the FMU was made by, if known; only shown.
         mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
-            equations in numbers, and ``choose_reference_equations`` only tell names, units and levels.
+            equations in numbers, and ``reference_equations`` only give names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Judge what the FMU declares too, see :func:`check_conformity`.
         time_limit: For each of the FMU's runs, in s.
-        yardstick: What :func:`make_reference_data` gave for the same definition, equations and experiment, where
+        reference_data: What :func:`make_reference_data` gave for the same definition, equations and experiment, where
             several FMUs are judged; None: made here.
-        exercise: Run the perturbed experiment too, and call what else the FMU offers.
-        tell: Is told in words what is being done.
+        perturb: Run the perturbed experiment too, and call what else the FMU offers.
+        report_activity: Called with a description of each activity as it begins.
 
     Raises:
         PackageError: The file is no FMU.
@@ -250,46 +254,46 @@ def validate(
         ToolError: The FMU failed, crashed or hung, or a checker did.
     """
     run = experiment or form_experiment_numbers(definition)
-    clock = _ActivityClock(tell)
+    clock = _ActivityClock(report_activity)
     description = read_description(read_archive(fmu))
     check_required_variables(description, run, _list_compared_names(definition, reference_equations))
     with clock("reference", "integrate the reference"):
-        made = yardstick or make_reference_data(
+        data = reference_data or make_reference_data(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
-            exercise=exercise, settable=list_settable_names(description), any_step=description.any_step,
+            perturb=perturb, settable=list_settable_names(description), any_step=description.any_step,
             states=description.state_names,
         )  # fmt: skip
     with clock("simulate", "run the FMU"):
-        plan = _plan_run(definition, description, made, run)
-        driven = plan.drive(fmu, time_limit, clock)
+        plan = _plan_run(definition, description, data, run)
+        fmu_results = plan.run_fmu(fmu, time_limit, clock)
     with clock("compare", "compare"):
-        kinds = [plan.judged(made, one, 0) for one in driven]
-        moved = plan.judge_perturbed_experiment(driven)
-        calls = plan.judge_api_checks(definition, driven)
-    with clock("conformance", "audit what the FMU says of itself"):
-        redundant = _has_redundant_rows(made.reference, run)
+        type_results = [plan.judge_interface_type(data, one, 0) for one in fmu_results]
+        perturbed_result = plan.judge_perturbed_experiment(fmu_results)
+        api_check_results = plan.judge_api_checks(definition, fmu_results)
+    with clock("conformance", "audit the FMU's description"):
+        redundant = _has_redundant_rows(data.reference, run)
         findings = check_conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
-    digits = compute_known_digits(made.reference)
+    known_digits = compute_known_digits(data.reference)
     return ValidationResult(
         model=definition.name,
-        variables=kinds[0].variables,
-        invariants=kinds[0].invariants,
+        variables=type_results[0].variables,
+        invariants=type_results[0].invariants,
         conformance=findings,
-        reference=made.reference,
-        simulation=kinds[0].simulation,
-        events=kinds[0].events,
-        others=tuple(kinds[1:]),
+        reference=data.reference,
+        simulation=type_results[0].simulation,
+        events=type_results[0].events,
+        other_interface_types=tuple(type_results[1:]),
         timings=clock.seconds,
-        provenance=_form_provenance(fmu, method, made.reference, run.tolerance),
+        provenance=_form_provenance(fmu, method, data.reference, run.tolerance),
         notes=(
-            *_list_validation_notes(method, made.reference),
-            *_list_conditioning_notes(digits),
+            *_list_validation_notes(method, data.reference),
+            *_list_conditioning_notes(known_digits),
             *plan.list_unwatched_event_notes(),
         ),
-        moved=moved,
-        calls=calls,
-        exercised_quantities=made.moved.exercised_quantities if made.moved else (),
-        digits=digits,
+        perturbed_experiment=perturbed_result,
+        api_checks=api_check_results,
+        exercised_quantities=data.perturbed.exercised_quantities if data.perturbed else (),
+        known_digits=known_digits,
     )
 
 
@@ -298,114 +302,138 @@ class _RunPlan:
     """Requests to one FMU (experiments, events to watch, API checks during the run), and the judgement of its answers.
 
     Attributes:
-        made: What it is judged by.
+        reference_data: Reference data that the FMU is judged by.
         description: The FMU's own.
-        runs: The default experiment; then the moved one, if there is one.
-        looks: The watched events of each experiment.
-        call_scenario: Where it is called during the run; None without a perturbed experiment.
+        experiments: The default experiment; then the perturbed one, if there is one.
+        watched_events: The watched events of each experiment.
+        call_scenario: Point and values of the API checks; None without a perturbed experiment.
         call_plans: The calls, for each of its interface types.
     """
 
-    made: ReferenceData
+    reference_data: ReferenceData
     description: FmuDescription
-    runs: tuple[ExperimentNumbers, ...]
-    looks: tuple[tuple[WatchedEvent, ...], ...]
+    experiments: tuple[ExperimentNumbers, ...]
+    watched_events: tuple[tuple[WatchedEvent, ...], ...]
     call_scenario: CallScenario | None
     call_plans: Mapping[InterfaceType, CallPlan | None]
 
-    def drive(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
+    def run_fmu(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
-        reference = self.made.reference
+        reference = self.reference_data.reference
         watched = list_watched_variables(reference, self.description)
         names = [*(variable.name for variable in reference.variables), *dict(reference.diagnostic_outputs)]
-        found = []
-        for kind, each in self.call_plans.items():
-            sessions = dict(each.operations) if each else {}
-            sessions |= plan_event_sessions(self.looks, kind, self.description, watched)
-            clock.tell(f"run the FMU as {INTERFACE_TYPE_NAMES[kind]}")
-            one = run_fmu_process(
-                fmu, self.runs, names, kind=kind, watched=watched, sessions=sessions, time_limit=time_limit
+        fmu_results = []
+        for interface_type, call_plan in self.call_plans.items():
+            sessions = dict(call_plan.operations) if call_plan else {}
+            sessions |= plan_event_sessions(self.watched_events, interface_type, self.description, watched)
+            clock.report(f"run the FMU as {INTERFACE_TYPE_NAMES[interface_type]}")
+            fmu_result = run_fmu_process(
+                fmu,
+                self.experiments,
+                names,
+                kind=interface_type,
+                watched=watched,
+                sessions=sessions,
+                time_limit=time_limit,
             )
-            found.append(one)
-        return found
+            fmu_results.append(fmu_result)
+        return fmu_results
 
-    def judged(
-        self, stick: ReferenceData | PerturbedReferenceData, driven: FmuProcessResult, number: int
+    def judge_interface_type(
+        self,
+        reference_data: ReferenceData | PerturbedReferenceData,
+        fmu_result: FmuProcessResult,
+        experiment_index: int,
     ) -> InterfaceTypeResult:
         """Judge one interface type of the FMU, in one experiment."""
-        reference, limits = stick.reference, stick.limits
+        reference, limits = reference_data.reference, reference_data.limits
         assert reference is not None
         assert limits is not None
-        simulation = driven.simulations[number]
+        simulation = fmu_result.simulations[experiment_index]
         events: tuple[EventResult, ...] = ()
         if np.all(np.isfinite(simulation.values)):
-            events = compare_events(reference, limits, self.looks[number], driven, number, self.description)
+            events = compare_events(
+                reference, limits, self.watched_events[experiment_index], fmu_result, experiment_index, self.description
+            )
         return InterfaceTypeResult(
             events=events,
             variables=compare_variables(reference, limits, simulation),
-            invariants=compare_invariants(reference, simulation, limits, stick.integrals),
+            invariants=compare_invariants(reference, simulation, limits, reference_data.integrals),
             simulation=simulation,
         )
 
-    def judge_perturbed_experiment(self, driven: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
-        """Judge the perturbed experiment of all interface types; None if it was not asked for."""
-        second = self.made.moved
-        if second is None:
+    def judge_perturbed_experiment(self, fmu_results: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
+        """Judge the perturbed experiment of all interface types; None if it was not requested."""
+        perturbed = self.reference_data.perturbed
+        if perturbed is None:
             return None
-        can_judge = second.reference is not None and second.limits is not None
+        can_judge = perturbed.reference is not None and perturbed.limits is not None
         return PerturbedExperimentResult(
-            kinds=tuple(self.judged(second, one, 1) for one in driven) if can_judge else (),
-            reference=second.reference,
-            moves=second.excitation.moves,
-            part=second.excitation.part,
-            text=second.excitation.text,
-            refusals=_list_refusals(driven),
+            kinds=tuple(self.judge_interface_type(perturbed, one, 1) for one in fmu_results) if can_judge else (),
+            reference=perturbed.reference,
+            perturbations=perturbed.perturbed_experiment.perturbations,
+            part=perturbed.perturbed_experiment.part,
+            text=perturbed.perturbed_experiment.text,
+            refusals=_list_refusals(fmu_results),
         )
 
     def judge_api_checks(
-        self, definition: Declarations, driven: Sequence[FmuProcessResult]
+        self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ApiCheckResult, ...]:
         """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
-        limits = self.made.moved.limits if self.made.moved else None
+        limits = self.reference_data.perturbed.limits if self.reference_data.perturbed else None
         if self.call_scenario is None or limits is None:
             return ()
         return tuple(
             result
-            for each, one in zip(self.call_plans.values(), driven, strict=True)
-            if each and not one.refusal
-            for result in compare_api_checks(definition, self.call_scenario, each, one, limits)
+            for call_plan, fmu_result in zip(self.call_plans.values(), fmu_results, strict=True)
+            if call_plan and not fmu_result.refusal
+            for result in compare_api_checks(definition, self.call_scenario, call_plan, fmu_result, limits)
         )
 
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""
-        moved = self.made.moved
-        limits = [("default", self.made.limits), ("moved", moved.limits if moved else None)]
-        for (name, each), looked in zip(limits, self.looks, strict=False):
-            said = describe_unwatched_events(each, looked) if each else ""
-            if said:
-                yield f"{name} experiment: {said}"
+        perturbed = self.reference_data.perturbed
+        limits = [("default", self.reference_data.limits), ("moved", perturbed.limits if perturbed else None)]
+        for (name, bounds), watched in zip(limits, self.watched_events, strict=False):
+            note = describe_unwatched_events(bounds, watched) if bounds else ""
+            if note:
+                yield f"{name} experiment: {note}"
 
 
 def _plan_run(
-    definition: Declarations, description: FmuDescription, made: ReferenceData, run: ExperimentNumbers
+    definition: Declarations,
+    description: FmuDescription,
+    reference_data: ReferenceData,
+    default_experiment: ExperimentNumbers,
 ) -> _RunPlan:
-    """Return what an FMU is asked, by what it is judged by."""
-    runs, looks = [run], [list_watched_events(made.reference, made.limits, description)]
-    moved, chance = made.moved, None
-    if moved is not None and moved.reference is not None:
-        runs.append(
-            form_experiment_to_set(moved.reference.conditions, run, definition, list_settable_names(description))
-        )
-        if moved.limits is not None:
-            looks.append(list_watched_events(moved.reference, moved.limits, description))
-            chance = choose_call_scenario(
-                definition, made.reference, moved.reference, runs[-1], description, moved.limits
+    """Return the plan of runs and API calls for one FMU, from the reference data."""
+    experiments, watched_events = (
+        [default_experiment],
+        [list_watched_events(reference_data.reference, reference_data.limits, description)],
+    )
+    perturbed, call_scenario = reference_data.perturbed, None
+    if perturbed is not None and perturbed.reference is not None:
+        experiments.append(
+            form_experiment_to_set(
+                perturbed.reference.experiment, default_experiment, definition, list_settable_names(description)
             )
-    questions = {
-        kind: plan_api_calls(chance, definition, description, kind) if chance else None
+        )
+        if perturbed.limits is not None:
+            watched_events.append(list_watched_events(perturbed.reference, perturbed.limits, description))
+            call_scenario = choose_call_scenario(
+                definition,
+                reference_data.reference,
+                perturbed.reference,
+                experiments[-1],
+                description,
+                perturbed.limits,
+            )
+    call_plans = {
+        kind: plan_api_calls(call_scenario, definition, description, kind) if call_scenario else None
         for kind in description.identifiers
     }
-    return _RunPlan(made, description, tuple(runs), tuple(looks), chance, questions)
+    return _RunPlan(reference_data, description, tuple(experiments), tuple(watched_events), call_scenario, call_plans)
 
 
 def _has_redundant_rows(reference: ReferenceRun, run: ExperimentNumbers) -> bool:
@@ -434,13 +462,13 @@ def _list_compared_names(definition: Declarations, equations: EquationsOfMotion)
     ]
 
 
-def _list_refusals(driven: Sequence[FmuProcessResult]) -> tuple[str, ...]:
+def _list_refusals(fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
     """Return the types that failed in the perturbed experiment, in their own words: their verdict is failed."""
     return tuple(
-        f"{one.simulations[-1].kind}: the FMU refuses the perturbed experiment, which the mechanism allows: "
-        f"{one.refusal}"
-        for one in driven
-        if one.refusal
+        f"{fmu_result.simulations[-1].kind}: the FMU refuses the perturbed experiment, which the mechanism allows: "
+        f"{fmu_result.refusal}"
+        for fmu_result in fmu_results
+        if fmu_result.refusal
     )
 
 
@@ -449,23 +477,24 @@ def _list_conditioning_notes(digits: KnownDigits | None) -> tuple[str, ...]:
     return (digits.text,) if digits is not None and digits.text else ()
 
 
-def _list_validation_notes(used: Method | None, reference: ReferenceRun) -> tuple[str, ...]:
+def _list_validation_notes(fmu_method: Method | None, reference: ReferenceRun) -> tuple[str, ...]:
     """Return what a reader must know of a validation: a shared formulation, no energy balance, undetermined speeds."""
-    notes, by = [], reference.numeric.formulation
-    if used == by:
+    notes, reference_method = [], reference.numeric.formulation
+    if fmu_method == reference_method:
         notes.append(
-            f"no second formulation applies: both sides derive from {by}, evaluated and integrated differently"
+            f"no second formulation applies: both sides derive from {reference_method}, evaluated and integrated "
+            "differently"
         )
     energy = reference.numeric.equations.energy
     if not any(balance.name == "energy" for balance in reference.balances):
         notes.append(f"no energy balance: {energy.reason or 'the kinetic energy is not known'}")
-    when = reference.find_undetermined_time()
-    if when is not None:
+    undetermined_time = reference.find_undetermined_time()
+    if undetermined_time is not None:
         equations = reference.numeric.equations
         names = ", ".join(equations.u[i].name for i in equations.u_dependent)
         notes.append(
-            f"near t = {when:.4g} s the constraints do not determine the dependent speeds {names}: results are poor "
-            "from there on; choose others, such as do not become undetermined on the way"
+            f"near t = {undetermined_time:.4g} s the constraints do not determine the dependent speeds {names}: "
+            "results are poor from there on; choose others, such as do not become undetermined on the way"
         )
     return tuple(notes)
 
@@ -473,14 +502,14 @@ def _list_validation_notes(used: Method | None, reference: ReferenceRun) -> tupl
 class _ActivityClock:
     """Wall clock by activity, in s; announces each activity in words."""
 
-    def __init__(self, tell: Callable[[str], None] | None) -> None:
+    def __init__(self, report_activity: Callable[[str], None] | None) -> None:
         self.seconds: dict[str, float] = {}
-        self.tell = tell or (lambda _: None)
+        self.report = report_activity or (lambda _: None)
 
     @contextmanager
-    def __call__(self, activity: str, words: str) -> Iterator[None]:
+    def __call__(self, activity: str, description: str) -> Iterator[None]:
         """Tell the observer that an activity begins, and measure its wall-clock time in s."""
-        self.tell(words)
-        begin = time.perf_counter()
+        self.report(description)
+        start_time = time.perf_counter()
         yield
-        self.seconds[activity] = time.perf_counter() - begin
+        self.seconds[activity] = time.perf_counter() - start_time

@@ -12,7 +12,7 @@ _ENERGY_WORDS = ("energy",)
 
 
 def choose_default_plots(signals: PlotSignals, most: int = 4) -> tuple[str, ...]:
-    """Return variables that move, in their own order, of different FMUs, the liveliest first.
+    """Return variables that move, in their own order, of different units, the liveliest first.
 
     A variable is lively if it changes in many steps and not only grows: its path, the sum of what it changes, over its
     range. What only grows (an angle of a wheel) comes last, derivatives and balances of energy after that.

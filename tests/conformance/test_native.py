@@ -181,7 +181,7 @@ def divided(run, parts):
 
 def parts(reference):
     """Of a communication step that Euler takes: longer ones tear loops apart, or outrun stiff springs and explode."""
-    numeric, run, x = reference.numeric, reference.conditions, np.append(reference.states[0], 0.0)
+    numeric, run, x = reference.numeric, reference.experiment, np.append(reference.states[0], 0.0)
     fastest = 0.0
     if run.stiff:
         slope = make_slope_with_held_inputs(numeric, run)(0)
@@ -221,7 +221,7 @@ def about(reference, file):
     names = [reference.variables[column].name for column in reference.state_columns]
     points = [dict(zip(names, reference.states[row].tolist(), strict=True)) for row in rows]
     reach = CLOSED if reference.numeric.equations.holonomic else FREE
-    times = reference.conditions.time[rows].tolist()
+    times = reference.experiment.time[rows].tolist()
     file.write_text(json.dumps({"reach": reach, "times": times, "points": points}))
     return file
 

@@ -292,8 +292,8 @@ def test_modes_behind_a_change_of_parameters_are_judged(short_belt, tmp_path, ol
     change = replaced("events.c", old, new) if old else (lambda motion: motion)
     with patch.object(mb2fmu.fmu.emit_c, "emit_motion_sources", lambda *a, **k: change(emit(*a, **k))):
         unit = export(model, tmp_path).path
-    result = validation.validate(unit, definition, equations, yardstick=stick, conformance=False, time_limit=30.0)
-    wrong = {(call.kind.split(",")[0], call.name) for call in result.calls if call.verdict == "failed"}
+    result = validation.validate(unit, definition, equations, reference_data=stick, conformance=False, time_limit=30.0)
+    wrong = {(call.kind.split(",")[0], call.name) for call in result.api_checks if call.verdict == "failed"}
     tuned = "parameters changed during the run"
-    assert all(kind.passed for kind in result.moved.kinds)
+    assert all(kind.passed for kind in result.perturbed_experiment.kinds)
     assert {("CoSimulation", tuned), ("ModelExchange", tuned)} <= wrong if old else not wrong

@@ -80,7 +80,11 @@ class Judge:
 
     def __call__(self, unit: Path) -> ValidationResult:
         return validation.validate(
-            unit, self.build.derivation.definition, self.equations, conformance=False, yardstick=self.yardstick
+            unit,
+            self.build.derivation.definition,
+            self.equations,
+            conformance=False,
+            reference_data=self.yardstick,
         )
 
 
@@ -103,9 +107,9 @@ def judge2(yardstick) -> Judge:
 
 def short(result: ValidationResult) -> set[str]:
     """What failed in the perturbed experiment and of the calls."""
-    assert result.moved is not None
-    found = {call.name for call in result.calls if call.verdict == "failed"}
-    for kind in result.moved.kinds:
+    assert result.perturbed_experiment is not None
+    found = {call.name for call in result.api_checks if call.verdict == "failed"}
+    for kind in result.perturbed_experiment.kinds:
         found |= {item.name for item in (*kind.variables, *kind.invariants) if item.verdict != "passed"}
     return found
 
@@ -113,7 +117,7 @@ def short(result: ValidationResult) -> set[str]:
 def by_default(result: ValidationResult) -> bool:
     """What a validation by the defaults alone says."""
     return all(v.verdict == "passed" for v in (*result.variables, *result.invariants)) and all(
-        other.passed for other in result.others
+        other.passed for other in result.other_interface_types
     )
 
 
@@ -124,8 +128,8 @@ def test_the_right_unit_passes_and_everything_of_it_is_proven(which, request, tm
     assert result.passed
     assert result.not_exercised == ()
     assert {item.role for item in result.exercised_quantities} == {"parameter", "start value", "input"}
-    assert {call.verdict for call in result.calls} == {"passed"}
-    names = {call.name for call in result.calls}
+    assert {call.verdict for call in result.api_checks} == {"passed"}
+    names = {call.name for call in result.api_checks}
     assert ("adjoint derivatives" in names) == (which == "judge")
     assert len(names) == (7 if which == "judge" else 6)
 

@@ -125,7 +125,7 @@ def lowered(tmp_path_factory):
         steps = [["begin", 0], ["steps", 0, 0, 10], ["tune", changed, [-depth]], ["steps", 0, 10, 40]]
         names = ["h", "ground.resting", "ground.impacts"]
         return np.array(
-            run_fmu_process(path, [experiment], names, kind=kind, sessions={"low": steps}).answers["low"][-1]
+            run_fmu_process(path, [experiment], names, kind=kind, sessions={"low": steps}).recorded_values["low"][-1]
         )
 
     return run

@@ -81,7 +81,7 @@ def test_a_unit_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypat
     result = pipeline.validate(exported.path, MODEL).result
     assert not result.passed
     assert all(v.verdict == "passed" for v in result.variables)
-    assert not result.others[0].passed
+    assert not result.other_interface_types[0].passed
 
 
 def test_every_platform_from_one_machine(tmp_path):

@@ -89,18 +89,18 @@ def test_what_new_parameters_leave_pierced_and_parting_is_let_go(unit, reference
     path, experiment, places = unit[fmi]
     calls = [["begin", 0], ["steps", 0, 0, AT], ["tune", [places["turns"]], [FASTER]], ["steps", 0, AT, 30]]
     found = np.array(
-        run_fmu_process(path, [experiment], NAMES, kind=kind, sessions={"faster": calls}).answers["faster"][-1]
+        run_fmu_process(path, [experiment], NAMES, kind=kind, sessions={"faster": calls}).recorded_values["faster"][-1]
     )
     time = AT * STEP
     y, v = HEIGHT * np.cos(TURNS * time), -HEIGHT * TURNS * np.sin(TURNS * time)
     assert y - HEIGHT * np.cos(FASTER * time) < -3.9e-4
     assert found[0].tolist() == pytest.approx([*flight(y, v, STEP), 0.0, 0.0], rel=1e-5)
-    flow, x = OneStepFlow(reference, [FASTER, *reference.conditions.parameters[1:]]), reference.states[AT]
+    flow, x = OneStepFlow(reference, [FASTER, *reference.experiment.parameters[1:]]), reference.states[AT]
     names = [reference.trajectory.names[place] for place in reference.state_columns]
     places = [names.index(name) for name in NAMES]
     modes = None
     for k, row in enumerate(found, AT):
-        before = tuple(reference.conditions.parameters) if k == AT else None
+        before = tuple(reference.experiment.parameters) if k == AT else None
         landing = flow.compute_step_end(CommunicationStep(k, modes, None, before), x)
         x, modes = landing.x, landing.modes
         assert row.tolist() == pytest.approx(x[places].tolist(), rel=1e-5, abs=1e-7)
@@ -115,7 +115,7 @@ def test_what_is_said_to_rest_and_parts_at_the_start_flies(unit, fmi, kind, stab
     thrown = dataclasses.replace(experiment, overridden_values={"v": 0.3, "cam.stabilization": stabilization})
     calls = [["begin", 0], ["steps", 0, 0, 3]]
     found = np.array(
-        run_fmu_process(path, [thrown], NAMES, kind=kind, sessions={"thrown": calls}).answers["thrown"][-1]
+        run_fmu_process(path, [thrown], NAMES, kind=kind, sessions={"thrown": calls}).recorded_values["thrown"][-1]
     )
     for k, row in enumerate(found, 1):
         assert row.tolist() == pytest.approx([*flight(HEIGHT, 0.3, k * STEP), 0.0, 0.0], rel=1e-5)
@@ -127,7 +127,7 @@ def test_what_comes_back_quietly_rests_whenever_one_looks(unit, kind):
     path, experiment, _ = unit["3"]
     starts = [dataclasses.replace(experiment, overridden_values={"v": v}) for v in (1.8e-5, 2.2e-5)]
     calls = {f"{k}": [["begin", k], ["steps", k, 0, 30]] for k in range(2)}
-    answers = run_fmu_process(path, starts, NAMES, kind=kind, sessions=calls).answers
+    answers = run_fmu_process(path, starts, NAMES, kind=kind, sessions=calls).recorded_values
     slow, fast = (np.array(answers[f"{k}"][-1])[:, 2:] for k in range(2))
     assert (slow == [1.0, 0.0]).all()
     assert fast[-1, 1] >= 1.0

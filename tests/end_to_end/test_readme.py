@@ -32,7 +32,7 @@ def test_the_model_shown_works(page: Path, tmp_path: Path) -> None:
 
 def test_the_model_shown_is_proven_for_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its default experiment leaves the torque at 0; the validation does not."""
-    shorten_validations(monkeypatch, exercise=True)
+    shorten_validations(monkeypatch, perturb=True)
     path = tmp_path / "pendulum.py"
     path.write_text(next(block for block in blocks(ROOT / "README.md", "python") if "-> Model" in block))
     result = pipeline.run(path, tmp_path).validated.result

@@ -86,7 +86,7 @@ def _coordinates(subject: Subject) -> Any:
 
 def _of_inputs(subject: Subject, program: Program) -> graph.Planted:
     """Inputs that saturate, are cut at zero, or count by their magnitude."""
-    run = subject.yardstick.reference.conditions
+    run = subject.yardstick.reference.experiment
     least = [record.minimum for record in subject.mechanism.declared.inputs]
     for i, node in graph._leaves(program, Op.INPUT).items():
         name, most = program.layout.inputs[i], float(np.max(np.abs(run.inputs[:, i])))
@@ -109,7 +109,7 @@ def _changed(node: int, change: graph.NodeChange) -> Any:
 
 def _of_time(subject: Subject, program: Program) -> graph.Planted:
     """x' wrong in the last fifth of the experiment; signals of time that come late."""
-    stop = float(subject.yardstick.reference.conditions.time[-1])
+    stop = float(subject.yardstick.reference.experiment.time[-1])
     for k in graph.speeds_of(program):
 
         def late(b: ProgramBuilder, node: int) -> int:

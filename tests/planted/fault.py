@@ -158,29 +158,29 @@ class Subject:
         checked = self.derivation.checked
         if isinstance(checked.mechanics, RobotMechanics):
             return sample_robot_accelerations(checked)
-        return sample_source_accelerations(checked, self.mechanism, self.reach, visited=self.visited)
+        return sample_source_accelerations(checked, self.mechanism, self.reach, visited_coordinates=self.visited)
 
     @cached_property
     def reach(self) -> dict[str, float]:
         """The largest magnitude of each speed in both experiments."""
         made = self.yardstick
-        reach = made.reference.reach
-        if made.moved is not None and made.moved.reference is not None:
-            reach = {name: max(size, made.moved.reference.reach[name]) for name, size in reach.items()}
+        reach = made.reference.largest_speeds
+        if made.perturbed is not None and made.perturbed.reference is not None:
+            reach = {name: max(size, made.perturbed.reference.largest_speeds[name]) for name, size in reach.items()}
         return reach
 
     @cached_property
     def visited(self) -> tuple[dict[str, float], ...]:
         """Where both experiments go."""
-        moved = self.yardstick.moved
-        more = moved.reference.visited if moved is not None and moved.reference is not None else ()
-        return (*self.yardstick.reference.visited, *more)
+        moved = self.yardstick.perturbed
+        more = moved.reference.visited_coordinates if moved is not None and moved.reference is not None else ()
+        return (*self.yardstick.reference.visited_coordinates, *more)
 
     @cached_property
     def redundant(self) -> bool:
         """Whether constraints follow from others at the start."""
         reference = self.yardstick.reference
-        prepared = reference.numeric.prepare(reference.conditions.parameters)
+        prepared = reference.numeric.prepare(reference.experiment.parameters)
         return bool(reference.numeric.has_redundant_rows(0.0, reference.states[0], prepared))
 
 

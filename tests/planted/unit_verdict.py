@@ -163,7 +163,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
             unit,
             subject.derivation.checked,
             subject.mechanism,
-            motions=subject.motions,
+            given_samples=subject.motions,
             equations=subject.reference.equations,
         ),
     )
@@ -181,7 +181,7 @@ def _against_the_reference(
         mechanism=subject.reference.mechanism,
         conformance=conformance,
         time_limit=TIME_LIMIT,
-        yardstick=yardstick,
+        reference_data=yardstick,
     )
 
 
@@ -192,14 +192,18 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: Derivation, unit:
     """
     if mutant.level == "reading":
         found = validation.run_independent_checks(
-            unit, subject.derivation.checked, derivation.mechanism, reach=subject.reach, visited=subject.visited
+            unit,
+            subject.derivation.checked,
+            derivation.mechanism,
+            largest_speeds=subject.reach,
+            visited_coordinates=subject.visited,
         )
         return "" if found.passed else "independence: failed"
     if mutant.level in {"derivatives", "interface", "description"}:
         findings = check_conformity(unit, subject.mechanism.declared, subject.reference.equations)
         return declared(findings) if not subject.redundant else ""
     if mutant.level in {"equations", "program", "sources"}:
-        only_default = replace(subject.yardstick, moved=None)
+        only_default = replace(subject.yardstick, perturbed=None)
         result = _against_the_reference(subject, derivation, unit, only_default, conformance=False)
         return "" if result.passed else first_finding(result)
     return ""
@@ -228,11 +232,11 @@ def declared(findings: Iterable[CheckerFinding]) -> str:
 def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
     """Name of each check, and what it found."""
     yield "default experiment", _of_kind(result)
-    for other in result.others:
+    for other in result.other_interface_types:
         yield f"default experiment in {other.simulation.kind}", _of_kind(other)
-    for kind in result.moved.kinds if result.moved else ():
+    for kind in result.perturbed_experiment.kinds if result.perturbed_experiment else ():
         yield "perturbed experiment", _of_kind(kind)
-    for call in result.calls:
+    for call in result.api_checks:
         yield "calls", call.name if call.verdict == "failed" else None
     for field in fields(result):  # whatever else has a verdict of its own
         value = getattr(result, field.name)

@@ -129,10 +129,14 @@ def test_real_units_are_right_and_wrong_in_any_units(tmp_path, name, wrong, leng
         read = mechanism_of(other)
         source = choose_reference_equations(read, None)
         result = validation.validate(
-            unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False, exercise=False
+            unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False, perturb=False
         )
         assert result.passed is (change == 1.0)
-        judged = [*result.variables, *result.invariants, *(v for kind in result.others for v in kind.variables)]
+        judged = [
+            *result.variables,
+            *result.invariants,
+            *(v for kind in result.other_interface_types for v in kind.variables),
+        ]
         assert any(v.verdict == "failed" for v in judged) is (change != 1.0)
 
 

@@ -39,7 +39,7 @@ def test_points_are_beyond_the_wall():
     """A damper of twice the strength there had passed: all points lay about the start, at the other side."""
     checked, mechanism = check_model(walled()), mechanism_of(walled())
     reference = make_reference(mechanism.declared, choose_reference_equations(mechanism, None).equations)
-    visited = reference.visited
+    visited = reference.visited_coordinates
     assert max(place["q"] for place in visited) > 0.5
     assert min(place["q"] for place in visited) < 0.0
 

@@ -20,7 +20,7 @@ def find_crossings(before: Floats, after: Floats, level: float, direction: Direc
     Args:
         before: Values at one time, of any shape.
         after: Values at a later time.
-        level: In the same FMU.
+        level: In the same unit.
         direction: ``rising``, ``falling`` or ``either``.
     """
     rises, falls = (before < level) & (after >= level), (before > level) & (after <= level)

@@ -44,7 +44,7 @@ class VariedAxis:
     """Values of one varied quantity, as numbers in its unit.
 
     Attributes:
-        law: See ``study_plan.Varied``.
+        law: See ``study_plan.VariedQuantity``.
         numbers: Likewise.
         count: Likewise.
     """
@@ -247,7 +247,7 @@ class _StudyResolver:
 
     def _entrances(self) -> list[str]:
         """Return the names of the FMU's inputs that are real numbers."""
-        return [name for name, v in self._unit.variables.items() if v.causality == "input" and v.real]
+        return [name for name, v in self._unit.variables.items() if v.causality == "input" and v.is_double]
 
     def _signals(self, read: ReadSignals, stop: float) -> Mapping[str, InputSignal]:
         """Return the plan's inputs as functions of time; their faults are told with the others."""
@@ -282,7 +282,7 @@ class _StudyResolver:
             "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_RATIO * tolerance, TIGHTEST_TOLERANCE),
             "states": unit.states,
             "indicators": unit.indicators, "completes_steps": unit.needs_completed_steps,
-            "troubles": list(unit.troubles),
+            "troubles": list(unit.trouble_log_categories),
         }  # fmt: skip
 
     def _places(
@@ -343,7 +343,7 @@ class _StudyResolver:
     def _is_free_parameter(self, name: str) -> bool:
         """Return whether a name is a real parameter that can be set."""
         found = self._unit.variables[name]
-        return found.causality == "parameter" and found.real and found.settable
+        return found.causality == "parameter" and found.is_double and found.settable
 
     def _cases(self, table: DataTable | None) -> tuple[list[str], Floats]:
         """Return the varied quantities, and their values."""
@@ -424,7 +424,7 @@ class _StudyResolver:
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
             found = self._unit.variables.get(name)
-            if found is None or not found.real:
+            if found is None or not found.is_double:
                 self._fault(f"{name} is no variable that can be read", "results", self._like(name, self._readable()))
         read = list(dict.fromkeys(names))
         for each in wanted:
@@ -440,7 +440,7 @@ class _StudyResolver:
 
     def _outputs(self) -> tuple[RequestedResult, ...]:
         """Return all outputs at the end; of an FMU without outputs its continuous variables."""
-        reals = {name: v for name, v in self._unit.variables.items() if v.real}
+        reals = {name: v for name, v in self._unit.variables.items() if v.is_double}
         found = [name for name, v in reals.items() if v.causality == "output"]
         found = found or [n for n, v in reals.items() if v.variability == "continuous" and v.causality == "local"]
         if not found:
@@ -451,14 +451,14 @@ class _StudyResolver:
 
     def _readable(self) -> list[str]:
         """Return the names of all real variables except time."""
-        return [name for name, v in self._unit.variables.items() if v.real and v.causality != "independent"]
+        return [name for name, v in self._unit.variables.items() if v.is_double and v.causality != "independent"]
 
     def _set(self, name: str, where: str) -> bool:
         """Return whether a variable can be set; add a fault if not."""
         found = self._unit.variables.get(name)
-        if found is not None and found.real and (found.causality == "input" or found.settable):
+        if found is not None and found.is_double and (found.causality == "input" or found.settable):
             return True
-        can = [n for n, v in self._unit.variables.items() if v.real and (v.causality == "input" or v.settable)]
+        can = [n for n, v in self._unit.variables.items() if v.is_double and (v.causality == "input" or v.settable)]
         what = f"there is no variable {name}" if found is None else f"{name} cannot be set: it is {found.causality}"
         self._fault(what, where, self._like(name, can))
         return False

@@ -229,7 +229,7 @@ class StudyStore:
         old, new = before.get("fmu", {}), self._manifest["fmu"]
         if old.get("sha256") != new["sha256"]:
             what = f"the FMU is another one: SHA-256 {new['sha256'][:16]}…, it was {str(old.get('sha256'))[:16]}…"
-            faults.append(Fault(what, new["file"], "bring back the unit or model that the study began with"))
+            faults.append(Fault(what, new["file"], "bring back the FMU or model that the study began with"))
         hashes = before.get("hashes", {})
         faults += [
             Fault(f"other {name} than those that the study began with", "plan", "bring the plan back as it was")

@@ -9,7 +9,7 @@ the implicit function theorem says dy is. So this one step is written out as nod
 and every rule of differentiation, forward and in reverse, applies as it is. After one step first derivatives are exact;
 a derivative of these would miss that F_y changes. With the same frozen F_y a second step makes second derivatives
 exact, too: near theta, where y is off by O(d), one step leaves O(d²), and the next one, whose matrix is off by O(d),
-leaves O(d³). So the rates of what sticks (``forward.rate_along``), which are first derivatives within x', take two.
+leaves O(d³). So the rates of what sticks, which are first derivatives within x', take two.
 
 Where F_y has no full rank y is the solution in a space that depends on theta (``constraints``, redundant rows). Then
 the body's entry point ``jacobian`` is F_y with the space's complement added, which gives steps within the space, and

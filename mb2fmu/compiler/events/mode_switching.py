@@ -563,7 +563,7 @@ class _FrozenProgramAssembly:
         return now, fired
 
     def _add_memory(self) -> None:
-        """Add memory: modes stay unchanged at accepted steps; they are initialized with the unit."""
+        """Add memory: modes stay unchanged at accepted steps; they are initialized with the FMU."""
         b, plan = self._builder, self._plan
         old, zero = plan.program, b.constant(0.0)
         known = [self._copy.node[n] for n in old.entries["remember"].results] if "remember" in old.entries else []

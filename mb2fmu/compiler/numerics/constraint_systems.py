@@ -178,7 +178,7 @@ class RegularizedConstraintSystem:
         return found
 
     def turned(self, y: Sequence[int]) -> list[int]:
-        """Return a solution as a number, with the derivatives of staying among solutions (``eigenspaces``)."""
+        """Return a solution as a number, with the derivatives of staying among solutions (``dominant_eigenspace``)."""
         b = self._builder
         found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
         for group, system in self._parts:

@@ -8,8 +8,8 @@ leave free moves mass, massless links or not,
 **Speeds**. Of all with A u + b = 0 those that are nearest to v in kinetic energy, as an impulse of the constraints
 would leave them: M̂ (u − v) + Aᵀ μ = 0. It is the same system, factored once for both.
 
-Speeds that a row gives with a constant factor are taken out first (``elimination``), where that is cheaper; what v is
-for them does not matter then. M̂ is that of what is left; it is factored with A (``saddle``).
+Speeds that a row gives with a constant factor are taken out first (``speed_elimination``), where that is cheaper; what
+v is for them does not matter then. M̂ is that of what is left; it is factored with A (``saddle_point_solve``).
 """
 
 from __future__ import annotations

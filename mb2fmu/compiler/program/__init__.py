@@ -2,7 +2,7 @@
 
 Input: operations, one by one, into a ``ProgramBuilder``. Output: ``Program``, frozen, and answers about it: what a
 result needs (``needed``), depends on (``find_dependencies``) and costs (``cost``), the same graph without unused
-nodes (``prune``), a copy to add to (``copying``), a record that JSON can hold (``serialization``).
+nodes (``pruning``), a copy to add to (``program_copy``), a record that JSON can hold (``program_serialization``).
 
 Promises: equal subexpressions are one node; constants are folded with correct rounding; a program is never changed.
 

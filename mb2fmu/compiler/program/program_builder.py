@@ -8,7 +8,7 @@ Every method takes and gives node ids. Laws of folding, all exact in IEEE arithm
     b − a where a − b is known         → −(a − b)
     c1·(c2·x) → (c1·c2)·x              one rounding moves
     b·(a·c) where a·(b·c) is known     → that, likewise
-    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (see ``factoring``)
+    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (see ``sum_factoring``)
     sin(−x) → −sin x, cos(−x) → cos x  likewise the other odd and even functions
     x**n → products by squaring, x**(n/2) → powers of a square root, x**−n → 1/x**n
 

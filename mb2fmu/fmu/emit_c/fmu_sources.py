@@ -197,7 +197,7 @@ def emit_derivative_sources(
 
 
 def emit_compact_motion(program: Program) -> tuple[FileTree, int]:
-    """Print the translation units of the motion so that they take little room; see ``shared_motion``.
+    """Print the translation units of the motion so that they take little room; see ``shared_motion_function``.
 
     Args:
         program: As it was lowered.

@@ -159,7 +159,7 @@ class FmuVariable:
 
     Attributes:
         name: FMI structured naming.
-        value_reference: Unique in the unit.
+        value_reference: Unique in the FMU.
         causality: As in FMI.
         variability: As in FMI.
         initial: As in FMI; None for the independent variable.
@@ -439,7 +439,7 @@ class FmuInterface:
             if key not in strangers:
                 strangers[key] = [each.on for each in variable.dependencies if each.on not in known]
             if unknown := strangers[key]:
-                yield Fault(f"depends on {', '.join(unknown)}, not known to the unit", variable.name)
+                yield Fault(f"depends on {', '.join(unknown)}, not known to the FMU", variable.name)
 
     def _type_faults(self) -> Iterator[Fault]:
         """Yield types with a taken name, and variables that contradict their type."""
@@ -488,9 +488,7 @@ class FmuInterface:
             ):
                 yield Fault("an array has the name of another variable, or one that FMI has not", array.name)
             if self.target.fmi != "3" or array.value_reference != free:
-                yield Fault(
-                    "an array's value reference is not the next one, or the unit is none of FMI 3.0", array.name
-                )
+                yield Fault("an array's value reference is not the next one, or the FMU is none of FMI 3.0", array.name)
             if math.prod(array.dimensions) != len(array.elements) or not names.issuperset(array.elements):
                 yield Fault("the array has not one variable per place", array.name)
             names.add(array.name)

@@ -87,9 +87,9 @@ def form_reference_files(
 def _check_columns(interface: FmuInterface, reference: TrajectoryTable, stimuli: TrajectoryTable | None) -> None:
     """Raise if a table has names that are no variables of the FMU, or stimuli that are no inputs."""
     known = {variable.name: variable.causality for variable in interface.variables}
-    faults = [Fault("is no variable of the unit", name) for name in reference.names if name not in known]
+    faults = [Fault("is no variable of the FMU", name) for name in reference.names if name not in known]
     if stimuli is not None:
-        faults += [Fault("is no input of the unit", name) for name in stimuli.names if known.get(name) != "input"]
+        faults += [Fault("is no input of the FMU", name) for name in stimuli.names if known.get(name) != "input"]
     if faults:
         raise PackageError("the reference does not belong to the FMU:", faults)
 

@@ -1,8 +1,9 @@
 """The FMU that Python hosts: built by pythonfmu, then made reproducible; its Linux binary is patched.
 
 pythonfmu contributes the binaries that call Python (linux64, win64) and its Python package. Its description has neither
-FMUs nor dependencies, a random token and the time of day: it is replaced by ours. Its Linux binary frees a block twice
-when a process ends: it is mended (see ``exporter``).
+units of measurement nor dependencies, a random token and the time of day: it is replaced by ours. Its Linux binary
+frees a block twice
+when a process ends: it is mended (see ``pythonfmu_builder``).
 """
 
 from __future__ import annotations

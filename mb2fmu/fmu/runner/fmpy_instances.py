@@ -201,7 +201,7 @@ class FmuInstance:
         raise NotImplementedError
 
     def save(self) -> Any:
-        """Return the whole state, kept within the unit."""
+        """Return the whole state, kept within the FMU."""
         return self._fmu.getFMUState()
 
     def restore(self, state: Any, time: float) -> None:  # noqa: ARG002  Model Exchange needs to know it

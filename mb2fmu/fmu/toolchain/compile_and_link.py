@@ -37,7 +37,7 @@ from mb2fmu.temporary_files import make_work_folder, report_disk_failure
 
 MAIN_TRANSLATION_UNIT = "sources/unit.c"
 """The translation FMU that every FMU has."""
-_ACTION = "compile the unit"
+_ACTION = "compile the FMU"
 _OBJECT_CACHE_VERSION = "mb2fmu object 1"
 
 

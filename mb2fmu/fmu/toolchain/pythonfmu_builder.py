@@ -41,7 +41,7 @@ def run_pythonfmu_builder(sources: FileTree, script: str) -> bytes:
     Raises:
         ToolError: If pythonfmu fails.
     """
-    with make_work_folder("build the unit") as folder:
+    with make_work_folder("build the FMU") as folder:
         for path in sources:
             file = folder / "sources" / path
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -273,8 +273,8 @@ class MotionDynamics:
             equations are written out.
         constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
         events: That the model says itself.
-        contacts: Unilateral ones, of which ``every_event`` has the impacts; None where there are none.
-        latches: What events hold and let go, in ``every_event``, too; None where there are none.
+        contacts: Unilateral ones, of which ``all_events`` has the impacts; None where there are none.
+        latches: What events hold and let go, in ``all_events``, too; None where there are none.
     """
 
     method: Method

@@ -121,7 +121,7 @@ class AddedLoadDeclarations:
             bodies: ``RigidBody`` and ``Particle`` objects.
 
         Raises:
-            TypeError: If the mechanics take none, see :attr:`takes_bodies`.
+            TypeError: If the mechanics take none, see :attr:`accepts_bodies`.
         """
         if not self.accepts_bodies:
             raise TypeError(f"{type(self.mechanics).__name__} takes no bodies")

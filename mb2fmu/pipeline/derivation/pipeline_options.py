@@ -20,7 +20,7 @@ class FormulationOptions(TypedDict, total=False):
     """How equations of motion are formed; all may be left out.
 
     Attributes:
-        method: Formulation; of ``auto`` and ``recursive`` the one that costs least is taken (see ``choosing``).
+        method: Formulation; of ``auto`` and ``recursive`` the one that costs least is taken (see ``model_derivation``).
         constraints: Treatment of holonomic constraints (see ``formulation.treatment``).
         baumgarte: Of the treatment ``multipliers``: rate in 1/s; None: without.
         independent: Of ``partition`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.

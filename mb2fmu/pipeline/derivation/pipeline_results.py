@@ -110,7 +110,7 @@ class FmuBuild:
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the FMU."""
-        return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the unit>"
+        return f"<Build {self.derivation.definition.name}: {len(self.core)} files in the FMU>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -85,7 +85,7 @@ def draw_fmu_motion(
         tolerance=scene.tolerance,
     )
     known = read_description(unit).variables
-    outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].real]
+    outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].is_double]
     variables = [*scene.states, *outputs]
     found = validation.simulate_fmu(path, run, [variable.name for variable in variables])
     n = len(scene.states)
@@ -100,10 +100,10 @@ def draw_fmu_motion(
 
 def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSignals]:
     """Draw a validated FMU; the reference is the ghost."""
-    run, reference = result.reference.conditions, result.reference.trajectory
+    run, reference = result.reference.experiment, result.reference.trajectory
     rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _MAX_SAMPLES))).astype(int))
     names = [variable.name for variable in scene.states]
-    inputs = np.array([run.held(int(k)) for k in rows]).reshape(len(rows), -1)
+    inputs = np.array([run.inputs_at(int(k)) for k in rows]).reshape(len(rows), -1)
     parameters = np.array(run.parameters)
     motions = [
         visualization.StateTrajectory(
@@ -119,7 +119,7 @@ def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawi
 
 
 def _read_stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
-    """Return the reference trajectory in the unit at the motion's times, if it has all states."""
+    """Return the reference trajectory in the FMU at the motion's times, if it has all states."""
     path = f"{REFERENCE_FOLDER}/{REFERENCE_FILE}"
     if path not in unit.files:
         return None

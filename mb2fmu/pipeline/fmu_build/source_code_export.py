@@ -219,7 +219,7 @@ def export_source_code(derivation: Derivation, target: str, folder: Path | str) 
 
 
 def list_source_files(derivation: Derivation, target: str) -> FileTree:
-    """Return the files that :func:`write_sources` would write.
+    """Return the files that :func:`write_source_files` would write.
 
     Raises:
         EmitError: If the target cannot express the equations.

@@ -1,4 +1,4 @@
-"""Displays of records in notebooks, registered with ``displays``."""
+"""Displays of records in notebooks, registered by ``pipeline``."""
 
 from __future__ import annotations
 

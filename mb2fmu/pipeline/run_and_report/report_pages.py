@@ -107,14 +107,14 @@ def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: 
     if built.interface.target.backend == "python":
         return package.add_documentation_page(built.core, page)
     reference = validated.result.reference
-    trajectory, run = reference.trajectory, reference.conditions
+    trajectory, run = reference.trajectory, reference.experiment
     table = package.TrajectoryTable(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
     stimuli = (
         package.TrajectoryTable(run.input_names, run.time[:-1].tolist(), run.inputs.tolist())
         if run.input_names
         else None
     )
-    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the unit"
+    origin = f"equations of motion by {reference.numeric.formulation}, integrated apart from the FMU"
     files = package.form_reference_files(built.interface, table, stimuli=stimuli, origin=origin)
     return package.add_validation_report(built.core, page, files)
 

@@ -98,11 +98,12 @@ def validate_fmu(
     with stage("validate"), mechanism.report_discontinuities(read):
         result = validation.validate(
             fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
-            tell=stage.parts("validate"),
+            report_activity=stage.parts("validate"),
         )  # fmt: skip
     with stage("ask the model's own equations"):
         found = validation.run_independent_checks(
-            fmu, checked, read, reach=result.reach, visited=result.visited, equations=reference.equations,
+            fmu, checked, read, largest_speeds=result.largest_speeds, visited_coordinates=result.visited_coordinates,
+            equations=reference.equations,
             runs=result.runs,
         )  # fmt: skip
         told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()

@@ -174,7 +174,7 @@ class SimulationTrajectories(ABC):
         """Plot variables over time, one panel per unit.
 
         Args:
-            names: FMU names; none: those that :meth:`interesting` gives.
+            names: FMU names; none: those that :meth:`choose_plot_names` gives.
             save: Also write it there, as the suffix says: .svg, .png, .pdf.
 
         Raises:

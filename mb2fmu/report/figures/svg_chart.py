@@ -3,7 +3,7 @@
 Drawn here and not by a plotting library: text stays text (searchable, scales with the page's font), the lines take
 their colours from style sheet classes and so follow light, dark and paper, and a chart of long signals has a few
 kilobytes.
-One FMU of the drawing is about one pixel on a phone.
+One unit of the drawing is about one pixel on a phone.
 
 Axes: shown range, ticks and their labels.
 
@@ -333,7 +333,7 @@ def draw_chart(chart: Chart, *, columns: int = 2 * _PLOT_WIDTH) -> Markup:
 
 
 def format_axis_label(quantity: str, unit: str, factor: int = 0) -> str:
-    """Return ``speed in 10⁻³ m/s``; the FMU ``1`` is left out."""
+    """Return ``speed in 10⁻³ m/s``; the unit ``1`` is left out."""
     amount = format_power_of_ten(factor) if factor else ""
     unit_text = "" if unit == "1" else unit
     tail = f"{amount} {unit_text}".strip()

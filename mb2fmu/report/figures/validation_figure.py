@@ -29,7 +29,7 @@ def draw_validation_figure(
 
     Args:
         result: Of the validation.
-        names: One to three variables of one FMU; the first coordinates of one unit if none are named.
+        names: One to three variables of one unit of measurement; the first coordinates of one unit if none are named.
         title: Over the picture; none if empty.
         form: ``svg`` (letters as outlines, so that it looks alike everywhere) or ``png``.
 
@@ -70,7 +70,7 @@ def _default_variable_names(result: ValidationResult) -> list[str]:
 
 
 def _draw_trajectories(axes: Axes, result: ValidationResult, names: Sequence[str]) -> None:
-    """Draw variables of the unit over the broader lines of the reference."""
+    """Draw variables of the FMU over the broader lines of the reference."""
     reference = result.reference.trajectory
     for name, (blue, orange) in zip(names, _FMU_AND_REFERENCE_COLOURS, strict=False):
         axes.plot(reference.time, reference[name], color=orange, linewidth=5.5, label=f"{name}: reference")

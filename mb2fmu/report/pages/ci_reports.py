@@ -55,7 +55,7 @@ def _escape_github_text(text: str, more: str = "") -> str:
 
 
 def format_sarif(result: AuditResult) -> bytes:
-    """Return results in the format of code hosts for static analysis; places in the unit are logical locations."""
+    """Return results in the format of code hosts for static analysis; places in the FMU are logical locations."""
     named = {name: group[0] for name, group in _group_findings_by_rule(result)}
     described = [_sarif_rule(name, found) for name, found in named.items()]
     order = {name: place for place, name in enumerate(named)}

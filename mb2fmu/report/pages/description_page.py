@@ -61,7 +61,7 @@ def render_description_page(
         equations=form_equation_blocks(equations, 0),
         equations_text=description.describe_equations(equations, interface),
         variables=description.list_variable_rows(interface, definition),
-        validation_facts={"Token of the unit": interface.token},
+        validation_facts={"Token of the FMU": interface.token},
         timings={},
         provenance=provenance or ReportProvenance(),
         licences=licences,

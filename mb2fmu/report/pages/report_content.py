@@ -324,7 +324,7 @@ class ReportPage:
     @property
     def kind(self) -> str:
         """Kind of the page, as in its headline and running title."""
-        return "Validation report" if self.verdict else "Description of the unit"
+        return "Validation report" if self.verdict else "Description of the FMU"
 
     @property
     def report_claims(self) -> Mapping[str, str]:

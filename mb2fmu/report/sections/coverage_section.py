@@ -31,14 +31,14 @@ _MAX_WORST_ROWS = 12  # of the perturbed experiment's quantities, the worst; the
 
 def form_exercised_content(result: ValidationResult) -> ExercisedContent | None:
     """Return all such checks; None where only the default experiment was requested."""
-    moved = result.moved
+    moved = result.perturbed_experiment
     if moved is None:
         return None
     return ExercisedContent(
         text=moved.text + ".",
         moved=_list_worst_rows(moved),
-        signals=tuple(moved.reference.conditions.signals.items()) if moved.reference else (),
-        calls=tuple(map(_form_api_check_row, result.calls)),
+        signals=tuple(moved.reference.experiment.signals.items()) if moved.reference else (),
+        calls=tuple(map(_form_api_check_row, result.api_checks)),
         coverage_rows=list_coverage_rows(result),
         coverage_text=describe_coverage(result),
     )
@@ -46,7 +46,11 @@ def form_exercised_content(result: ValidationResult) -> ExercisedContent | None:
 
 def describe_untested(result: ValidationResult) -> tuple[Fact, ...]:
     """Say what the experiments do not cover, so that nobody overrates a pass."""
-    moved = "" if result.moved is None else " and in the moved one, whose values are in the table of influence"
+    moved = (
+        ""
+        if result.perturbed_experiment is None
+        else " and in the moved one, whose values are in the table of influence"
+    )
     stop = format_short_number(float(result.reference.trajectory.time[-1]), 9)
     parts = [f"Judged in the default experiment up to {stop} s{moved}. Not judged: other values, longer times"]
     if result.events_at_defaults_only:
@@ -74,11 +78,11 @@ def describe_coverage(result: ValidationResult) -> str:
 
 def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
     """Return one row per parameter, start value and input: the not validated first, then the weakest."""
-    if result.moved is None:
+    if result.perturbed_experiment is None:
         return ()
     rows = []
     ordered = sorted(
-        zip(result.exercised_quantities, result.moved.moves, strict=True),
+        zip(result.exercised_quantities, result.perturbed_experiment.perturbations, strict=True),
         key=lambda pair: (pair[0].is_exercised, pair[0].ratio),
     )
     for item, move in ordered:
@@ -102,12 +106,12 @@ def list_coverage_rows(result: ValidationResult) -> tuple[ExercisedRow, ...]:
 
 def list_exercise_failures(result: ValidationResult) -> Iterable[str]:
     """Yield what failed, for headlines."""
-    if result.moved is not None:
-        yield from result.moved.refusals
-        for kind in () if result.moved.refusals else result.moved.kinds:
+    if result.perturbed_experiment is not None:
+        yield from result.perturbed_experiment.refusals
+        for kind in () if result.perturbed_experiment.refusals else result.perturbed_experiment.kinds:
             if not kind.passed:
                 yield f"perturbed experiment, {INTERFACE_TYPE_NAMES[kind.simulation.kind]}: not within its bounds"
-    for call in result.calls:
+    for call in result.api_checks:
         if call.verdict == "failed":
             yield f"{call.name}, {INTERFACE_TYPE_NAMES[call.kind]}: wrong"
 

@@ -53,7 +53,10 @@ def list_event_failures(result: ValidationResult) -> Iterator[str]:
 
 def form_event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
     """Return one table for each run with events."""
-    runs = [("", result.kinds), ("Perturbed experiment: ", result.moved.kinds if result.moved else ())]
+    runs = [
+        ("", result.kinds),
+        ("Perturbed experiment: ", result.perturbed_experiment.kinds if result.perturbed_experiment else ()),
+    ]
     return tuple(
         _form_event_table(prefix + INTERFACE_TYPE_NAMES[kind.simulation.kind], kind.events)
         for prefix, kinds in runs

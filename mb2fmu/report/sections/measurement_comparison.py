@@ -74,7 +74,7 @@ def _describe_largest_error_place(result: TableResult, column: ColumnResult) -> 
 
 def _form_column_row(result: TableResult, column: ColumnResult) -> ErrorRow:
     """Return one column as a row of the report."""
-    said = f"{column.expected:.6g} in the table, {column.found:.6g} of the unit"
+    said = f"{column.expected:.6g} in the table, {column.found:.6g} of the FMU"
     return ErrorRow(
         name=column.name,
         anchor="",

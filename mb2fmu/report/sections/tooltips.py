@@ -16,16 +16,18 @@ EXPLANATIONS: Mapping[str, str] = MappingProxyType(
         ),
         "error / bound": "How much of the accepted difference is used up. Below 1: passed.",
         "one-step error": (
-            "How far one communication step of the unit, started from the reference's own state, misses the "
+            "How far one communication step of the FMU, started from the reference's own state, misses the "
             "reference's next state. Earlier errors do not count in it."
         ),
         "balance": "What every true motion keeps, or what follows from other quantities: energy, for example.",
         "horizon": (
             "In chaotic motion small differences grow until nothing can be compared. Up to this time the reference "
-            "knows itself well enough to judge the unit."
+            "knows itself well enough to judge the FMU."
         ),
-        "judged to": "The time up to which this variable is compared with the reference: its horizon, or the end.",
-        "reference": "The same motion, computed apart from the unit: other equations, another solver, tighter.",
+        "predictable until": (
+            "The time until which this variable is compared with the reference: its horizon, or the end."
+        ),
+        "reference": "The same motion, computed apart from the FMU: other equations, another solver, tighter.",
         "uncertainty": "How much the reference itself may be off, estimated from a second, tighter run.",
         "proven": (
             "The quantity was given another value, and an FMU that ignores it would have left its bounds. "

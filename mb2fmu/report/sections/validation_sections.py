@@ -55,13 +55,19 @@ def form_verdict_text(result: ValidationResult, exercised: Iterable[str] = (), c
         f"{_format_count(errors, 'error')} found by the checkers" if errors else "",
         *(
             f"not as {check.name}"
-            for check in (result.independent_check_set.every if result.independent_check_set else ())
+            for check in (result.independent_check_set.all_checks if result.independent_check_set else ())
             if check.verdict == "failed"
         ),
-        *(f"{INTERFACE_TYPE_NAMES[o.simulation.kind]}: not within its bounds" for o in result.others if not o.passed),
+        *(
+            f"{INTERFACE_TYPE_NAMES[o.simulation.kind]}: not within its bounds"
+            for o in result.other_interface_types
+            if not o.passed
+        ),
     ]
     headline = "; ".join(part for part in (*parts, *exercised) if part)
-    quantities = f"{len(result.judged)} quantities within their bounds, {_format_count(total, 'variable')} among them"
+    quantities = (
+        f"{len(result.judged_quantities)} quantities within their bounds, {_format_count(total, 'variable')} among them"
+    )
     headline = headline or quantities
     return VerdictText(
         passed=result.passed,
@@ -98,7 +104,7 @@ def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[
 def list_other_interface_types(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
     """Return the other ways in which the FMU was run → one row per variable and invariant, the worst first."""
     kinds = {}
-    for other in result.others:
+    for other in result.other_interface_types:
         rows = [*map(form_error_row, other.variables), *map(form_error_row, other.invariants)]
         kinds[INTERFACE_TYPE_NAMES[other.simulation.kind]] = tuple(
             sorted(rows, key=lambda row: -float(row.ratio.value))
@@ -108,7 +114,7 @@ def list_other_interface_types(result: ValidationResult) -> dict[str, tuple[Erro
 
 def describe_errors(result: ValidationResult) -> str:
     """Say what the errors are compared with."""
-    tolerance = format_declared_number(result.reference.conditions.tolerance)
+    tolerance = format_declared_number(result.reference.experiment.tolerance)
     return (
         f"Bound: {format_declared_number(ERROR_BOUND_FACTOR)} "
         "(or how often the motion has gone through its range, if that is more)"
@@ -228,12 +234,12 @@ def _list_importer_rows(result: ValidationResult) -> Iterator[CheckRow]:
     """Yield the rows of importers; each has run the FMU to its end, or there would be no result."""
     versions = result.provenance.get("versions")
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
-    for simulation in (result.simulation, *(other.simulation for other in result.others)):
+    for simulation in (result.simulation, *(other.simulation for other in result.other_interface_types)):
         steps = _format_count(len(simulation.time) - 1, "step")
         said = f"{steps} to {format_short_number(float(simulation.time[-1]), 9)} s; " + (
-            _format_count(len(simulation.log), "message") + " from the unit"
+            _format_count(len(simulation.log), "message") + " from the FMU"
             if simulation.log
-            else "no message from the unit"
+            else "no message from the FMU"
         )
         yield CheckRow(
             f"{f'fmpy {version}'.strip()}: {INTERFACE_TYPE_NAMES[simulation.kind]}",
@@ -296,7 +302,7 @@ def _draw_variable_comparison(
 
 def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
     """Draw inputs as stairs: they are held over each step."""
-    run = result.reference.conditions
+    run = result.reference.experiment
     time = np.repeat(run.time, 2)[1:-1]
     figures = []
     for k, name in enumerate(run.input_names):
@@ -371,9 +377,12 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
 
 def _form_worst_error_tile(result: ValidationResult) -> Fact:
     """Return the number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
-    worst = max(result.judged, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
-    bounded: VerdictColour = "bad" if any(v.verdict == "failed" for v in result.judged) else "good"
-    runs = [("", result.others), ("moved, ", result.moved.kinds if result.moved else ())]
+    worst = max(result.judged_quantities, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
+    bounded: VerdictColour = "bad" if any(v.verdict == "failed" for v in result.judged_quantities) else "good"
+    runs = [
+        ("", result.other_interface_types),
+        ("moved, ", result.perturbed_experiment.kinds if result.perturbed_experiment else ()),
+    ]
     where = (
         f", {prefix}{INTERFACE_TYPE_NAMES[kind.simulation.kind].partition(',')[0]}"
         for prefix, kinds in runs
@@ -412,10 +421,10 @@ def _describe_horizons(result: ValidationResult) -> tuple[str, ...]:
 
 def _describe_interface_types(result: ValidationResult) -> tuple[str, ...]:
     """Say as which kinds the FMU was run, where that was more than one."""
-    if not result.others:
+    if not result.other_interface_types:
         return ()
     first = INTERFACE_TYPE_NAMES[result.simulation.kind]
-    others = " and as ".join(INTERFACE_TYPE_NAMES[other.simulation.kind] for other in result.others)
+    others = " and as ".join(INTERFACE_TYPE_NAMES[other.simulation.kind] for other in result.other_interface_types)
     return (f"The FMU was run as {first}, and as {others}; charts and balances show the first.",)
 
 

@@ -25,12 +25,12 @@ _LOAD_UNITS: dict[LoadWord, str] = {"force": "N", "torque": "N.m"}
 def declare_load_inputs(
     loads: Sequence[LoadSetting], links: Sequence[str], notes: list[str]
 ) -> tuple[tuple[str, ...], tuple[Input, ...]]:
-    """Return the name of each load in the unit, and its components as inputs: force before torque.
+    """Return the name of each load in the FMU, and its components as inputs: force before torque.
 
     Args:
         loads: Of the settings.
         links: Names of the robot's.
-        notes: Take a sentence on each name that the unit cannot have.
+        notes: Take a sentence on each name that the FMU cannot have.
     """
     names: list[str] = []
     inputs = []
@@ -40,7 +40,7 @@ def declare_load_inputs(
         tries = (first, *(f"{first}_{k}" for k in range(2, len(loads) + 2)))
         names.append(next(name for name in tries if name not in names))
         if names[-1] != wanted:
-            notes.append(f"the load {wanted!r} is called {names[-1]} in the unit")
+            notes.append(f"the load {wanted!r} is called {names[-1]} in the FMU")
         for word in load.of:
             at = f"link {load.frame}"
             if word == "force" and any(load.offset):

@@ -21,7 +21,7 @@ def list_loops(
     Args:
         description: What the file says.
         settings: What it leaves open.
-        legal: A name, and of what → the name in the unit.
+        legal: A name, and of what → the name in the FMU.
 
     Raises:
         ModelError: Naming every joint that is prescribed where loops are closed.

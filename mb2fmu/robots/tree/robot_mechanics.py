@@ -55,7 +55,7 @@ class RobotMechanics(RecordedMechanics):
         desired: Accelerations that ``inverse-dynamics`` are asked for, one per speed; empty if nobody asks.
         meshes: Of its shapes.
         missing_mesh_notes: A sentence on every mesh that is not there.
-        named_loads: Names of the settings' loads in the unit; what they are comes first among ``loads``.
+        named_loads: Names of the settings' loads in the FMU; what they are comes first among ``loads``.
         settings_file: What settings stand in; None where there is none.
         arguments: Names of settings that came as arguments.
         gravity: Acceleration, m/s², components in the ground.

@@ -6,8 +6,8 @@ One step from t_n to t_n + H:
    at the end is known (Gauss–Seidel: from components that have stepped already; repeated passes: from the pass before)
    the newest k of these points and the end.
 2. Every component steps along its inputs' courses.
-3. Inputs and outputs are made to agree at the end (``agreement``), so that no output is read of an input that is old.
-4. If inputs at the end are others than those of the courses, and passes are left: back to t_n, and again.
+3. Inputs and outputs are made to agree at the end (``algebraic_loops``), so that no output is read of an input that is
+old. 4. If inputs at the end are others than those of the courses, and passes are left: back to t_n, and again.
 
 Source: M. Busch, Continuous approximation techniques for co-simulation methods, ZAMM 96 (2016), 1061-1081; Newton
 passes after S. Sicklinger et al., Interface Jacobian-based co-simulation algorithm, Int. J. Numer. Meth. Engng 98

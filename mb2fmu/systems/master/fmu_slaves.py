@@ -35,11 +35,7 @@ MOST_UPDATES = 100
 
 
 class SlaveError(Exception):
-    """A component could not continue.
-
-    Args:
-        what: Function and status, or the reason.
-    """
+    """A component could not continue; the argument is function and status, or the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ or a sign changes), geometry and the default experiment; ``resources/<component>
 ``resources/<component>.ssv``; parameters of the system as ``resources/parameters.ssv`` with the mapping
 ``resources/parameters.ssm`` to variables of components. What these give stands in the components' own files too: a
 master that reads no mapping has the right values, one that does lets the system's have precedence (5.2.3 of SSP 1.0.1).
-``2.1-draft`` writes connected terminals as such (``ssp_terminals``); no released version has them.
+``2.1-draft`` writes connected terminals as such (``list_terminal_types``); no released version has them.
 Annotations say the fixed step to OMSimulator (``org.openmodelica``) and libcosim (``com.opensimulationplatform``).
 """
 

@@ -53,7 +53,7 @@ def form_flange_model(
 
     Args:
         connections: Terminals.
-        inputs: Name in the unit → identifier in the flat model; likewise ``others``.
+        inputs: Name in the FMU → identifier in the flat model; likewise ``others``.
         others: States and outputs.
 
     Returns:

@@ -1,6 +1,6 @@
 """Plan the API checks during the perturbed run: sequences of calls for the driver, with labels of what is compared.
 
-An FMU is asked for everything that only the reference can judge: values of all variables, derivatives of both kinds by
+The plan requests everything that only the reference can judge: values of all variables, derivatives of both kinds by
 states, inputs and parameters, derivatives of outputs by time, and the motion after tunable parameters were changed.
 What an FMU can be compared with itself in (states saved, restored and serialized, resets) is the auditor's.
 """
@@ -49,12 +49,12 @@ class CallScenario:
 
     Attributes:
         reference: Of the perturbed experiment.
-        told: What the FMU was told before it.
+        experiment_settings: Values that are set in the FMU before the experiment.
         row: The communication point.
         steps_after: Steps that are made from there.
         tuned_parameters: Indices of the free parameters that are changed there: tunable ones that leave the loops
             closed.
-        changed: All free parameters after that.
+        changed_parameters: All free parameters after that.
         derivatives_before_change: Derivatives there, by states and inputs.
         derivatives_in_old_modes: The same after the change, in the modes before it: Co-Simulation reconsiders them as
             it steps on.
@@ -63,11 +63,11 @@ class CallScenario:
     """
 
     reference: ReferenceRun
-    told: ExperimentNumbers
+    experiment_settings: ExperimentNumbers
     row: int
     steps_after: int
     tuned_parameters: tuple[int, ...]
-    changed: tuple[float, ...]
+    changed_parameters: tuple[float, ...]
     derivatives_before_change: DirectionalDifferences | None
     derivatives_in_old_modes: DirectionalDifferences | None
     derivatives_in_new_modes: DirectionalDifferences | None
@@ -76,10 +76,10 @@ class CallScenario:
     @property
     def point(self) -> DifferencePoint:
         """The point before the change."""
-        run = self.reference.conditions
-        return DifferencePoint(self.row, run.held(self.row), run.parameters)
+        run = self.reference.experiment
+        return DifferencePoint(self.row, run.inputs_at(self.row), run.parameters)
 
-    def behind(self, kind: InterfaceType) -> DirectionalDifferences | None:
+    def derivatives_after_change(self, kind: InterfaceType) -> DirectionalDifferences | None:
         """Return the derivatives after the change, in the form of an interface type."""
         return self.derivatives_in_new_modes if kind == "ModelExchange" else self.derivatives_in_old_modes
 
@@ -88,48 +88,52 @@ def choose_call_scenario(
     definition: Declarations,
     default: ReferenceRun,
     reference: ReferenceRun,
-    told: ExperimentNumbers,
+    experiment_settings: ExperimentNumbers,
     description: FmuDescription,
     limits: ErrorBounds,
 ) -> CallScenario:
     """Choose the point, half-way through the perturbed experiment, and the parameters to change there.
 
-    The point is earlier where the motion is sensitive: the FMU is asked where it is, and answers are compared with
-    the reference's own state, so both must still be close to each other. ``limits``: of the perturbed experiment.
+    The point is earlier where the motion is sensitive: the FMU evaluates at its own state, and its values are
+    compared with those at the reference's state, so both must still be close to each other. ``limits``: of the
+    perturbed experiment.
     """
-    run = reference.conditions
+    run = reference.experiment
     steps = len(run.time) - 1
-    after = min(STEPS_AFTER_CHANGE, steps // 3)
+    steps_after = min(STEPS_AFTER_CHANGE, steps // 3)
     row = _find_point_apart_from_events(
-        limits, _latest_predictable_point(reference, limits, min(steps // 2, steps - after - 1))
+        limits, _latest_predictable_point(reference, limits, min(steps // 2, steps - steps_after - 1))
     )
     free = [p for p in definition.parameters if not p.calculated]
-    values, tuned, sizes = list(run.parameters), [], compute_constraint_row_scales(reference)
+    values, tuned, row_scales = list(run.parameters), [], compute_constraint_row_scales(reference)
     for k, parameter in enumerate(free):
         variable = description.variables.get(parameter.name)
         if variable is None or not variable.settable or variable.variability != "tunable" or not parameter.tunable:
             continue
         # Between the moved value and the default: where the mechanism works. Again no two are equal.
-        part = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
-        target = round_to_digits(values[k] + part * (default.conditions.parameters[k] - values[k]))
-        if target != values[k] and _keeps_constraints_closed(reference, sizes, row, k, target):
+        fraction = 0.35 + 0.3 * ((k + 1) * 0.6180339887498949 % 1.0)
+        target = round_to_digits(values[k] + fraction * (default.experiment.parameters[k] - values[k]))
+        if target != values[k] and _keeps_constraints_closed(reference, row_scales, row, k, target):
             values[k] = target
             tuned.append(k)
-    held = run.held(row)
-    before, changed = DifferencePoint(row, held, run.parameters), DifferencePoint(row, held, tuple(values))
+    inputs = run.inputs_at(row)
+    point_before, point_after = (
+        DifferencePoint(row, inputs, run.parameters),
+        DifferencePoint(row, inputs, tuple(values)),
+    )
     return CallScenario(
         reference=reference,
-        told=told,
+        experiment_settings=experiment_settings,
         row=row,
-        steps_after=after,
+        steps_after=steps_after,
         tuned_parameters=tuple(tuned),
-        changed=tuple(values),
-        derivatives_before_change=_result_or_none(lambda: compute_state_and_input_differences(reference, before)),
-        derivatives_in_old_modes=_result_or_none(lambda: compute_state_and_input_differences(reference, changed)),
+        changed_parameters=tuple(values),
+        derivatives_before_change=_result_or_none(lambda: compute_state_and_input_differences(reference, point_before)),
+        derivatives_in_old_modes=_result_or_none(lambda: compute_state_and_input_differences(reference, point_after)),
         derivatives_in_new_modes=_result_or_none(
-            lambda: compute_state_and_input_differences(reference, replace(changed, settled=True))
+            lambda: compute_state_and_input_differences(reference, replace(point_after, after_event=True))
         ),
-        by_parameters=_result_or_none(lambda: compute_parameter_differences(reference, before, tuned)),
+        by_parameters=_result_or_none(lambda: compute_parameter_differences(reference, point_before, tuned)),
     )
 
 
@@ -139,15 +143,15 @@ def _latest_predictable_point(reference: ReferenceRun, limits: ErrorBounds, late
     if not columns:
         return latest
     allowed = limits.values[: latest + 1, columns]
-    grown = np.max(allowed / np.where(allowed[0] > 0, allowed[0], np.inf), axis=1)
-    far = np.flatnonzero(grown > MAX_BOUND_GROWTH)
-    known = int(np.min(limits.judged[columns])) - 1
-    return max(min(latest, known, int(far[0]) - 1 if far.size else latest), min(1, latest))
+    growth = np.max(allowed / np.where(allowed[0] > 0, allowed[0], np.inf), axis=1)
+    too_large = np.flatnonzero(growth > MAX_BOUND_GROWTH)
+    last_predictable = int(np.min(limits.predictable_points[columns])) - 1
+    return max(min(latest, last_predictable, int(too_large[0]) - 1 if too_large.size else latest), min(1, latest))
 
 
 def _find_point_apart_from_events(limits: ErrorBounds, latest: int) -> int:
     """Return the latest point not near an event; if every point is near one (samples), the latest of all."""
-    return next((row for row in range(latest, 0, -1) if row not in limits.sides), latest)
+    return next((row for row in range(latest, 0, -1) if row not in limits.sides_near_events), latest)
 
 
 def _result_or_none(measure: Callable[[], DirectionalDifferences]) -> DirectionalDifferences | None:
@@ -158,22 +162,25 @@ def _result_or_none(measure: Callable[[], DirectionalDifferences]) -> Directiona
         return None
 
 
-def _keeps_constraints_closed(reference: ReferenceRun, rows: Floats, row: int, index: int, value: float) -> bool:
-    """Return whether the state at a row obeys the constraints with another parameter value; ``rows``: their scales."""
-    numeric, run = reference.numeric, reference.conditions
+def _keeps_constraints_closed(reference: ReferenceRun, row_scales: Floats, row: int, index: int, value: float) -> bool:
+    """Return whether the state at a row obeys the constraints with another parameter value.
+
+    ``row_scales``: of the constraint rows.
+    """
+    numeric, run = reference.numeric, reference.experiment
     parameters = list(run.parameters)
     parameters[index] = value
     t, x = float(run.time[row]), reference.states[row]
     try:
-        before = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(run.parameters))
-        after = numeric.motion(t, x, run.held(row).tolist(), numeric.prepare(parameters))
+        motion_before = numeric.motion(t, x, run.inputs_at(row).tolist(), numeric.prepare(run.parameters))
+        motion_after = numeric.motion(t, x, run.inputs_at(row).tolist(), numeric.prepare(parameters))
     except (ValidationError, ArithmeticError, ValueError):
         return False
-    if not np.all(np.isfinite(after.x_dot)):
+    if not np.all(np.isfinite(motion_after.x_dot)):
         return False
     scales = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
-    opened = np.any(np.abs(after.residual - before.residual) > _CLOSURE_TOLERANCE * rows)
-    return not opened and bool(np.all(np.abs(after.u - before.u) <= _CLOSURE_TOLERANCE * scales))
+    is_open = np.any(np.abs(motion_after.residual - motion_before.residual) > _CLOSURE_TOLERANCE * row_scales)
+    return not is_open and bool(np.all(np.abs(motion_after.u - motion_before.u) <= _CLOSURE_TOLERANCE * scales))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +199,7 @@ class CallSequence:
         """Return the sequence with one more operation."""
         return CallSequence((*self.operations, list(operation)), (*self.labels, label))
 
-    def read(self, values: Sequence[Any]) -> dict[str, Any]:
+    def label_recorded_values(self, values: Sequence[Any]) -> dict[str, Any]:
         """Return label → recorded values, from the values of all operations."""
         return {label: value for label, value in zip(self.labels, values, strict=True) if label}
 
@@ -204,27 +211,27 @@ class CallPlan:
     Attributes:
         kind: How it is run.
         sequences: API check → its calls.
-        real: Every variable of doubles.
+        real_variables: Every variable of doubles.
         states: Continuous states, in order; () where the description does not tell them.
         rates: Their derivatives.
         unknowns: Of derivatives: rates, then outputs.
         inputs: Names of the inputs.
         tuned_parameters: Names of the parameters changed during the run.
         differentiated_outputs: Outputs whose derivatives by time are requested.
-        discrete: Integer and Boolean parameters that are set before the run: type → names.
+        discrete_parameters: Integer and Boolean parameters that are set before the run: type → names.
         discrete_start_values: Type → the values that they are set to.
     """
 
     kind: InterfaceType
     sequences: Mapping[str, CallSequence]
-    real: tuple[str, ...]
+    real_variables: tuple[str, ...]
     states: tuple[str, ...]
     rates: tuple[str, ...]
     unknowns: tuple[str, ...]
     inputs: tuple[str, ...]
     tuned_parameters: tuple[str, ...]
     differentiated_outputs: tuple[str, ...]
-    discrete: Mapping[str, tuple[str, ...]]
+    discrete_parameters: Mapping[str, tuple[str, ...]]
     discrete_start_values: Mapping[str, list[int]]
 
     @property
@@ -242,24 +249,24 @@ def plan_api_calls(
     states, rates = zip(*description.rates, strict=True) if description.rates else ((), ())
     compared = [v.name for v in reference.variables if variables[v.name].causality == "output"]
     outputs = tuple(name for name in compared if name not in states)[: max(4, _MAX_UNKNOWNS - len(rates))]
-    with_slopes = kind == "CoSimulation" and description.capabilities[kind].output_derivatives
+    has_output_derivatives = kind == "CoSimulation" and description.capabilities[kind].output_derivatives
     discrete = _list_settable_discrete_parameters(description)
     plan = CallPlan(
         kind=kind,
         sequences={},
-        real=tuple(name for name, v in variables.items() if v.real),
+        real_variables=tuple(name for name, v in variables.items() if v.is_double),
         states=states,
         rates=rates,
         unknowns=(*rates, *outputs),
-        inputs=reference.conditions.input_names,
+        inputs=reference.experiment.input_names,
         tuned_parameters=tuple(free[k] for k in scenario.tuned_parameters),
-        differentiated_outputs=tuple(compared) if with_slopes else (),
-        discrete=discrete,
+        differentiated_outputs=tuple(compared) if has_output_derivatives else (),
+        discrete_parameters=discrete,
         discrete_start_values={t: _read_start_values(description, names) for t, names in discrete.items()},
     )
-    numbers = {name: variable.reference for name, variable in variables.items()}
-    sequences = _plan_value_calls(scenario, plan, numbers)
-    sequences |= _plan_derivative_calls(scenario, plan, numbers, description.capabilities[kind])
+    references = {name: variable.reference for name, variable in variables.items()}
+    sequences = _plan_value_calls(scenario, plan, references)
+    sequences |= _plan_derivative_calls(scenario, plan, references, description.capabilities[kind])
     return replace(plan, sequences=sequences)
 
 
@@ -272,87 +279,101 @@ def _plan_calls_to_point(scenario: CallScenario) -> CallSequence:
     )
 
 
-def _form_parameter_change_call(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> tuple[Any, ...]:
+def _form_parameter_change_call(
+    scenario: CallScenario, plan: CallPlan, references: Mapping[str, int]
+) -> tuple[Any, ...]:
     """Return the call that changes tunable parameters."""
     return (
         "tune",
-        [numbers[name] for name in plan.tuned_parameters],
-        [scenario.changed[i] for i in scenario.tuned_parameters],
+        [references[name] for name in plan.tuned_parameters],
+        [scenario.changed_parameters[i] for i in scenario.tuned_parameters],
     )
 
 
-def _plan_value_calls(scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int]) -> dict[str, CallSequence]:
+def _plan_value_calls(scenario: CallScenario, plan: CallPlan, references: Mapping[str, int]) -> dict[str, CallSequence]:
     """Return the calls that set and read variables, change parameters, and read derivatives of outputs."""
     last = scenario.row + scenario.steps_after
-    real = [numbers[name] for name in plan.real]
+    real_references = [references[name] for name in plan.real_variables]
     values = CallSequence()
-    for t, names in plan.discrete.items():
-        values = values.with_operation("put", t, [numbers[name] for name in names], plan.discrete_start_values[t])
-    values = values.with_operation("begin", PERTURBED_EXPERIMENT_INDEX).with_operation("get", real, label="start")
-    values = values.with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows").with_operation(
-        "get", real, label="end"
+    for t, names in plan.discrete_parameters.items():
+        values = values.with_operation("put", t, [references[name] for name in names], plan.discrete_start_values[t])
+    values = values.with_operation("begin", PERTURBED_EXPERIMENT_INDEX).with_operation(
+        "get", real_references, label="start"
     )
-    for t, names in plan.discrete.items():
-        values = values.with_operation("look", t, [numbers[name] for name in names], label=t)
-    tuning = _plan_calls_to_point(scenario).with_operation(*_form_parameter_change_call(scenario, plan, numbers))
-    tuning = tuning.with_operation("get", [numbers[name] for name in plan.tuned_parameters], label="parameters")
-    tuning = tuning.with_operation("get", real, label="after the change")
+    values = values.with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows").with_operation(
+        "get", real_references, label="end"
+    )
+    for t, names in plan.discrete_parameters.items():
+        values = values.with_operation("look", t, [references[name] for name in names], label=t)
+    tuning = _plan_calls_to_point(scenario).with_operation(*_form_parameter_change_call(scenario, plan, references))
+    tuning = tuning.with_operation("get", [references[name] for name in plan.tuned_parameters], label="parameters")
+    tuning = tuning.with_operation("get", real_references, label="after the change")
     tuning = tuning.with_operation(
         "steps", PERTURBED_EXPERIMENT_INDEX, scenario.row, last, label="rows"
-    ).with_operation("get", real, label="end")
+    ).with_operation("get", real_references, label="end")
     sequences = {"values": values, "tuning": tuning}
     if plan.differentiated_outputs:
-        slopes = [numbers[name] for name in plan.differentiated_outputs]
+        output_references = [references[name] for name in plan.differentiated_outputs]
         sequences["output derivatives"] = _plan_calls_to_point(scenario).with_operation(
-            "slopes", slopes, 1, label="slopes"
+            "slopes", output_references, 1, label="slopes"
         )
     return sequences
 
 
 def _plan_derivative_calls(
-    scenario: CallScenario, plan: CallPlan, numbers: Mapping[str, int], offers: InterfaceCapabilities
+    scenario: CallScenario, plan: CallPlan, references: Mapping[str, int], capabilities: InterfaceCapabilities
 ) -> dict[str, CallSequence]:
     """Return the calls for derivatives: by states and inputs before and after a change of parameters, by parameters."""
-    after_change = scenario.behind(plan.kind)
-    unknown = [numbers[name] for name in plan.unknowns]
-    if not (offers.directional and plan.states and unknown and scenario.derivatives_before_change and after_change):
+    after_change = scenario.derivatives_after_change(plan.kind)
+    unknown = [references[name] for name in plan.unknowns]
+    if not (
+        capabilities.directional and plan.states and unknown and scenario.derivatives_before_change and after_change
+    ):
         return {}
-    reference, begun = scenario.reference, _plan_calls_to_point(scenario)
-    change = _form_parameter_change_call(scenario, plan, numbers)
-    known = [numbers[name] for name in (*plan.states, *plan.inputs)]
-    tuned = [numbers[name] for name in plan.tuned_parameters]
+    reference, sequence_to_point = scenario.reference, _plan_calls_to_point(scenario)
+    change = _form_parameter_change_call(scenario, plan, references)
+    known = [references[name] for name in (*plan.states, *plan.inputs)]
+    tuned = [references[name] for name in plan.tuned_parameters]
     before, after = (
         list_variable_changes(d, reference, plan.states) for d in (scenario.derivatives_before_change, after_change)
     )
-    directional = begun.with_operation("directional", unknown, known, before, label="before").with_operation(*change)
+    directional = sequence_to_point.with_operation(
+        "directional", unknown, known, before, label="before"
+    ).with_operation(*change)
     sequences = {"directional": directional.with_operation("directional", unknown, known, after, label="after")}
-    if offers.adjoint:
+    if capabilities.adjoint:
         rows = np.eye(len(unknown)).tolist()
-        adjoint = begun.with_operation("adjoint", unknown, known, rows, label="before").with_operation(*change)
+        adjoint = sequence_to_point.with_operation("adjoint", unknown, known, rows, label="before").with_operation(
+            *change
+        )
         sequences["adjoint"] = adjoint.with_operation("adjoint", unknown, known, rows, label="after")
     if tuned and scenario.by_parameters:
         sizes = scenario.by_parameters.parameters[:, list(scenario.tuned_parameters)].tolist()
-        beside = list_variable_changes(scenario.by_parameters, reference, plan.states)
-        rows = [[*a, *b] for a, b in zip(beside, sizes, strict=True)] if beside else sizes[:-1]
-        moved = [*known, *tuned] if beside else tuned  # a state that the reference does not have cannot be moved
-        sequences["by parameters"] = begun.with_operation("directional", unknown, moved, rows, label="derivatives")
+        variable_changes = list_variable_changes(scenario.by_parameters, reference, plan.states)
+        rows = [[*a, *b] for a, b in zip(variable_changes, sizes, strict=True)] if variable_changes else sizes[:-1]
+        changed_references = (
+            [*known, *tuned] if variable_changes else tuned
+        )  # a state that the reference does not have cannot be moved
+        sequences["by parameters"] = sequence_to_point.with_operation(
+            "directional", unknown, changed_references, rows, label="derivatives"
+        )
     one_by_one = list_typical_changes(scenario, plan.states)
     if one_by_one:
-        calls = plan_single_seed_calls(unknown, [*known, *tuned], one_by_one, adjoint=offers.adjoint)
+        calls = plan_single_seed_calls(unknown, [*known, *tuned], one_by_one, adjoint=capabilities.adjoint)
         for number, call in enumerate(calls):
-            begun = begun.with_operation(*call, label=str(number))
-        sequences[ONE_BY_ONE_CHECK] = begun
+            sequence_to_point = sequence_to_point.with_operation(*call, label=str(number))
+        sequences[ONE_BY_ONE_CHECK] = sequence_to_point
     return sequences
 
 
 def list_typical_changes(scenario: CallScenario, states: Sequence[str]) -> list[float]:
     """Return typical changes of the FMU's states, of the inputs and of the parameters changed; [] if not known."""
     assert scenario.derivatives_before_change is not None
-    moves = np.array(list_variable_changes(scenario.derivatives_before_change, scenario.reference, states))
-    if not moves.size:
+    changes = np.array(list_variable_changes(scenario.derivatives_before_change, scenario.reference, states))
+    if not changes.size:
         return []
-    values = np.abs(np.array(scenario.reference.conditions.parameters)[list(scenario.tuned_parameters)])
-    largest = np.append(np.max(np.abs(moves), axis=0), values)
+    values = np.abs(np.array(scenario.reference.experiment.parameters)[list(scenario.tuned_parameters)])
+    largest = np.append(np.max(np.abs(changes), axis=0), values)
     return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
 
 
@@ -368,15 +389,17 @@ def list_variable_changes(
 
 def _list_settable_discrete_parameters(description: FmuDescription) -> dict[str, tuple[str, ...]]:
     """Return integer and Boolean parameters that can be set before a run."""
-    found: dict[str, list[str]] = {}
+    names_by_type: dict[str, list[str]] = {}
     for name, variable in description.variables.items():
-        plain = not variable.real and variable.is_scalar and variable.causality == "parameter" and variable.settable
-        if plain and variable.kind in {"Integer", "Enumeration", "Boolean", "Int64", "Int32", "UInt64"}:
-            found.setdefault(variable.kind, []).append(name)
-    return {kind: tuple(names) for kind, names in found.items()}
+        is_candidate = (
+            not variable.is_double and variable.is_scalar and variable.causality == "parameter" and variable.settable
+        )
+        if is_candidate and variable.kind in {"Integer", "Enumeration", "Boolean", "Int64", "Int32", "UInt64"}:
+            names_by_type.setdefault(variable.kind, []).append(name)
+    return {kind: tuple(names) for kind, names in names_by_type.items()}
 
 
 def _read_start_values(description: FmuDescription, names: Sequence[str]) -> list[int]:
     """Return start values as the description has them."""
-    written = [description.variables[name].start for name in names]
-    return [int(text == "true") if text in {"true", "false"} else int(text) for text in written]
+    texts = [description.variables[name].start for name in names]
+    return [int(text == "true") if text in {"true", "false"} else int(text) for text in texts]

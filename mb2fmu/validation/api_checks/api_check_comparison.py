@@ -1,7 +1,7 @@
 """Compare the values that API calls during the perturbed run recorded with the reference.
 
 Numbers that come of the same calls (a parameter read, a row of the run) must have the same bits. Numbers that the
-reference knows may differ by ``agreement`` = 1e-5 + 10 · FACTOR · tolerance of their size (the FMU's state may be off
+reference knows may differ by the agreement = 1e-5 + 10 · FACTOR · tolerance of their size (the FMU's state may be off
 by FACTOR · tolerance), plus twenty times the difference of the reference's own finite differences with two step sizes;
 numbers that the reference knows no better than to 5 % are left out.
 """
@@ -53,18 +53,20 @@ _DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a poi
 
 
 def compare_api_checks(
-    definition: Declarations, scenario: CallScenario, question: CallPlan, driven: FmuProcessResult, limits: ErrorBounds
+    definition: Declarations, scenario: CallScenario, plan: CallPlan, fmu_result: FmuProcessResult, limits: ErrorBounds
 ) -> tuple[ApiCheckResult, ...]:
     """Return one result per family of calls.
 
     Args:
         definition: The checked model.
         scenario: Where the calls were made.
-        question: What was asked.
-        driven: What the FMU did: the last of its experiments is the moved one.
+        plan: The requested calls.
+        fmu_result: Results of the FMU: the last of its experiments is the perturbed one.
         limits: Bounds of the perturbed experiment.
     """
-    comparison = _ApiCheckComparison(definition, scenario, question, driven.answers, limits, driven.simulations[-1])
+    comparison = _ApiCheckComparison(
+        definition, scenario, plan, fmu_result.recorded_values, limits, fmu_result.simulations[-1]
+    )
     return tuple(comparison.results())
 
 
@@ -75,7 +77,7 @@ class _ApiCheckComparison:
     Attributes:
         definition: The checked model.
         scenario: Where the calls were made.
-        asked: What was asked.
+        plan: The requested calls.
         values: API check → values that its calls recorded.
         limits: Bounds of the perturbed experiment.
         simulation: The FMU's uninterrupted run of it.
@@ -109,7 +111,7 @@ class _ApiCheckComparison:
             if failed:
                 table.add(np.inf, 0.0, f"{sequence.operations[len(values) - 1][0]}: {failed}")
             else:
-                check.compare(self, sequence.read(values), table)
+                check.compare(self, sequence.label_recorded_values(values), table)
             yield self._result(check, table, "" if table.count else "there is nothing to compare")
 
     def _reason_not_planned(self, check: _ApiCheck) -> str:
@@ -120,138 +122,152 @@ class _ApiCheckComparison:
             return "the reference has no derivatives there"
         return NOT_OFFERED
 
-    def _result(self, check: _ApiCheck, tally: ErrorTable, unjudged: str) -> ApiCheckResult:
+    def _result(self, check: _ApiCheck, error_table: ErrorTable, unjudged: str) -> ApiCheckResult:
         """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
         reason = unjudged
-        if not unjudged and tally.ratio > 1:
-            reason = f"{tally.where}: off by {tally.value:.3g}, bound {tally.bound:.3g}"
+        if not unjudged and error_table.ratio > 1:
+            reason = f"{error_table.worst_place}: off by {error_table.value:.3g}, bound {error_table.bound:.3g}"
         return ApiCheckResult(
             name=check.name,
             kind=self.plan.kind,
             formula=check.formula,
-            value=tally.value,
-            bound=tally.bound,
-            ratio=tally.ratio,
-            where=tally.where,
-            count=tally.count,
-            verdict="unjudged" if unjudged else "failed" if tally.ratio > 1 else "passed",
+            value=error_table.value,
+            bound=error_table.bound,
+            ratio=error_table.ratio,
+            where=error_table.worst_place,
+            count=error_table.count,
+            verdict="unjudged" if unjudged else "failed" if error_table.ratio > 1 else "passed",
             reason=reason,
         )
 
     @property
     def _agreement(self) -> float:
         """The largest relative difference from the reference that is no fault."""
-        return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.scenario.reference.conditions.tolerance
+        return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.scenario.reference.experiment.tolerance
 
     @property
     def _run_parameters(self) -> tuple[float, ...]:
         """The free parameters of the perturbed experiment."""
-        return self.scenario.reference.conditions.parameters
+        return self.scenario.reference.experiment.parameters
 
     # --- sessions
 
-    def compare_values(self, recorded: RecordedValues, tally: ErrorTable) -> None:
+    def compare_values(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
-        run, row = self.scenario.reference.conditions, self.scenario.row
+        run, row = self.scenario.reference.experiment, self.scenario.row
         time, names = run.time, self.simulation.names
-        tally.rows(recorded["rows"], self.simulation.values[1 : row + 1], names, time[1 : row + 1])
-        for read, k in ((recorded["start"], 0), (recorded["end"], row)):
-            found = dict(zip(self.plan.real, read, strict=True))
-            self._compare_parameters_and_inputs(found, k, run.parameters, tally)
-            for name, value in zip(names, self.simulation.values[k].tolist(), strict=True):
-                tally.same(found[name], value, f"{name} at {time[k]:.6g} s")
+        error_table.add_identical_rows(recorded["rows"], self.simulation.values[1 : row + 1], names, time[1 : row + 1])
+        for recorded_reals, point in ((recorded["start"], 0), (recorded["end"], row)):
+            values = dict(zip(self.plan.real_variables, recorded_reals, strict=True))
+            self._compare_parameters_and_inputs(values, point, run.parameters, error_table)
+            for name, value in zip(names, self.simulation.values[point].tolist(), strict=True):
+                error_table.add_identical(values[name], value, f"{name} at {time[point]:.6g} s")
             self._compare_rates_and_outputs(
-                found, (k, self._modes.get(k)), run.parameters, tally, f"at {time[k]:.6g} s"
+                values, (point, self._modes.get(point)), run.parameters, error_table, f"at {time[point]:.6g} s"
             )
-        for kind, discrete in self.plan.discrete.items():
-            for name, a, b in zip(discrete, recorded[kind], self.plan.discrete_start_values[kind], strict=True):
-                tally.same(float(a), float(b), name)
+        for kind, discrete in self.plan.discrete_parameters.items():
+            for name, recorded_value, set_value in zip(
+                discrete, recorded[kind], self.plan.discrete_start_values[kind], strict=True
+            ):
+                error_table.add_identical(float(recorded_value), float(set_value), name)
 
     def _compare_parameters_and_inputs(
-        self, found: Mapping[str, float], row: int, parameters: Sequence[float], tally: ErrorTable
+        self, values: Mapping[str, float], row: int, parameters: Sequence[float], error_table: ErrorTable
     ) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
-        scenario, told = self.scenario, self.scenario.told
+        scenario, experiment_settings = self.scenario, self.scenario.experiment_settings
         free = [p.name for p in self.definition.parameters if not p.calculated]
         for name, value in zip(free, parameters, strict=True):
-            if name in told.overridden_values and name in found:
-                tally.same(found[name], value, name)
+            if name in experiment_settings.overridden_values and name in values:
+                error_table.add_identical(values[name], value, name)
         for name, value in evaluate_calculated_parameters(self.definition, parameters).items():
-            if name in found and set(free) <= set(found):
-                tally.add(abs(found[name] - value), 1e-12 * abs(value) + 1e-300, name)
-        for name, value in zip(self.plan.inputs, scenario.reference.conditions.held(row).tolist(), strict=True):
-            tally.same(found[name], value, name)
+            if name in values and set(free) <= set(values):
+                error_table.add(abs(values[name] - value), 1e-12 * abs(value) + 1e-300, name)
+        for name, value in zip(self.plan.inputs, scenario.reference.experiment.inputs_at(row).tolist(), strict=True):
+            error_table.add_identical(values[name], value, name)
 
     def _compare_rates_and_outputs(
         self,
-        found: Mapping[str, float],
-        at: tuple[int, SwitchModes | None],
+        values: Mapping[str, float],
+        point_and_modes: tuple[int, SwitchModes | None],
         parameters: Sequence[float],
-        tally: ErrorTable,
+        error_table: ErrorTable,
         when: str,
-        before: Sequence[float] | None = None,
+        parameters_before: Sequence[float] | None = None,
     ) -> None:
         """Compare rates and outputs with the reference's at the FMU's own state.
 
         Args:
-            found: All that the FMU shows.
-            at: Number of the point, and the modes there where they do not follow from the state.
+            values: All that the FMU shows.
+            point_and_modes: Number of the point, and the modes there where they do not follow from the state.
             parameters: Free ones.
-            tally: Takes the comparisons.
+            error_table: Takes the comparisons.
             when: For people.
-            before: Parameters before the event just now, the modes behind which are the FMU's; None: there was none.
+            parameters_before: Parameters before the event just now, the modes behind which are the FMU's; None: there
+                was none.
         """
-        reference, (row, modes) = self.scenario.reference, at
-        numeric, run = reference.numeric, reference.conditions
-        x = np.array([found[reference.trajectory.names[c]] for c in reference.state_columns])
+        reference, (row, modes) = self.scenario.reference, point_and_modes
+        numeric, run = reference.numeric, reference.experiment
+        x = np.array([values[reference.trajectory.names[c]] for c in reference.state_columns])
         t = float(run.time[row])
         try:
-            r = run.held(row).tolist()
+            r = run.inputs_at(row).tolist()
             prepared = numeric.prepare(list(parameters))
-            old = prepared if before is None else numeric.prepare(list(before))
-            new = None if before is None else prepared
-            with begin_in_modes(numeric, modes), numeric.keep_modes(t, x, r, old, new):
+            prepared_before = prepared if parameters_before is None else numeric.prepare(list(parameters_before))
+            prepared_after = None if parameters_before is None else prepared
+            with begin_in_modes(numeric, modes), numeric.keep_modes(t, x, r, prepared_before, prepared_after):
                 motion = numeric.motion(t, x, r, prepared)
         except (ValidationError, ArithmeticError, ValueError):
             return
         scale = ERROR_BOUND_FACTOR * run.tolerance
-        places = self._places()
+        places = self._state_places()
         for state, rate in zip(self.plan.states, self.plan.rates, strict=True):
-            if state in places and rate in found:
+            if state in places and rate in values:
                 j = places[state]
-                wanted = float(motion.x_dot[j])
-                tally.add(abs(found[rate] - wanted), scale * max(self._rates[j], abs(wanted)), f"{rate} {when}")
+                expected = float(motion.x_dot[j])
+                error_table.add(
+                    abs(values[rate] - expected), scale * max(self._rates[j], abs(expected)), f"{rate} {when}"
+                )
         outputs = [v.name for v in reference.variables if v.kind == "output"]
-        for name, wanted in zip(outputs, motion.outputs.tolist(), strict=True):
+        for name, expected in zip(outputs, motion.outputs.tolist(), strict=True):
             allowed = float(self.limits.values[row, reference.trajectory.column(name)])
-            tally.add(abs(found[name] - wanted), max(allowed, scale * abs(wanted)), f"{name} {when}")
+            error_table.add(abs(values[name] - expected), max(allowed, scale * abs(expected)), f"{name} {when}")
 
-    def _places(self) -> dict[str, int]:
+    def _state_places(self) -> dict[str, int]:
         """Return name of a state of the reference → its place in x."""
         reference = self.scenario.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
-    def compare_tuning(self, recorded: RecordedValues, tally: ErrorTable) -> None:
+    def compare_tuning(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
         scenario = self.scenario
-        wanted = [scenario.changed[i] for i in scenario.tuned_parameters]
-        for name, a, b in zip(self.plan.tuned_parameters, recorded["parameters"], wanted, strict=True):
-            tally.same(a, b, name)
+        expected = [scenario.changed_parameters[i] for i in scenario.tuned_parameters]
+        for name, recorded_value, set_value in zip(
+            self.plan.tuned_parameters, recorded["parameters"], expected, strict=True
+        ):
+            error_table.add_identical(recorded_value, set_value, name)
         if not scenario.tuned_parameters:
             return
-        found = dict(zip(self.plan.real, recorded["after the change"], strict=True))
-        began = self._modes.get(scenario.row)
+        values = dict(zip(self.plan.real_variables, recorded["after the change"], strict=True))
+        start_modes = self._modes.get(scenario.row)
         if self.plan.kind == "ModelExchange":
-            began = self._compare_states_after_change(found, tally)
-            before = scenario.reference.conditions.parameters
-            here = (scenario.row, began)
-            self._compare_rates_and_outputs(found, here, scenario.changed, tally, "after the change", before)
-        modes = self._compare_one_step_states(found, recorded["rows"], began, tally)
-        last, there = dict(zip(self.plan.real, recorded["end"], strict=True)), scenario.row + scenario.steps_after
-        self._compare_parameters_and_inputs(last, there, scenario.changed, tally)
-        self._compare_rates_and_outputs(last, (there, modes), scenario.changed, tally, "after the change")
+            start_modes = self._compare_states_after_change(values, error_table)
+            parameters_before = scenario.reference.experiment.parameters
+            point_and_modes = (scenario.row, start_modes)
+            self._compare_rates_and_outputs(
+                values, point_and_modes, scenario.changed_parameters, error_table, "after the change", parameters_before
+            )
+        modes = self._compare_one_step_states(values, recorded["rows"], start_modes, error_table)
+        end_values, end_point = (
+            dict(zip(self.plan.real_variables, recorded["end"], strict=True)),
+            scenario.row + scenario.steps_after,
+        )
+        self._compare_parameters_and_inputs(end_values, end_point, scenario.changed_parameters, error_table)
+        self._compare_rates_and_outputs(
+            end_values, (end_point, modes), scenario.changed_parameters, error_table, "after the change"
+        )
 
-    def _compare_states_after_change(self, found: Mapping[str, float], tally: ErrorTable) -> SwitchModes | None:
+    def _compare_states_after_change(self, values: Mapping[str, float], error_table: ErrorTable) -> SwitchModes | None:
         """Compare states after a change of parameters with the reference's event from the FMU's states before.
 
         An instant that falls on the point may come in that event, with the new parameters, or behind it.
@@ -260,32 +276,43 @@ class _ApiCheckComparison:
             Modes in which the motion goes on, where they do not follow from the state: near an event.
         """
         scenario = self.scenario
-        reference, run = scenario.reference, scenario.reference.conditions
+        reference, run = scenario.reference, scenario.reference.experiment
         numeric, names = reference.numeric, self.simulation.names
         states = [reference.trajectory.names[c] for c in reference.state_columns]
         x = np.array([self.simulation.values[scenario.row, names.index(name)] for name in states])
-        t, r = float(run.time[scenario.row]), run.held(scenario.row).tolist()
-        goes_on = self._modes.get(scenario.row)
-        before, after = numeric.prepare(run.parameters), numeric.prepare(list(scenario.changed))
+        t, r = float(run.time[scenario.row]), run.inputs_at(scenario.row).tolist()
+        modes_after = self._modes.get(scenario.row)
+        prepared_before, prepared_after = (
+            numeric.prepare(run.parameters),
+            numeric.prepare(list(scenario.changed_parameters)),
+        )
         try:
-            with begin_in_modes(numeric, goes_on):
-                wanted = numeric.changed(t, x, r, before, after)
-                if scenario.row in self.limits.sides and isinstance(numeric, HybridEquations):
-                    modes = numeric.find_modes(t, x, r, before)
-                    due = numeric.settle(t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, after, modes, ())[0]
-                    there = np.array([found[name] for name in states])
-                    sizes = reference.state_scales
-                    if np.max(np.abs(there - due) / sizes) < np.max(np.abs(there - wanted) / sizes):
-                        wanted, goes_on = due, modes
+            with begin_in_modes(numeric, modes_after):
+                expected = numeric.state_after_parameter_change(t, x, r, prepared_before, prepared_after)
+                if scenario.row in self.limits.sides_near_events and isinstance(numeric, HybridEquations):
+                    modes = numeric.find_modes(t, x, r, prepared_before)
+                    state_after_due_event = numeric.settle_modes(
+                        t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, prepared_after, modes, ()
+                    )[0]
+                    fmu_state = np.array([values[name] for name in states])
+                    scales = reference.state_scales
+                    if np.max(np.abs(fmu_state - state_after_due_event) / scales) < np.max(
+                        np.abs(fmu_state - expected) / scales
+                    ):
+                        expected, modes_after = state_after_due_event, modes
         except (ValidationError, ArithmeticError, ValueError):
-            return goes_on
-        for name, value, scale in zip(states, wanted.tolist(), reference.state_scales.tolist(), strict=True):
+            return modes_after
+        for name, value, scale in zip(states, expected.tolist(), reference.state_scales.tolist(), strict=True):
             allowed = ERROR_BOUND_FACTOR * run.tolerance * max(abs(value), scale)
-            tally.add(abs(found[name] - value), allowed, f"{name} as parameters change")
-        return goes_on
+            error_table.add(abs(values[name] - value), allowed, f"{name} as parameters change")
+        return modes_after
 
     def _compare_one_step_states(
-        self, found: Mapping[str, float], rows: Sequence[Sequence[float]], modes: SwitchModes | None, tally: ErrorTable
+        self,
+        values: Mapping[str, float],
+        rows: Sequence[Sequence[float]],
+        modes: SwitchModes | None,
+        error_table: ErrorTable,
     ) -> SwitchModes | None:
         """Compare states step by step with the reference's, from the FMU's own, with the changed parameters.
 
@@ -300,139 +327,158 @@ class _ApiCheckComparison:
         scenario = self.scenario
         reference, names = scenario.reference, self.simulation.names
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-        states = [[found[reference.trajectory.names[c]] for c in reference.state_columns]]
+        states = [[values[reference.trajectory.names[c]] for c in reference.state_columns]]
         states += [[row[c] for c in columns] for row in rows]
-        run, flow = reference.conditions, OneStepFlow(reference, scenario.changed)
-        told = None if self.plan.kind == "ModelExchange" else run.parameters
-        for k, (before, after) in enumerate(pairwise(states), scenario.row):
+        run, flow = reference.experiment, OneStepFlow(reference, scenario.changed_parameters)
+        parameters_before = None if self.plan.kind == "ModelExchange" else run.parameters
+        for k, (state_before, state_after) in enumerate(pairwise(states), scenario.row):
             try:
-                beside = np.array(after) if k + 1 in self.limits.sides else None
+                fmu_state = np.array(state_after) if k + 1 in self.limits.sides_near_events else None
                 step = CommunicationStep(
-                    k, modes, beside, tuple(told) if told is not None and k == scenario.row else None
+                    k,
+                    modes,
+                    fmu_state,
+                    tuple(parameters_before) if parameters_before is not None and k == scenario.row else None,
                 )
-                landing = flow.compute_step_end(step, np.array(before))
+                step_end = flow.compute_step_end(step, np.array(state_before))
             except (ValidationError, ArithmeticError, ValueError):
                 return None
-            modes = landing.modes if step.beside is not None else None
-            moved = np.maximum(np.abs(landing.x - before), reference.state_scales)
-            allowed, off = ERROR_BOUND_FACTOR * run.tolerance * moved, np.abs(np.array(after) - landing.x)
-            if np.any(off > allowed):
-                late = flow.compute_delay_shift(step, np.array(before), landing, self.plan.kind)
-                cap = MAX_INFORMATIVE_FRACTION * moved
-                same, other = flow.spread(step, np.array(before), landing, np.minimum(allowed, cap))
-                allowed = np.minimum(allowed + late + same, cap) + other
+            modes = step_end.modes if step.fmu_state_near_event is not None else None
+            step_size = np.maximum(np.abs(step_end.x - state_before), reference.state_scales)
+            allowed, error = ERROR_BOUND_FACTOR * run.tolerance * step_size, np.abs(np.array(state_after) - step_end.x)
+            if np.any(error > allowed):
+                delay_shift = flow.compute_delay_shift(step, np.array(state_before), step_end, self.plan.kind)
+                cap = MAX_INFORMATIVE_FRACTION * step_size
+                same_event_error, other_event_error = flow.compute_error_after_events(
+                    step, np.array(state_before), step_end, np.minimum(allowed, cap)
+                )
+                allowed = np.minimum(allowed + delay_shift + same_event_error, cap) + other_event_error
             for j, c in enumerate(reference.state_columns):
-                where = f"step of {reference.trajectory.names[c]} from {run.time[k]:.6g} s"
-                tally.add(float(off[j]), float(allowed[j]), where)
+                place = f"step of {reference.trajectory.names[c]} from {run.time[k]:.6g} s"
+                error_table.add(float(error[j]), float(allowed[j]), place)
         return modes
 
-    def compare_directional(self, recorded: RecordedValues, tally: ErrorTable) -> None:
+    def compare_directional(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare directional derivatives with differences of the reference, before and after parameters change."""
         assert self.scenario.derivatives_before_change is not None
-        behind = self.scenario.behind(self.plan.kind)
-        assert behind is not None
-        first, second = self._run_parameters, self.scenario.changed
+        after_change = self.scenario.derivatives_after_change(self.plan.kind)
+        assert after_change is not None
+        parameters_before, parameters_after = self._run_parameters, self.scenario.changed_parameters
         self._compare_partial_derivatives(
-            self.scenario.derivatives_before_change, np.array(recorded["before"]), tally, "", first
+            self.scenario.derivatives_before_change, np.array(recorded["before"]), error_table, "", parameters_before
         )
         self._compare_partial_derivatives(
-            behind, np.array(recorded["after"]), tally, " after parameters changed", second
+            after_change, np.array(recorded["after"]), error_table, " after parameters changed", parameters_after
         )
 
-    def compare_adjoint(self, recorded: RecordedValues, tally: ErrorTable) -> None:
+    def compare_adjoint(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare adjoint derivatives times directions with differences of the reference."""
         assert self.scenario.derivatives_before_change is not None
-        behind = self.scenario.behind(self.plan.kind)
-        assert behind is not None
-        for directions, answer, when, parameters in (
+        after_change = self.scenario.derivatives_after_change(self.plan.kind)
+        assert after_change is not None
+        for directions, derivatives, when, parameters in (
             (self.scenario.derivatives_before_change, recorded["before"], "", self._run_parameters),
-            (behind, recorded["after"], " after parameters changed", self.scenario.changed),
+            (after_change, recorded["after"], " after parameters changed", self.scenario.changed_parameters),
         ):
-            along = np.array(list_variable_changes(directions, self.scenario.reference, self.plan.states))
-            self._compare_partial_derivatives(directions, along @ np.array(answer).T, tally, when, parameters)
+            changes = np.array(list_variable_changes(directions, self.scenario.reference, self.plan.states))
+            self._compare_partial_derivatives(
+                directions, changes @ np.array(derivatives).T, error_table, when, parameters
+            )
 
-    def compare_by_parameters(self, recorded: RecordedValues, tally: ErrorTable) -> None:
+    def compare_by_parameters(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare derivatives by parameters with differences of the reference."""
         assert self.scenario.by_parameters is not None
         directions = self.scenario.by_parameters
         self._compare_partial_derivatives(
-            directions, np.array(recorded["derivatives"]), tally, " by parameters", self._run_parameters
+            directions, np.array(recorded["derivatives"]), error_table, " by parameters", self._run_parameters
         )
 
-    def compare_one_by_one(self, recorded: RecordedValues, tally: ErrorTable) -> None:
+    def compare_one_by_one(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
-        at, largest = self._places(), self._magnitudes()
+        places, largest = self._state_places(), self._magnitudes()
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
         column = self.scenario.reference.trajectory.column
-        scales = [self._rates[at[rate_of[n]]] if n in rate_of else largest[column(n)] for n in self.plan.unknowns]
+        scales = [self._rates[places[rate_of[n]]] if n in rate_of else largest[column(n)] for n in self.plan.unknowns]
         sizes = list_typical_changes(self.scenario, self.plan.states)
         noise = [_NOISE_FRACTION * float(scale) for scale in scales]
-        answers = [recorded[str(number)] for number in range(len(recorded) - 1)]  # beside the rows before
-        for difference, bound, where in compare_derivatives(answers, self.plan.unknowns, sizes, noise):
-            tally.add(difference, bound, where)
+        derivatives = [recorded[str(number)] for number in range(len(recorded) - 1)]  # beside the rows before
+        for difference, bound, place in compare_derivatives(derivatives, self.plan.unknowns, sizes, noise):
+            error_table.add(difference, bound, place)
 
     def _compare_partial_derivatives(
         self,
         directions: DirectionalDifferences,
-        found: Floats,
-        tally: ErrorTable,
+        derivatives: Floats,
+        error_table: ErrorTable,
         when: str,
         parameters: Sequence[float],
     ) -> None:
-        """Compare ``found``: a row per direction, a column per unknown; drift stabilization is allowed for.
+        """Compare ``derivatives``: a row per direction, a column per unknown; drift stabilization is allowed for.
 
         ``parameters``: free ones at that point.
         """
-        reference, at = self.scenario.reference, self._places()
+        reference, places = self.scenario.reference, self._state_places()
         names, row = self.simulation.names, self.scenario.row
         columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
         x, pull = self.simulation.values[row, columns], choose_attractor_rate(self.definition)
-        largest, more = (
+        largest, stabilization_effect = (
             self._magnitudes(),
             compute_stabilization_effect(reference, directions, row, x, parameters, pull),
         )
         rate_of = dict(zip(self.plan.rates, self.plan.states, strict=True))
         for column, name in enumerate(self.plan.unknowns):
             if name in rate_of:
-                if rate_of[name] not in at:
+                if rate_of[name] not in places:
                     continue
-                j = at[rate_of[name]]
-                wanted, off, scale = directions.rates[:, j], directions.rate_errors[:, j], float(self._rates[j])
+                j = places[rate_of[name]]
+                expected, uncertainty, scale = (
+                    directions.rates[:, j],
+                    directions.rate_errors[:, j],
+                    float(self._rates[j]),
+                )
             else:
                 j = reference.trajectory.column(name)
-                wanted, off, scale = directions.variables[:, j], directions.variable_errors[:, j], float(largest[j])
-            size = float(np.max(np.abs(wanted), initial=0.0))
-            for d in range(len(found)):
-                if _UNCERTAINTY_FACTOR * off[d] > _KNOWN_FRACTION * max(size, _NOISE_FRACTION * scale):
-                    tally.left_out += 1
+                expected, uncertainty, scale = (
+                    directions.variables[:, j],
+                    directions.variable_errors[:, j],
+                    float(largest[j]),
+                )
+            size = float(np.max(np.abs(expected), initial=0.0))
+            for d in range(len(derivatives)):
+                if _UNCERTAINTY_FACTOR * uncertainty[d] > _KNOWN_FRACTION * max(size, _NOISE_FRACTION * scale):
+                    error_table.left_out_count += 1
                     continue
-                allowed = self._agreement * size + _UNCERTAINTY_FACTOR * off[d] + _NOISE_FRACTION * scale
-                allowed += float(more[d, j]) if name in rate_of else 0.0
-                tally.add(abs(found[d, column] - wanted[d]), float(allowed), f"{name} in direction {d + 1}{when}")
+                allowed = self._agreement * size + _UNCERTAINTY_FACTOR * uncertainty[d] + _NOISE_FRACTION * scale
+                allowed += float(stabilization_effect[d, j]) if name in rate_of else 0.0
+                error_table.add(
+                    abs(derivatives[d, column] - expected[d]), float(allowed), f"{name} in direction {d + 1}{when}"
+                )
 
     def _magnitudes(self) -> Floats:
         """Return each compared variable's magnitude, > 0, shape (n,), for bounds of round-off."""
         reference = self.scenario.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
-    def compare_output_derivatives(self, recorded: RecordedValues, tally: ErrorTable) -> None:
+    def compare_output_derivatives(self, recorded: RecordedValues, error_table: ErrorTable) -> None:
         """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
         reference = self.scenario.reference
         try:
-            wanted, off = compute_time_derivatives(reference, self.scenario.point)
+            expected, uncertainty = compute_time_derivatives(reference, self.scenario.point)
         except (ValidationError, ArithmeticError, ValueError):
             return
-        values, time = reference.trajectory.values, reference.conditions.time
+        values, time = reference.trajectory.values, reference.experiment.time
         steepest = np.max(np.abs(np.diff(values, axis=0)), axis=0) / np.diff(time)[0]
-        for name, found in zip(self.plan.differentiated_outputs, recorded["slopes"], strict=True):
+        for name, derivative in zip(self.plan.differentiated_outputs, recorded["slopes"], strict=True):
             j = reference.trajectory.column(name)
-            size = max(float(steepest[j]), abs(float(wanted[j])))
-            if _UNCERTAINTY_FACTOR * off[j] > _KNOWN_FRACTION * size:
-                tally.left_out += 1
+            size = max(float(steepest[j]), abs(float(expected[j])))
+            if _UNCERTAINTY_FACTOR * uncertainty[j] > _KNOWN_FRACTION * size:
+                error_table.left_out_count += 1
                 continue
-            still = _NOISE_FRACTION * float(self._magnitudes()[j]) / float(time[1])
-            tally.add(
-                abs(found - wanted[j]), self._agreement * size + _UNCERTAINTY_FACTOR * float(off[j]) + still, name
+            noise = _NOISE_FRACTION * float(self._magnitudes()[j]) / float(time[1])
+            error_table.add(
+                abs(derivative - expected[j]),
+                self._agreement * size + _UNCERTAINTY_FACTOR * float(uncertainty[j]) + noise,
+                name,
             )
 
 
@@ -479,12 +525,13 @@ _CHECKS = (
 
 def _compute_largest_rates(reference: ReferenceRun) -> Floats:
     """Return the largest |x'| of each state at some points of the experiment, > 0."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     prepared = numeric.prepare(run.parameters)
     rows = np.unique(np.linspace(0, len(run.time) - 1, 10).astype(np.int64)).tolist()
-    found = [
-        np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.held(k).tolist(), prepared)[0]) for k in rows
+    rates = [
+        np.abs(numeric.x_dot(float(run.time[k]), reference.states[k], run.inputs_at(k).tolist(), prepared)[0])
+        for k in rows
     ]
     # A rate that is smaller than that moves the state by less than its scale in the whole experiment.
-    least = reference.state_scales / float(run.time[-1])
-    return np.asarray(np.maximum(np.max(found, axis=0), least))
+    smallest_rates = reference.state_scales / float(run.time[-1])
+    return np.asarray(np.maximum(np.max(rates, axis=0), smallest_rates))

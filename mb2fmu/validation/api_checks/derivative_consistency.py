@@ -31,76 +31,93 @@ def make_dense_seed(count: int) -> Floats:
 
 
 def plan_single_seed_calls(
-    unknown: Sequence[int], known: Sequence[int], sizes: Sequence[float], *, adjoint: bool
+    unknown_references: Sequence[int], known_references: Sequence[int], sizes: Sequence[float], *, adjoint: bool
 ) -> Operations:
     """Return the calls of a session; :func:`compare_derivatives` reads the answers.
 
     Args:
-        unknown: Value references of unknowns.
-        known: Value references of knowns.
+        unknown_references: Value references of unknowns.
+        known_references: Value references of knowns.
         sizes: Typical change of each known, > 0.
         adjoint: Whether the FMU offers adjoint derivatives.
     """
-    by_known = (make_dense_seed(len(known)) * np.array(sizes)).tolist()
-    by_unknown = make_dense_seed(len(unknown)).tolist()
+    by_known = (make_dense_seed(len(known_references)) * np.array(sizes)).tolist()
+    by_unknown = make_dense_seed(len(unknown_references)).tolist()
     calls: list[list[Any]] = [
-        ["directional", [*unknown], [*known], [*np.diag(sizes).tolist(), by_known]],
-        *(["directional", [*unknown], [k], [[size]]] for k, size in zip(known, sizes, strict=True)),
-        *(["directional", [u], [*known], [by_known]] for u in unknown),
+        ["directional", [*unknown_references], [*known_references], [*np.diag(sizes).tolist(), by_known]],
+        *(
+            ["directional", [*unknown_references], [k], [[size]]]
+            for k, size in zip(known_references, sizes, strict=True)
+        ),
+        *(["directional", [u], [*known_references], [by_known]] for u in unknown_references),
     ]
     if adjoint:
         calls += [
-            ["adjoint", [*unknown], [*known], [*np.eye(len(unknown)).tolist(), by_unknown]],
-            *(["adjoint", [u], [*known], [[1.0]]] for u in unknown),
-            *(["adjoint", [*unknown], [k], [by_unknown]] for k in known),
+            [
+                "adjoint",
+                [*unknown_references],
+                [*known_references],
+                [*np.eye(len(unknown_references)).tolist(), by_unknown],
+            ],
+            *(["adjoint", [u], [*known_references], [[1.0]]] for u in unknown_references),
+            *(["adjoint", [*unknown_references], [k], [by_unknown]] for k in known_references),
         ]
     return calls
 
 
 def compare_derivatives(
-    answers: Sequence[Any], names: Sequence[str], sizes: Sequence[float], noise: Sequence[float]
+    recorded_values: Sequence[Any], names: Sequence[str], sizes: Sequence[float], noise: Sequence[float]
 ) -> Iterator[tuple[float, float, str]]:
-    """Yield (difference, bound, of what) of each answer that another one gives, too.
+    """Yield (difference, bound, description) of each derivative that another call gives, too.
 
     Args:
-        answers: Of the calls behind those that lead to the point.
+        recorded_values: Recorded values of the calls after those that lead to the point.
         names: Of the unknowns.
         sizes: Typical change of each known.
         noise: Of each unknown, a change that is nothing but round-off.
     """
     n, m = len(sizes), len(names)
     scale, floor = np.array(sizes), np.array(noise)
-    whole, last = np.array(answers[0][:n]).reshape(n, m), np.array(answers[0][n])
-    largest = np.max(np.abs(whole), axis=0, initial=0.0)
-    bounds = _AGREEMENT_TOLERANCE * np.maximum(np.abs(whole), _SMALLEST_CHANGE_FRACTION * largest) + floor
-    single = np.array([row[0] for row in answers[1 : 1 + n]]).reshape(n, m)
-    yield from _compare_rows(single, whole, bounds, names, "with one known")
-    summed, total = make_dense_seed(n) @ whole, _AGREEMENT_TOLERANCE * np.abs(whole).sum(axis=0) + floor
-    yield from _compare_rows(last[None], summed[None], total[None], names, "in a dense direction")
-    alone = np.array([row[0][0] for row in answers[1 + n : 1 + n + m]])
-    yield from _compare_rows(alone[None], summed[None], total[None], names, "with one unknown, in a dense direction")
-    rest = answers[1 + n + m :]
-    if not rest:
+    jacobian, dense_product = np.array(recorded_values[0][:n]).reshape(n, m), np.array(recorded_values[0][n])
+    largest = np.max(np.abs(jacobian), axis=0, initial=0.0)
+    bounds = _AGREEMENT_TOLERANCE * np.maximum(np.abs(jacobian), _SMALLEST_CHANGE_FRACTION * largest) + floor
+    single_columns = np.array([row[0] for row in recorded_values[1 : 1 + n]]).reshape(n, m)
+    yield from _compare_rows(single_columns, jacobian, bounds, names, "with one known")
+    summed, total = make_dense_seed(n) @ jacobian, _AGREEMENT_TOLERANCE * np.abs(jacobian).sum(axis=0) + floor
+    yield from _compare_rows(dense_product[None], summed[None], total[None], names, "in a dense direction")
+    gradients_products = np.array([row[0][0] for row in recorded_values[1 + n : 1 + n + m]])
+    yield from _compare_rows(
+        gradients_products[None], summed[None], total[None], names, "with one unknown, in a dense direction"
+    )
+    adjoint_answers = recorded_values[1 + n + m :]
+    if not adjoint_answers:
         return
-    rows = np.array(rest[0][:m]).reshape(m, n).T * scale[:, None]
-    yield from _compare_rows(rows, whole, bounds, names, "adjoint against directional")
-    gradients = np.array([row[0] for row in rest[1 : 1 + m]]).reshape(m, n).T * scale[:, None]
-    yield from _compare_rows(gradients, whole, bounds, names, "adjoint with one unknown")
-    ways = ("adjoint with a dense seed", rest[0][m]), ("adjoint with one known", [row[0][0] for row in rest[1 + m :]])
+    adjoint_rows = np.array(adjoint_answers[0][:m]).reshape(m, n).T * scale[:, None]
+    yield from _compare_rows(adjoint_rows, jacobian, bounds, names, "adjoint against directional")
+    gradients = np.array([row[0] for row in adjoint_answers[1 : 1 + m]]).reshape(m, n).T * scale[:, None]
+    yield from _compare_rows(gradients, jacobian, bounds, names, "adjoint with one unknown")
+    dense_adjoints = (
+        ("adjoint with a dense seed", adjoint_answers[0][m]),
+        ("adjoint with one known", [row[0][0] for row in adjoint_answers[1 + m :]]),
+    )
     by_unknown = make_dense_seed(m)
-    wanted, allowed = whole @ by_unknown, (_AGREEMENT_TOLERANCE * np.abs(whole) + floor) @ np.abs(by_unknown)
-    for what, found in ways:
-        off = np.abs(np.array(found) * scale - wanted)
+    expected, bound = jacobian @ by_unknown, (_AGREEMENT_TOLERANCE * np.abs(jacobian) + floor) @ np.abs(by_unknown)
+    for description, derivatives in dense_adjoints:
+        error = np.abs(np.array(derivatives) * scale - expected)
         for k in range(n):
-            yield float(off[k]), float(allowed[k]), f"{what}, by known number {k + 1}"
+            yield float(error[k]), float(bound[k]), f"{description}, by known number {k + 1}"
 
 
 def _compare_rows(
-    found: Floats, wanted: Floats, bounds: Floats, names: Sequence[str], what: str
+    derivatives: Floats, expected: Floats, bounds: Floats, names: Sequence[str], description: str
 ) -> Iterator[tuple[float, float, str]]:
     """Yield the worst number of each unknown: rows are directions, columns unknowns."""
-    ratio = np.abs(found - wanted) / np.maximum(bounds, 5e-324)
+    ratio = np.abs(derivatives - expected) / np.maximum(bounds, 5e-324)
     for column, name in enumerate(names):
-        if len(found):
+        if len(derivatives):
             k = int(np.argmax(np.where(np.isfinite(ratio[:, column]), ratio[:, column], np.inf)))
-            yield float(abs(found[k, column] - wanted[k, column])), float(bounds[k, column]), f"{name}, {what}"
+            yield (
+                float(abs(derivatives[k, column] - expected[k, column])),
+                float(bounds[k, column]),
+                f"{name}, {description}",
+            )

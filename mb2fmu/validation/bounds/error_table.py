@@ -1,4 +1,4 @@
-"""Differences between numbers that an FMU answers with and those expected, with the bound of each."""
+"""Differences between recorded and expected numbers, with the bound of each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(slots=True)
 class ErrorTable:
-    """Differences and bounds of one family of calls; the worst ratio is kept."""
+    """Collect differences and bounds of one family of calls; keep the worst ratio."""
 
     value: float = 0.0
     bound: float = 0.0
     ratio: float = 0.0
-    where: str = ""
+    worst_place: str = ""
     count: int = 0
-    left_out: int = 0
+    left_out_count: int = 0
 
-    def add(self, difference: float, bound: float, where: str) -> None:
+    def add(self, difference: float, bound: float, place: str) -> None:
         """Count one compared number; keep the worst ratio of difference to bound."""
         self.count += 1
         ratio = np.inf
@@ -30,16 +30,18 @@ class ErrorTable:
             ratio = 0.0
         elif np.isfinite(difference) and bound > 0:
             ratio = difference / bound
-        if ratio > self.ratio or not self.where:
-            self.value, self.bound, self.ratio, self.where = float(difference), float(bound), float(ratio), where
+        if ratio > self.ratio or not self.worst_place:
+            self.value, self.bound, self.ratio, self.worst_place = float(difference), float(bound), float(ratio), place
 
-    def same(self, found: float, expected: float, where: str) -> None:
+    def add_identical(self, recorded: float, expected: float, place: str) -> None:
         """Count one number that must have the same bits."""
-        equal = found == expected or (np.isnan(found) and np.isnan(expected))
-        self.add(0.0 if equal else max(abs(found - expected), 5e-324), 0.0, where)
+        is_equal = recorded == expected or (np.isnan(recorded) and np.isnan(expected))
+        self.add(0.0 if is_equal else max(abs(recorded - expected), 5e-324), 0.0, place)
 
-    def rows(self, found: Sequence[Sequence[float]], expected: Floats, names: Sequence[str], times: Floats) -> None:
+    def add_identical_rows(
+        self, recorded: Sequence[Sequence[float]], expected: Floats, names: Sequence[str], times: Floats
+    ) -> None:
         """Count recorded variables that must have the same bits, row by row."""
-        for row, wanted, t in zip(found, expected.tolist(), times.tolist(), strict=True):
-            for name, a, b in zip(names, row, wanted, strict=True):
-                self.same(a, b, f"{name} at {t:.6g} s")
+        for row, expected_row, t in zip(recorded, expected.tolist(), times.tolist(), strict=True):
+            for name, value, expected_value in zip(names, row, expected_row, strict=True):
+                self.add_identical(value, expected_value, f"{name} at {t:.6g} s")

@@ -7,9 +7,10 @@ bound at the communication point before. So m may be off by
 
 and falls with the rate m'. The event may be early or late by the δ that solves |m'| δ − |m''| δ² / 2 = b, by twice
 the uncertainty of the reference's own instant, and by round-off. Where m'² ≤ 4 b |m''| the margin only touches zero as
-far as can be told: the event is *grazing*; its instant, and whether there is one, is not judged. So it is where
-another sign begins to slip by a force that is no larger than what indicators are off by, and where a condition looks at
-what is zero all the time, whose sign is that of round-off. Such a sign's own changes do nothing, and are left out.
+far as the uncertainty shows: the event is *grazing*; its instant, and whether there is one, is not judged. So it is
+where another sign begins to slip by a force that is no larger than what indicators are off by, and where a condition
+tests a quantity that is zero all the time, whose sign is that of round-off. Such a sign's own changes do nothing, and
+are left out.
 
 Of a condition on time alone no state is off: its δ is round-off.
 """
@@ -60,19 +61,19 @@ class EventTimeBound:
     """An event of the reference, and the allowed difference of the FMU's event.
 
     Attributes:
-        simultaneous_events: The event, or several that cannot be told apart.
-        allowed: How far it may be by kind of FMU, s; of a grazing one how far its margin is near zero.
+        simultaneous_events: The event, or several that cannot be distinguished.
+        allowed_differences: How far it may be by kind of FMU, s; of a grazing one how far its margin is near zero.
         grazing: Its instant is not judged.
     """
 
     simultaneous_events: SimultaneousEvents
-    allowed: Mapping[InterfaceType, float]
+    allowed_differences: Mapping[InterfaceType, float]
     grazing: bool
 
     @property
     def largest_allowed_difference(self) -> float:
         """The larger of the allowed differences, s."""
-        return max(self.allowed.values())
+        return max(self.allowed_differences.values())
 
 
 def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[EventTimeBound, ...]:
@@ -84,85 +85,114 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
     """
     if not isinstance(reference.numeric, HybridEquations) or not reference.events:
         return ()
-    events, idle = drop_round_off_events(reference.events), find_round_off_switches(reference.events)
-    single = [_bound_single_event(reference, bounds, event, idle) for event in events]
+    events, round_off_switches = drop_round_off_events(reference.events), find_round_off_switches(reference.events)
+    single_bounds = [_bound_single_event(reference, bounds, event, round_off_switches) for event in events]
     step = float(np.min(np.diff(reference.trajectory.time)))
-    gaps, before = [], 0.0
-    for limit in single:
-        width = 0.0 if limit.grazing else limit.largest_allowed_difference
-        gaps.append(max(SIMULTANEOUS_FRACTION * step, min(before + width, step)))
-        before = width
-    found, k = [], 0
-    for occasion in group_simultaneous_events(events, gaps):
-        parts = single[k : k + occasion.count]
-        k += occasion.count
-        allowed = {
-            kind: max(part.simultaneous_events.time - occasion.time + part.allowed[kind] for part in parts)
+    gaps, previous_width = [], 0.0
+    for bound in single_bounds:
+        width = 0.0 if bound.grazing else bound.largest_allowed_difference
+        gaps.append(max(SIMULTANEOUS_FRACTION * step, min(previous_width + width, step)))
+        previous_width = width
+    event_bounds, first = [], 0
+    for event_group in group_simultaneous_events(events, gaps):
+        group_bounds = single_bounds[first : first + event_group.count]
+        first += event_group.count
+        allowed_differences = {
+            kind: max(
+                part.simultaneous_events.time - event_group.time + part.allowed_differences[kind]
+                for part in group_bounds
+            )
             for kind in MARGIN_OFFSETS
         }
-        found.append(EventTimeBound(occasion, MappingProxyType(allowed), any(part.grazing for part in parts)))
-    return tuple(found)
+        event_bounds.append(
+            EventTimeBound(
+                event_group, MappingProxyType(allowed_differences), any(part.grazing for part in group_bounds)
+            )
+        )
+    return tuple(event_bounds)
 
 
 def _bound_single_event(
-    reference: ReferenceRun, bounds: Floats, event: LocatedEvent, idle: frozenset[int]
+    reference: ReferenceRun, bounds: Floats, event: LocatedEvent, round_off_switches: frozenset[int]
 ) -> EventTimeBound:
-    """Return one event by itself, as an occasion; ``idle``: switches that round-off changes."""
-    occasion, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
+    """Return one event by itself, as an occasion; ``round_off_switches``: switches that round-off changes."""
+    event_group, time = SimultaneousEvents(event, event, 1), reference.trajectory.time
     step = float(np.min(np.diff(time)))
-    floor = 2 * reference.event_uncertainty + ROUND_OFF_ALLOWANCE * max(event.time, step)
-    if event.outside:
-        return EventTimeBound(occasion, MappingProxyType(dict.fromkeys(MARGIN_OFFSETS, floor)), grazing=False)
+    smallest_difference = 2 * reference.event_uncertainty + ROUND_OFF_ALLOWANCE * max(event.time, step)
+    if event.from_input_jump:
+        return EventTimeBound(
+            event_group, MappingProxyType(dict.fromkeys(MARGIN_OFFSETS, smallest_difference)), grazing=False
+        )
     row = max(int(np.searchsorted(time, event.time)) - 1, 0)
-    fall = _measure_margin_near_zero(reference, event, bounds[row, list(reference.state_columns)], step)
-    allowed: dict[InterfaceType, float] = {}
+    margin_near_zero = _measure_margin_near_zero(reference, event, bounds[row, list(reference.state_columns)], step)
+    allowed_differences: dict[InterfaceType, float] = {}
     grazing = False
     for kind, offset in MARGIN_OFFSETS.items():
-        b = fall.uncertainty + offset
-        touching = fall.rate**2 <= 4.0 * b * fall.curve
-        grazing |= touching
-        root = ROOT_SEARCH_TOLERANCE * (event.time + step) if kind == "ModelExchange" else 0.0
-        late = 2.0 * b / (fall.rate + np.sqrt(max(fall.rate**2 - 2.0 * b * fall.curve, 0.0)) + np.finfo(float).tiny)
-        near = 2.0 * np.sqrt(b / fall.curve) if 4.0 * b < fall.curve * step**2 else step
-        allowed[kind] = float(near if touching else late) + floor + root
+        margin_error = margin_near_zero.uncertainty + offset
+        grazes = margin_near_zero.rate**2 <= 4.0 * margin_error * margin_near_zero.second_derivative
+        grazing |= grazes
+        root_search_error = ROOT_SEARCH_TOLERANCE * (event.time + step) if kind == "ModelExchange" else 0.0
+        delay = (
+            2.0
+            * margin_error
+            / (
+                margin_near_zero.rate
+                + np.sqrt(max(margin_near_zero.rate**2 - 2.0 * margin_error * margin_near_zero.second_derivative, 0.0))
+                + np.finfo(float).tiny
+            )
+        )
+        time_near_zero = (
+            2.0 * np.sqrt(margin_error / margin_near_zero.second_derivative)
+            if 4.0 * margin_error < margin_near_zero.second_derivative * step**2
+            else step
+        )
+        allowed_differences[kind] = float(time_near_zero if grazes else delay) + smallest_difference + root_search_error
     grazing = (
-        grazing or _has_indeterminate_friction(reference, event) or _depends_on_round_off_switch(reference, event, idle)
+        grazing
+        or _has_indeterminate_friction(reference, event)
+        or _depends_on_round_off_switch(reference, event, round_off_switches)
     )
-    return EventTimeBound(occasion, MappingProxyType(allowed), grazing)
+    return EventTimeBound(event_group, MappingProxyType(allowed_differences), grazing)
 
 
-def _depends_on_round_off_switch(reference: ReferenceRun, event: LocatedEvent, idle: frozenset[int]) -> bool:
+def _depends_on_round_off_switch(
+    reference: ReferenceRun, event: LocatedEvent, round_off_switches: frozenset[int]
+) -> bool:
     """Return whether conditions at an event are what they are by a switch that only round-off changes."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
-    r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
-    (before, after), others = event.sides, idle - {event.switch}
-    there = before.copy()
-    there.values[event.switch] = after.values[event.switch]
-    for x, modes in zip(event.states[:, :-1], (there, after), strict=True):
-        margins = numeric.margins(event.time, x, r, prepared, modes)
-        for i in others:
+    inputs, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
+    (before, after), other_switches = event.sides, round_off_switches - {event.switch}
+    modes_of_others = before.copy()
+    modes_of_others.values[event.switch] = after.values[event.switch]
+    for x, modes in zip(event.states[:, :-1], (modes_of_others, after), strict=True):
+        margins = numeric.margins(event.time, x, inputs, prepared, modes)
+        for i in other_switches:
             flipped = modes.values.copy()
             flipped[i] = 1.0 - flipped[i]
-            one, other = (
-                numeric.evaluate_in_modes(event.time, x, r, prepared, side) for side in (modes.values, flipped)
+            first_motion, second_motion = (
+                numeric.evaluate_in_modes(event.time, x, inputs, prepared, side) for side in (modes.values, flipped)
             )
-            if abs(margins[i]) <= max(MARGIN_OFFSETS.values()) and not np.array_equal(one.conditions, other.conditions):
+            if abs(margins[i]) <= max(MARGIN_OFFSETS.values()) and not np.array_equal(
+                first_motion.conditions, second_motion.conditions
+            ):
                 return True
     return False
 
 
 def _has_indeterminate_friction(reference: ReferenceRun, event: LocatedEvent) -> bool:
     """Return whether another sign changes its mode at an event, and could as well not do so."""
-    numeric, run, (before, after) = reference.numeric, reference.conditions, event.sides
+    numeric, run, (before, after) = reference.numeric, reference.experiment, event.sides
     assert isinstance(numeric, HybridEquations)
-    others = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
-    if not others:
+    other_switches = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
+    if not other_switches:
         return False
-    r, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
-    widest = max(MARGIN_OFFSETS.values())
-    found = find_indeterminate_friction_signs(numeric, event.time, event.states[1][:-1], r, prepared, after, widest)
-    return any(i in others for i, _ in found)
+    inputs, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
+    largest_offset = max(MARGIN_OFFSETS.values())
+    indeterminate = find_indeterminate_friction_signs(
+        numeric, event.time, event.states[1][:-1], inputs, prepared, after, largest_offset
+    )
+    return any(i in other_switches for i, _ in indeterminate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,39 +201,39 @@ class _MarginNearZero:
 
     uncertainty: float
     rate: float
-    curve: float
+    second_derivative: float
 
 
 def _measure_margin_near_zero(
     reference: ReferenceRun, event: LocatedEvent, bounds: Floats, step: float
 ) -> _MarginNearZero:
     """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
-    prepared, r, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]
+    prepared, inputs, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]
 
     def margin(t: float, x: Floats) -> float:
-        return float(numeric.margins(t, x, r, prepared, modes)[event.switch])
+        return float(numeric.margins(t, x, inputs, prepared, modes)[event.switch])
 
     y, t = event.states[0], event.time
-    off = 0.0
+    uncertainty = 0.0
     largest = np.max(np.abs(reference.states), axis=0)
     modes_in_x = find_mode_state_indices(numeric)
     for j, scale in enumerate(reference.state_scales.tolist()):
         if j in modes_in_x:  # it is right or wrong, never a little off
             continue
-        moved = np.zeros(len(y) - 1)
-        moved[j] = PROBE_FRACTION * scale
-        slope = abs(margin(t, y[:-1] + moved) - margin(t, y[:-1] - moved)) / (2 * moved[j])
-        off += slope * (float(bounds[j]) + ROUND_OFF_ALLOWANCE * float(largest[j]))
-    h = _STEP_BACK_FRACTION * step
+        displacement = np.zeros(len(y) - 1)
+        displacement[j] = PROBE_FRACTION * scale
+        slope = abs(margin(t, y[:-1] + displacement) - margin(t, y[:-1] - displacement)) / (2 * displacement[j])
+        uncertainty += slope * (float(bounds[j]) + ROUND_OFF_ALLOWANCE * float(largest[j]))
+    time_step = _STEP_BACK_FRACTION * step
     values = [
-        margin(t - back, advance_with_held_modes(numeric, t, y, t - back, r, prepared, modes)[:-1])
-        for back in (0.0, h, 2.0 * h)
+        margin(t - time_back, advance_with_held_modes(numeric, t, y, t - time_back, inputs, prepared, modes)[:-1])
+        for time_back in (0.0, time_step, 2.0 * time_step)
     ]
-    rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * h)
-    curve = (values[0] - 2.0 * values[1] + values[2]) / h**2
-    return _MarginNearZero(off, max(-rate, 0.0), abs(curve))
+    rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * time_step)
+    curve = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
+    return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(curve))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,51 +256,55 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
 
     And those at which a sign may as well hold as slip.
     """
-    numeric, run = reference.numeric, reference.conditions
-    found: dict[int, ValuesNearEvents] = {}
+    numeric, run = reference.numeric, reference.experiment
+    values_by_point: dict[int, ValuesNearEvents] = {}
     if not isinstance(numeric, HybridEquations):
         return {}
     prepared = numeric.prepare(run.parameters)
     for event in events:
-        away = np.abs(run.time - event.simultaneous_events.time)
-        near = (
+        time_differences = np.abs(run.time - event.simultaneous_events.time)
+        near_points = (
             []
-            if event.simultaneous_events.outside
-            else np.flatnonzero(away <= event.largest_allowed_difference).tolist()
+            if event.simultaneous_events.from_input_jump
+            else np.flatnonzero(time_differences <= event.largest_allowed_difference).tolist()
         )
-        for k in filter(None, near):
-            t, r = float(run.time[k]), run.held(k).tolist()
+        for k in filter(None, near_points):
+            t, inputs = float(run.time[k]), run.inputs_at(k).tolist()
             rows, modes = [], []
-            for y, side in evaluate_both_event_sides(numeric, event.simultaneous_events, t, r, prepared):
+            for y, modes_of_side in evaluate_both_event_sides(numeric, event.simultaneous_events, t, inputs, prepared):
                 rows.append(
-                    list_compared_values(numeric, y[:-1], numeric.motion_in_modes(t, y[:-1], r, prepared, side))
+                    list_compared_values(
+                        numeric, y[:-1], numeric.motion_in_modes(t, y[:-1], inputs, prepared, modes_of_side)
+                    )
                 )
-                modes.append(side)
-            _add_possible_values(found, reference, k, rows, modes)
+                modes.append(modes_of_side)
+            _add_possible_values(values_by_point, reference, k, rows, modes)
     for k in range(len(run.time)):
-        t, r, x = float(run.time[k]), run.held(k).tolist(), reference.states[k]
-        known = found[k].modes if k in found else ()
-        for _, other in find_indeterminate_friction_signs(
-            numeric, t, x, r, prepared, reference.modes[k], max(MARGIN_OFFSETS.values())
+        t, inputs, x = float(run.time[k]), run.inputs_at(k).tolist(), reference.states[k]
+        known_modes = values_by_point[k].modes if k in values_by_point else ()
+        for _, other_modes in find_indeterminate_friction_signs(
+            numeric, t, x, inputs, prepared, reference.modes[k], max(MARGIN_OFFSETS.values())
         ):
-            if not any(np.array_equal(other.values, modes.values) for modes in known):
+            if not any(np.array_equal(other_modes.values, modes.values) for modes in known_modes):
                 _add_possible_values(
-                    found,
+                    values_by_point,
                     reference,
                     k,
-                    [list_compared_values(numeric, x, numeric.motion_in_modes(t, x, r, prepared, other))],
-                    [other],
+                    [list_compared_values(numeric, x, numeric.motion_in_modes(t, x, inputs, prepared, other_modes))],
+                    [other_modes],
                 )
-    return found
+    return values_by_point
 
 
 def _add_possible_values(
-    found: dict[int, ValuesNearEvents],
+    values_by_point: dict[int, ValuesNearEvents],
     reference: ReferenceRun,
-    k: int,
+    point: int,
     rows: Sequence[Floats],
     modes: Sequence[SwitchModes],
 ) -> None:
     """Add possible values at a point to those that are known."""
-    known = found.get(k) or ValuesNearEvents(reference.trajectory.values[k : k + 1], (reference.modes[k],))
-    found[k] = ValuesNearEvents(np.vstack([known.values, rows]), (*known.modes, *modes))
+    known_values = values_by_point.get(point) or ValuesNearEvents(
+        reference.trajectory.values[point : point + 1], (reference.modes[point],)
+    )
+    values_by_point[point] = ValuesNearEvents(np.vstack([known_values.values, rows]), (*known_values.modes, *modes))

@@ -1,4 +1,4 @@
-"""What grazing events leave in doubt: whether they happen cannot be told, so neither can what they set.
+"""Uncertainty after grazing events: whether they happen is uncertain, and so is what they set.
 
 A ball comes to rest by bounces that become lower than errors of integrators; the last of them graze
 (``compute_event_time_bounds``). One right motion has eleven of them and rests, another one has fifteen and rests 10 ms
@@ -39,20 +39,20 @@ class _GrazingEventRun:
 
 def compute_grazing_uncertainty(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> Floats:
     """Return what the grazing events of a reference leave in doubt of each state, shape (n_t, n_x)."""
-    numeric, time = reference.numeric, reference.conditions.time
-    found = np.zeros((len(time), len(reference.state_columns)))
+    numeric, time = reference.numeric, reference.experiment.time
+    uncertainty = np.zeros((len(time), len(reference.state_columns)))
     if not isinstance(numeric, HybridEquations):
-        return found
+        return uncertainty
     equations = numeric.frozen.equations
-    keeps = np.zeros(found.shape[1], dtype=np.bool_)
-    keeps[len(keeps) - len(equations.z) :] = [rate == 0 for rate in equations.z_dot]
-    told_again = _find_later_impacts(numeric, events)
+    is_kept = np.zeros(uncertainty.shape[1], dtype=np.bool_)
+    is_kept[len(is_kept) - len(equations.z) :] = [rate == 0 for rate in equations.z_dot]
+    later_impacts = _find_later_impacts(numeric, events)
     for run in _group_grazing_events(events, float(np.min(np.diff(time)))):
-        found[(time >= run.begin) & (time <= run.end)] += run.jumps
-        for j in np.flatnonzero(keeps & (run.jumps > 0.0)).tolist():
-            until = min((instant for instant in told_again.get(j, ()) if instant > run.end), default=np.inf)
-            found[(time > run.end) & (time <= until), j] += run.jumps[j]
-    return found
+        uncertainty[(time >= run.begin) & (time <= run.end)] += run.jumps
+        for j in np.flatnonzero(is_kept & (run.jumps > 0.0)).tolist():
+            end_time = min((instant for instant in later_impacts.get(j, ()) if instant > run.end), default=np.inf)
+            uncertainty[(time > run.end) & (time <= end_time), j] += run.jumps[j]
+    return uncertainty
 
 
 def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list[_GrazingEventRun]:
@@ -66,7 +66,7 @@ def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list
         )
         jumps = np.max([np.abs(np.diff(e.states, axis=0)[0]) for e in (first, last)], axis=0)
         jumps = np.maximum(jumps, np.abs(last.states[1] - first.states[0]))[:-1]
-        if not event.grazing or event.simultaneous_events.outside or not (first.sets_state or last.sets_state):
+        if not event.grazing or event.simultaneous_events.from_input_jump or not (first.sets_state or last.sets_state):
             continue
         begin, end = first.time - width, last.time + width
         if runs and begin <= runs[-1].end + step:
@@ -80,13 +80,13 @@ def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list
 def _find_later_impacts(numeric: HybridEquations, events: Sequence[EventTimeBound]) -> dict[int, list[float]]:
     """Return place of an impulse among the states → instants of blows that do not graze and set it, in s."""
     contacts, states = numeric.frozen.contacts, list(numeric.frozen.equations.states)
-    found: dict[int, list[float]] = {}
+    instants: dict[int, list[float]] = {}
     for contact in contacts.each if contacts else ():
         count, impulse = states.index(contact.count), states.index(contact.impulse)
-        found[impulse] = [
+        instants[impulse] = [
             event.simultaneous_events.last.time + event.largest_allowed_difference
             for event in events
             if not event.grazing
             and event.simultaneous_events.last.states[1][count] > event.simultaneous_events.first.states[0][count]
         ]
-    return found
+    return instants

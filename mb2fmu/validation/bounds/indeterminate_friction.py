@@ -19,10 +19,10 @@ def find_indeterminate_friction_signs(
     numeric: HybridEquations,
     t: float,
     x: Floats,
-    r: Sequence[float],
+    inputs: Sequence[float],
     prepared: Sequence[float],
     modes: SwitchModes,
-    off: float,
+    largest_offset: float,
 ) -> Iterator[tuple[int, SwitchModes]]:
     """Yield signs that may as well hold as slip, and the modes with them on the other side.
 
@@ -32,37 +32,47 @@ def find_indeterminate_friction_signs(
         numeric: The equations.
         t: In s.
         x: States.
-        r: Inputs.
+        inputs: Inputs.
         prepared: Parameters.
         modes: At this instant.
-        off: What surfaces and margins may be off by, over their sizes.
+        largest_offset: What surfaces and margins may be off by, over their sizes.
     """
     if not numeric.signs:
         return
-    look, values = numeric.held_at(t, x, r, prepared, modes)
+    motion, values = numeric.evaluate_with_holding_values(t, x, inputs, prepared, modes)
     for i in numeric.signs:
-        other = modes.copy()
-        if modes.values[i] == 0.0 and look.limits[i] - abs(values[i]) <= off:
-            other.values[i] = np.sign(values[i])
-        elif modes.values[i] != 0.0 and abs(look.surfaces[i]) <= off:
-            other.values[i] = 0.0
-        if other.values[i] != modes.values[i] and numeric.contradiction(t, x, r, prepared, other) <= off:
-            yield i, other
+        other_modes = modes.copy()
+        if modes.values[i] == 0.0 and motion.limits[i] - abs(values[i]) <= largest_offset:
+            other_modes.values[i] = np.sign(values[i])
+        elif modes.values[i] != 0.0 and abs(motion.surfaces[i]) <= largest_offset:
+            other_modes.values[i] = 0.0
+        if (
+            other_modes.values[i] != modes.values[i]
+            and numeric.contradiction(t, x, inputs, prepared, other_modes) <= largest_offset
+        ):
+            yield i, other_modes
 
 
 def compute_sticking_force_effects(
-    numeric: HybridEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    numeric: HybridEquations,
+    t: float,
+    x: Floats,
+    inputs: Sequence[float],
+    prepared: Sequence[float],
+    modes: SwitchModes,
 ) -> Floats:
     """Return what outputs would change by if held signs took their limits, summed over the signs, shape (n_y,).
 
     An effort that a sign takes is the sum of terms of that size: so much of it is round-off.
     """
-    look, values = numeric.held_at(t, x, r, prepared, modes)
-    base, found = look.motion.outputs[: numeric.frozen.outputs], np.zeros(numeric.frozen.outputs)
+    motion, values = numeric.evaluate_with_holding_values(t, x, inputs, prepared, modes)
+    outputs, effects = motion.motion.outputs[: numeric.frozen.outputs], np.zeros(numeric.frozen.outputs)
     for i in numeric.signs:
         if modes.values[i] == 0.0:
-            moved = values.copy()
-            moved[i] += _HOLDING_VALUE_STEP * look.limits[i]
-            there = numeric.evaluate_in_modes(t, x, r, prepared, moved).motion.outputs[: numeric.frozen.outputs]
-            found += np.abs(there - base) / _HOLDING_VALUE_STEP
-    return found
+            changed_values = values.copy()
+            changed_values[i] += _HOLDING_VALUE_STEP * motion.limits[i]
+            changed_outputs = numeric.evaluate_in_modes(t, x, inputs, prepared, changed_values).motion.outputs[
+                : numeric.frozen.outputs
+            ]
+            effects += np.abs(changed_outputs - outputs) / _HOLDING_VALUE_STEP
+    return effects

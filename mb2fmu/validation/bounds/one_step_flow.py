@@ -1,15 +1,15 @@
 """The reference's flow over one communication step from an FMU's own state, with delays of its events.
 
-An FMU has its events late: it shows indicators that are off by o (``event_limits.OFFSETS``), so that no importer finds
-one of them zero where nothing happens. Let x⁻ be the state at which a switch's margin m(x, t) comes to zero, f⁻ and f⁺
-the slopes before and after, and R what the event makes of the state. The event is late by δ = o / |m'| with m' = m_t +
-m_x f⁻, and what is behind it is off by
+An FMU has its events late: it shows indicators that are off by o (``event_time_bounds.MARGIN_OFFSETS``), so that no
+importer finds one of them zero where nothing happens. Let x⁻ be the state at which a switch's margin m(x, t) comes to
+zero, f⁻ and f⁺ the slopes before and after, and R what the event makes of the state. The event is late by δ = o / |m'|
+with m' = m_t + m_x f⁻, and what is behind it is off by
 
     R(x⁻ + f⁻ δ) − R(x⁻) − f⁺ δ = (R_x f⁻ + R_t − f⁺) o / |m'| + …
 
 the saltation of that error, which slow impacts make large. It is not formed: the flow is made again with all margins
 larger by o, and the ends are compared. So curvature, and all events of the step, are in it. Where the step then comes
-through other events that set a state, that tells nothing, and nothing is allowed.
+through other events that set a state, the comparison is not possible, and nothing is allowed.
 
 Source: M. di Bernardo et al., Piecewise-smooth Dynamical Systems, 2008, section 2.5.
 """
@@ -72,14 +72,16 @@ class CommunicationStep:
     Attributes:
         k: Its number.
         start_modes: Modes at its beginning, where they do not follow from the state.
-        beside: Where it ends so near to an event that an FMU may be on either side of it: the FMU's state there.
-        before: Free parameters before its beginning, where they change there and the state is that before the change.
+        fmu_state_near_event: Where it ends so near to an event that an FMU may be on either side of it: the FMU's state
+            there.
+        parameters_before: Free parameters before its beginning, where they change there and the state is that before
+            the change.
     """
 
     k: int
     start_modes: SwitchModes | None = None
-    beside: Floats | None = None
-    before: tuple[float, ...] | None = None
+    fmu_state_near_event: Floats | None = None
+    parameters_before: tuple[float, ...] | None = None
 
 
 class OneStepFlow:
@@ -92,55 +94,63 @@ class OneStepFlow:
 
     def __init__(self, reference: ReferenceRun, parameters: Sequence[float] | None = None) -> None:
         self._reference, self._numeric = reference, reference.numeric
-        given = reference.conditions.parameters if parameters is None else parameters
-        self._prepared = reference.numeric.prepare(list(given))
+        free_parameters = reference.experiment.parameters if parameters is None else parameters
+        self._prepared = reference.numeric.prepare(list(free_parameters))
         self._scales = reference.error_scales(_FLOW_TOLERANCE)
 
-    def compute_step_end(self, step: CommunicationStep, x: Floats, *, late: float = 0.0) -> StepEnd:
+    def compute_step_end(self, step: CommunicationStep, x: Floats, *, margin_offset: float = 0.0) -> StepEnd:
         """Return the end of the flow from a state at the beginning of a step.
 
         Args:
             step: The step.
             x: Shape (n_x,).
-            late: What all margins of switches are larger by.
+            margin_offset: What all margins of switches are larger by.
 
         Raises:
             ValidationError: As of
-                :meth:`mb2fmu.validation.reference.trajectory_integration.TrajectoryIntegration.travel`.
+                :meth:`.TrajectoryIntegration.integrate_trajectory`.
         """
-        run = self._reference.conditions
+        run = self._reference.experiment
         begin, end = run.time[step.k : step.k + 2].tolist()
-        reach = 0.0 if step.beside is None else SAME_EVENT_FRACTION * (end - begin)
-        time = np.array([begin, end, end + reach] if reach else [begin, end])
+        time_beyond_end = 0.0 if step.fmu_state_near_event is None else SAME_EVENT_FRACTION * (end - begin)
+        time = np.array([begin, end, end + time_beyond_end] if time_beyond_end else [begin, end])
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
-        journey, log = (
+        integration, event_log = (
             TrajectoryIntegration(self._numeric, time, inputs, self._prepared, stiff=run.stiff),
             IntegrationEventLog(),
         )
         modes, x = self._apply_input_jumps(step, x)
-        with self._begin_flow(modes, late):
-            y = journey.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, seen=log)[1]
-        modes = log.modes[1] if log.modes else None
-        near = [event for event in drop_round_off_events(log.events) if abs(event.time - end) <= reach]
-        if step.beside is not None and near:
-            y, modes = self._select_nearest_side((y, modes), step.beside, near, (end, run.inputs[step.k].tolist()))
-        return StepEnd(y[:-1], float(y[-1]), tuple(event for event in log.events if event.time <= end), modes)
+        with self._begin_flow(modes, margin_offset):
+            y = integration.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=event_log)[
+                1
+            ]
+        modes = event_log.modes[1] if event_log.modes else None
+        near_events = [
+            event for event in drop_round_off_events(event_log.events) if abs(event.time - end) <= time_beyond_end
+        ]
+        if step.fmu_state_near_event is not None and near_events:
+            y, modes = self._select_nearest_side(
+                (y, modes), step.fmu_state_near_event, near_events, (end, run.inputs[step.k].tolist())
+            )
+        return StepEnd(y[:-1], float(y[-1]), tuple(event for event in event_log.events if event.time <= end), modes)
 
     def _apply_input_jumps(self, step: CommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
-        numeric, run, k = self._numeric, self._reference.conditions, step.k
+        numeric, run, k = self._numeric, self._reference.experiment, step.k
         if not isinstance(numeric, HybridEquations):
             return step.start_modes, x
-        t, r = float(run.time[k]), run.inputs[k].tolist()
+        t, inputs = float(run.time[k]), run.inputs[k].tolist()
         jumped = k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
-        if step.before is None and not jumped:
+        if step.parameters_before is None and not jumped:
             return step.start_modes, x
         if step.start_modes is None:
-            old = self._prepared if step.before is None else numeric.prepare(list(step.before))
-            modes = numeric.find_modes(t, x, run.inputs[k - 1].tolist() if jumped else r, old)
+            prepared_before = (
+                self._prepared if step.parameters_before is None else numeric.prepare(list(step.parameters_before))
+            )
+            modes = numeric.find_modes(t, x, run.inputs[k - 1].tolist() if jumped else inputs, prepared_before)
         else:
             modes = step.start_modes.copy()
-        x, _ = numeric.settle(t, x, r, self._prepared, modes, ())
+        x, _ = numeric.settle_modes(t, x, inputs, self._prepared, modes, ())
         return modes, x
 
     def compute_delay_shift(self, step: CommunicationStep, x: Floats, base: StepEnd, kind: InterfaceType) -> Floats:
@@ -155,13 +165,15 @@ class OneStepFlow:
         if not base.events:
             return np.zeros(len(x))
         try:
-            end = self.compute_step_end(step, x, late=MARGIN_OFFSETS[kind])
+            end = self.compute_step_end(step, x, margin_offset=MARGIN_OFFSETS[kind])
         except (ValidationError, ArithmeticError, ValueError):
             return np.zeros(len(x))
         return np.abs(end.x - base.x) if _list_state_events(end) == _list_state_events(base) else np.zeros(len(x))
 
-    def spread(self, step: CommunicationStep, x: Floats, base: StepEnd, off: Floats) -> tuple[Floats, Floats]:
-        """Return what events that set states make of states that are off by their bounds.
+    def compute_error_after_events(
+        self, step: CommunicationStep, x: Floats, base: StepEnd, state_errors: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the error after state-resetting events, for states within their bounds before.
 
         A ball that comes to rest by ever lower bounces is an example: a little higher it strikes later, or rests one
         bounce later.
@@ -170,55 +182,57 @@ class OneStepFlow:
             step: The step.
             x: The state at its beginning.
             base: Where that leads.
-            off: How far each state may be off, shape (n_x,).
+            state_errors: How far each state may be off, shape (n_x,).
 
         Returns:
-            The largest shift of the end through the same events, and through other ones, shapes (n_x,).
+            Largest shift of the end through the same events, and through other events, shapes (n_x,).
         """
-        same, other = np.zeros(len(x)), np.zeros(len(x))
-        course = _list_state_events(base)
-        numbers = [j for j in range(len(x)) if j not in find_mode_state_indices(self._numeric)]
-        for moved in (*np.diag(off)[numbers], *np.diag(-off)[numbers]) if course else ():
+        same_events, other_events = np.zeros(len(x)), np.zeros(len(x))
+        event_names = _list_state_events(base)
+        state_indices = [j for j in range(len(x)) if j not in find_mode_state_indices(self._numeric)]
+        for displacement in (
+            (*np.diag(state_errors)[state_indices], *np.diag(-state_errors)[state_indices]) if event_names else ()
+        ):
             try:
-                end = self.compute_step_end(step, x + moved)
+                end = self.compute_step_end(step, x + displacement)
             except (ValidationError, ArithmeticError, ValueError):
                 continue
-            shifts = same if _list_state_events(end) == course else other
+            shifts = same_events if _list_state_events(end) == event_names else other_events
             np.maximum(shifts, np.abs(end.x - base.x), out=shifts)
-        return same, other
+        return same_events, other_events
 
     @contextmanager
-    def _begin_flow(self, modes: SwitchModes | None, late: float) -> Iterator[None]:
+    def _begin_flow(self, modes: SwitchModes | None, margin_offset: float) -> Iterator[None]:
         """Begin flows in given modes, after the events of the start, with their events late."""
         with begin_in_modes(self._numeric, modes), assume_start_events_done(self._numeric):
             if isinstance(self._numeric, HybridEquations):
-                self._numeric.late = late
+                self._numeric.margin_offset = margin_offset
             try:
                 yield
             finally:
                 if isinstance(self._numeric, HybridEquations):
-                    self._numeric.late = 0.0
+                    self._numeric.margin_offset = 0.0
 
     def _select_nearest_side(
         self,
-        own: tuple[Floats, SwitchModes | None],
-        beside: Floats,
-        near: Sequence[LocatedEvent],
-        at: tuple[float, list[float]],
+        flow_end: tuple[Floats, SwitchModes | None],
+        fmu_state: Floats,
+        near_events: Sequence[LocatedEvent],
+        end_and_inputs: tuple[float, list[float]],
     ) -> tuple[Floats, SwitchModes | None]:
         """Return (x, W) and modes at the end of a step, on the side of close events that is nearer to the FMU.
 
         Args:
-            own: Those of the flow.
-            beside: The FMU's state.
-            near: The events.
-            at: The end in s, and the inputs.
+            flow_end: Those of the flow.
+            fmu_state: The FMU's state.
+            near_events: The events.
+            end_and_inputs: The end in s, and the inputs.
         """
         assert isinstance(self._numeric, HybridEquations)
-        occasion = SimultaneousEvents(near[0], near[-1], len(near))
-        found = [own, *evaluate_both_event_sides(self._numeric, occasion, *at, self._prepared)]
-        away = [float(np.max(np.abs(y[:-1] - beside) / self._reference.state_scales)) for y, _ in found]
-        return found[int(np.argmin(away))]
+        event_group = SimultaneousEvents(near_events[0], near_events[-1], len(near_events))
+        sides = [flow_end, *evaluate_both_event_sides(self._numeric, event_group, *end_and_inputs, self._prepared)]
+        distances = [float(np.max(np.abs(y[:-1] - fmu_state) / self._reference.state_scales)) for y, _ in sides]
+        return sides[int(np.argmin(distances))]
 
 
 def begin_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:
@@ -228,6 +242,6 @@ def begin_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> Abst
     return numeric.start_in_modes(modes)
 
 
-def _list_state_events(landing: StepEnd) -> list[str]:
+def _list_state_events(step_end: StepEnd) -> list[str]:
     """Return the events in which states were set."""
-    return [event.name for event in landing.events if event.sets_state]
+    return [event.name for event in step_end.events if event.sets_state]

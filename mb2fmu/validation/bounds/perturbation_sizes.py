@@ -59,62 +59,64 @@ class PerturbationScale:
         rows: Which of its states are looked at.
         rates: How fast each state changes at most, > 0, shape (n_x,).
         ranges: How far each output goes at most, shape (n_y,); 0 where it stands still.
-        natural: Natural units of the mechanism.
+        natural_units: Natural units of the mechanism.
     """
 
     reference: ReferenceRun
     rows: tuple[int, ...]
     rates: Floats
     ranges: Floats
-    natural: CharacteristicUnits
+    natural_units: CharacteristicUnits
 
     @staticmethod
-    def of(definition: Declarations, reference: ReferenceRun) -> PerturbationScale:
-        """Return the gauge at up to eight states of a reference."""
+    def sample_reference(definition: Declarations, reference: ReferenceRun) -> PerturbationScale:
+        """Sample up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)}))
-        numeric, run = reference.numeric, reference.conditions
+        numeric, run = reference.numeric, reference.experiment
         prepared = numeric.prepare(run.parameters)
-        seen = [_evaluate_at_state(numeric, reference, k, run.held(k), prepared) for k in rows]
-        fastest = np.max(np.abs([x_dot for x_dot, _ in seen]), axis=0)
+        rates_and_outputs = [_evaluate_at_state(numeric, reference, k, run.inputs_at(k), prepared) for k in rows]
+        fastest = np.max(np.abs([x_dot for x_dot, _ in rates_and_outputs]), axis=0)
         # What stands still by default may yet be moved: by its magnitude within the experiment.
         rates = np.maximum(fastest, 2.0 * reference.state_scales / float(run.time[-1]))
-        values = reference.trajectory.values[:, len(reference.variables) - len(seen[0][1]) :]
+        values = reference.trajectory.values[:, len(reference.variables) - len(rates_and_outputs[0][1]) :]
         return PerturbationScale(
             reference, rows, rates, np.ptp(values, axis=0), estimate_characteristic_units(definition)
         )
 
-    def parameter(self, index: int, probe: float) -> float:
+    def parameter_change(self, index: int, probe: float) -> float:
         """Return how much a parameter must change to change accelerations or outputs by their own size; 0: unknown.
 
         Args:
             index: Of the parameter among the free ones.
             probe: A change that is small.
         """
-        numeric, run = self.reference.numeric, self.reference.conditions
-        moved = list(run.parameters)
-        moved[index] += probe
-        before, after = numeric.prepare(run.parameters), numeric.prepare(moved)
-        return self._size(
-            lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), before),
-            lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), after),
+        numeric, run = self.reference.numeric, self.reference.experiment
+        changed_parameters = list(run.parameters)
+        changed_parameters[index] += probe
+        before, after = numeric.prepare(run.parameters), numeric.prepare(changed_parameters)
+        return self._compute_effective_change(
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.inputs_at(k), before),
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.inputs_at(k), after),
             probe,
         )
 
-    def input(self, index: int, probe: float) -> float:
+    def input_change(self, index: int, probe: float) -> float:
         """Return how much an input must change to change accelerations or outputs by their own size; 0: unknown."""
-        numeric, run = self.reference.numeric, self.reference.conditions
+        numeric, run = self.reference.numeric, self.reference.experiment
         prepared = numeric.prepare(run.parameters)
 
         def after(k: int) -> tuple[Floats, Floats]:
             """Return accelerations and outputs at point k with the input changed."""
-            held = run.held(k).copy()
-            held[index] += probe
-            return _evaluate_at_state(numeric, self.reference, k, held, prepared)
+            inputs = run.inputs_at(k).copy()
+            inputs[index] += probe
+            return _evaluate_at_state(numeric, self.reference, k, inputs, prepared)
 
-        return self._size(lambda k: _evaluate_at_state(numeric, self.reference, k, run.held(k), prepared), after, probe)
+        return self._compute_effective_change(
+            lambda k: _evaluate_at_state(numeric, self.reference, k, run.inputs_at(k), prepared), after, probe
+        )
 
-    def _size(
+    def _compute_effective_change(
         self,
         before: Callable[[int], tuple[Floats, Floats]],
         after: Callable[[int], tuple[Floats, Floats]],
@@ -124,54 +126,58 @@ class PerturbationScale:
         rates, outputs = np.zeros_like(self.rates), np.zeros_like(self.ranges)
         for k in self.rows:
             try:
-                a, b = before(k), after(k)
+                value_before, value_after = before(k), after(k)
             except (ArithmeticError, ValueError):  # leaves the domain of an expression
                 continue
-            rates = np.maximum(rates, np.abs(b[0] - a[0]) / abs(probe))
-            outputs = np.maximum(outputs, np.abs(b[1] - a[1]) / abs(probe))
+            rates = np.maximum(rates, np.abs(value_after[0] - value_before[0]) / abs(probe))
+            outputs = np.maximum(outputs, np.abs(value_after[1] - value_before[1]) / abs(probe))
         noise = 1e-9
-        felt = rates * abs(probe) > noise * self.rates
-        if np.any(felt):
-            return float(np.min(self.rates[felt] / rates[felt]))
-        seen = outputs * abs(probe) > noise * self.ranges
-        seen &= self.ranges > 0
-        return float(np.min(self.ranges[seen] / outputs[seen])) if np.any(seen) else 0.0
+        affected = rates * abs(probe) > noise * self.rates
+        if np.any(affected):
+            return float(np.min(self.rates[affected] / rates[affected]))
+        affected_outputs = outputs * abs(probe) > noise * self.ranges
+        affected_outputs &= self.ranges > 0
+        return (
+            float(np.min(self.ranges[affected_outputs] / outputs[affected_outputs]))
+            if np.any(affected_outputs)
+            else 0.0
+        )
 
 
 def _evaluate_at_state(
-    numeric: NumericEquations, reference: ReferenceRun, row: int, held: Floats, prepared: Sequence[float]
+    numeric: NumericEquations, reference: ReferenceRun, row: int, inputs: Floats, prepared: Sequence[float]
 ) -> tuple[Floats, Floats]:
     """Return x' and outputs at a state of the reference."""
-    t = float(reference.conditions.time[row])
-    motion = numeric.motion(t, reference.states[row], held.tolist(), prepared)
+    t = float(reference.experiment.time[row])
+    motion = numeric.motion(t, reference.states[row], inputs.tolist(), prepared)
     return motion.x_dot, motion.outputs
 
 
-def choose_parameter_perturbations(definition: Declarations, gauge: PerturbationScale) -> Floats:
+def choose_parameter_perturbations(definition: Declarations, scale_of_change: PerturbationScale) -> Floats:
     """Return how much each free parameter is to be moved, shape (n_p,); 0 where bounds leave no room."""
     free = [p for p in definition.parameters if not p.calculated]
     values = [float(p.value) for p in free]
-    moves = np.zeros(len(free))
+    perturbations = np.zeros(len(free))
     for k, parameter in enumerate(free):
-        part = perturbation_fraction(k)
-        size = abs(values[k]) or _choose_size_for_zero_parameter(parameter, k, free, gauge)
-        target = keep_within_bounds(parameter, values[k], round_to_digits(values[k] + part * size))
-        moves[k] = target - values[k]
-    return moves
+        fraction = perturbation_fraction(k)
+        size = abs(values[k]) or _choose_size_for_zero_parameter(parameter, k, free, scale_of_change)
+        target = keep_within_bounds(parameter, values[k], round_to_digits(values[k] + fraction * size))
+        perturbations[k] = target - values[k]
+    return perturbations
 
 
 def _choose_size_for_zero_parameter(
-    parameter: Parameter, index: int, free: Sequence[Parameter], gauge: PerturbationScale
+    parameter: Parameter, index: int, free: Sequence[Parameter], scale_of_change: PerturbationScale
 ) -> float:
     """Return the reference size for the move of a parameter that is zero."""
     if parameter.nominal:
         return parameter.nominal
     if parameter.minimum is not None and parameter.maximum is not None:
         return parameter.maximum - parameter.minimum
-    peers = [abs(float(p.value)) for p in free if p.unit == parameter.unit and float(p.value)]
-    typical = median(peers) if peers else gauge.natural.magnitude(parameter.unit)
+    same_unit_values = [abs(float(p.value)) for p in free if p.unit == parameter.unit and float(p.value)]
+    typical = median(same_unit_values) if same_unit_values else scale_of_change.natural_units.magnitude(parameter.unit)
     probe = _PROBE_FRACTION * typical
-    return gauge.parameter(index, probe if parameter.maximum is None else -probe) or typical
+    return scale_of_change.parameter_change(index, probe if parameter.maximum is None else -probe) or typical
 
 
 def keep_within_bounds(quantity: Quantity, value: float, target: float) -> float:
@@ -193,99 +199,103 @@ def choose_start_perturbations(definition: Declarations, reference: ReferenceRun
         *definition.auxiliary_states,
     ]
     values = reference.states[0]
-    moves = np.zeros(len(records))
+    perturbations = np.zeros(len(records))
     columns = list(reference.state_columns)
     typical = reference.typical[columns]
     # Less than that is what round-off leaves of nothing.
-    spread = np.ptp(reference.states, axis=0)
-    spread = np.where(spread > 1e-6 * typical, spread, 0.0)
+    ranges = np.ptp(reference.states, axis=0)
+    ranges = np.where(ranges > 1e-6 * typical, ranges, 0.0)
     for k, record in enumerate(records):
         if record.nominal:
             size = record.nominal
         elif record.unit == "rad":
             size = _REFERENCE_ANGLE_RAD
         else:
-            size = abs(float(values[k])) or float(spread[k]) or float(typical[k])
+            size = abs(float(values[k])) or float(ranges[k]) or float(typical[k])
         target = keep_within_bounds(
             record, float(values[k]), round_to_digits(float(values[k]) + perturbation_fraction(k + 7) * size)
         )
-        moves[k] = target - values[k]
-    return moves
+        perturbations[k] = target - values[k]
+    return perturbations
 
 
 @dataclass(frozen=True, slots=True)
 class ExcitationSignal:
-    """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump`` on)); a fraction of ``size`` is used.
+    """centre + size · (0.5 sin(a t + b) + 0.3 sin(c t + d) + (0.4 from ``jump_time`` on)), or a fraction of ``size``.
 
     Attributes:
         centre: About which it moves.
         size: Amplitude, ≥ 0, such that the whole stays within the bounds.
         rates: a and c in rad/s.
         phases: b and d in rad.
-        jump: In s.
+        jump_time: In s.
     """
 
     centre: float
     size: float
     rates: tuple[float, float]
     phases: tuple[float, float]
-    jump: float
+    jump_time: float
 
-    def values(self, time: Floats, part: float) -> Floats:
+    def values(self, time: Floats, fraction: float) -> Floats:
         """Return the values at times, with that fraction of its size."""
         (a, c), (b, d) = self.rates, self.phases
-        waves = 0.5 * np.sin(a * time + b) + 0.3 * np.sin(c * time + d)
-        return np.asarray(self.centre + part * self.size * (waves + 0.4 * (time >= self.jump)))
+        oscillation = 0.5 * np.sin(a * time + b) + 0.3 * np.sin(c * time + d)
+        return np.asarray(self.centre + fraction * self.size * (oscillation + 0.4 * (time >= self.jump_time)))
 
-    def text(self, part: float) -> str:
+    def text(self, fraction: float) -> str:
         """Return the signal as a formula."""
         (a, c), (b, d) = self.rates, self.phases
-        waves = f"0.5 sin({a:g} t + {b:g}) + 0.3 sin({c:g} t + {d:g})"
-        return f"{self.centre:g} + {part * self.size:g} ({waves} + 0.4 [t ≥ {self.jump:g}])"
+        oscillation = f"0.5 sin({a:g} t + {b:g}) + 0.3 sin({c:g} t + {d:g})"
+        return f"{self.centre:g} + {fraction * self.size:g} ({oscillation} + 0.4 [t ≥ {self.jump_time:g}])"
 
 
 EXCITATION_REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
 def make_excitation_signals(
-    definition: Declarations, gauge: PerturbationScale, stop: float
+    definition: Declarations, scale_of_change: PerturbationScale, stop: float
 ) -> tuple[ExcitationSignal, ...]:
     """Return one signal per input: two sines and a step, with different rates for each."""
-    run = gauge.reference.conditions
-    found = []
+    run = scale_of_change.reference.experiment
+    signals = []
     for k, record in enumerate(definition.inputs):
-        given = run.inputs[:, k]
-        centre, size = _choose_centre_and_size(record, given, k, gauge)
-        turn = (k + 1) * _GOLDEN_RATIO_RECIPROCAL % 1.0
-        rate = 2 * math.pi / stop * (1.1 + 0.8 * turn)
+        default_values = run.inputs[:, k]
+        centre, size = _choose_centre_and_size(record, default_values, k, scale_of_change)
+        phase = (k + 1) * _GOLDEN_RATIO_RECIPROCAL % 1.0
+        rate = 2 * math.pi / stop * (1.1 + 0.8 * phase)
         rates = (round_to_digits(rate, 4), round_to_digits(2.618 * rate, 4))
-        phases = (round_to_digits(0.4 + turn, 3), round_to_digits(1.0 + 2 * turn, 3))
-        found.append(
+        phases = (round_to_digits(0.4 + phase, 3), round_to_digits(1.0 + 2 * phase, 3))
+        signals.append(
             ExcitationSignal(
                 round_to_digits(centre),
                 round_to_digits(size, 3),
                 rates,
                 phases,
-                round_to_digits(stop * (0.3 + 0.4 * turn), 3),
+                round_to_digits(stop * (0.3 + 0.4 * phase), 3),
             )
         )
-    return tuple(found)
+    return tuple(signals)
 
 
-def _choose_centre_and_size(record: Input, given: Floats, index: int, gauge: PerturbationScale) -> tuple[float, float]:
+def _choose_centre_and_size(
+    record: Input, default_values: Floats, index: int, scale_of_change: PerturbationScale
+) -> tuple[float, float]:
     """Return centre and size of a signal, within the input's bounds."""
-    centre = float(np.mean(given))
+    centre = float(np.mean(default_values))
     low = -math.inf if record.minimum is None else record.minimum
     high = math.inf if record.maximum is None else record.maximum
     if math.isfinite(low) and math.isfinite(high):
         # A drive may be a million times as strong as its light joint needs: a quarter of its bounds would be too much.
-        felt = gauge.input(index, _PROBE_FRACTION * gauge.natural.magnitude(record.unit))
-        size = min(0.25 * (high - low), _BOUNDED_INPUT_FACTOR * felt or math.inf)
+        effective_change = scale_of_change.input_change(
+            index, _PROBE_FRACTION * scale_of_change.natural_units.magnitude(record.unit)
+        )
+        size = min(0.25 * (high - low), _BOUNDED_INPUT_FACTOR * effective_change or math.inf)
     else:
-        largest = float(np.max(np.abs(given)))
+        largest = float(np.max(np.abs(default_values)))
         size = record.nominal or 0.6 * largest
         if not size:
-            natural = gauge.natural.magnitude(record.unit)
-            size = 0.5 * (gauge.input(index, _PROBE_FRACTION * natural) or natural)
+            natural = scale_of_change.natural_units.magnitude(record.unit)
+            size = 0.5 * (scale_of_change.input_change(index, _PROBE_FRACTION * natural) or natural)
     centre = min(max(centre, low + EXCITATION_REACH * size), high - EXCITATION_REACH * size)
     return centre, size

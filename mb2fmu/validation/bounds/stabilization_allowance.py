@@ -28,7 +28,7 @@ def compute_stabilization_effect(
     row: int,
     x: Floats,
     parameters: Sequence[float],
-    usual: float,
+    default_rate: float,
 ) -> Floats:
     """Return how far derivatives of x' may be off through constraint stabilization, shape as ``directions.rates``.
 
@@ -38,37 +38,39 @@ def compute_stabilization_effect(
         row: The communication point.
         x: The FMU's own state there.
         parameters: Free ones.
-        usual: α where it is no parameter of the reference: a model that is read again does not have the FMU's.
+        default_rate: α where it is no parameter of the reference: a model that is read again does not have the FMU's.
     """
-    numeric, t = reference.numeric, float(reference.conditions.time[row])
-    rate, known = numeric.equations.attractor_rate, numeric.equations.p
+    numeric, t = reference.numeric, float(reference.experiment.time[row])
+    rate, parameter_symbols = numeric.equations.attractor_rate, numeric.equations.p
     if rate is None:
         return np.zeros_like(directions.rates)
     prepared = numeric.prepare(list(parameters))
-    index = known.index(rate) if rate in known else None
-    pull = usual if index is None else parameters[index]
+    index = parameter_symbols.index(rate) if rate in parameter_symbols else None
+    stabilization_rate = default_rate if index is None else parameters[index]
 
-    def parted(state: Floats) -> Floats:
+    def distance_to_constraints(state: Floats) -> Floats:
         """Return the way to the constraints."""
         return state - numeric.project(t, state, prepared)
 
-    def along(v: Floats) -> Floats:
+    def differentiate_distance(v: Floats) -> Floats:
         """Return its derivative along a direction: central differences, extrapolated."""
-        near, far = (
-            (parted(x + step * v) - parted(x - step * v)) / (2 * step)
+        derivative, largest_parts = (
+            (distance_to_constraints(x + step * v) - distance_to_constraints(x - step * v)) / (2 * step)
             for step in (_DIRECTION_STEP, 2 * _DIRECTION_STEP)
         )
-        return np.asarray((4 * near - far) / 3)
+        return np.asarray((4 * derivative - largest_parts) / 3)
 
-    found = []
+    effects = []
     for v, dp in zip(directions.variables[:, list(reference.state_columns)], directions.parameters, strict=True):
         try:
-            gone = np.zeros(len(x)) if index is None else np.abs(dp[index] * parted(x))
-            gone += pull * np.abs(along(v)) if np.any(v) else 0.0
+            effect = np.zeros(len(x)) if index is None else np.abs(dp[index] * distance_to_constraints(x))
+            effect += stabilization_rate * np.abs(differentiate_distance(v)) if np.any(v) else 0.0
         except (ValidationError, ArithmeticError, ValueError):
-            gone = np.zeros(len(x))
+            effect = np.zeros(len(x))
         # the FMU's nearest point on the constraints is nearest in another norm; that of q without u
-        parts = gone / reference.state_scales
-        far = np.where(np.arange(len(x)) < numeric.n_q, np.max(parts[: numeric.n_q], initial=0.0), np.max(parts))
-        found.append(_NORM_RATIO * far * reference.state_scales)
-    return np.array(found).reshape(directions.rates.shape)
+        parts = effect / reference.state_scales
+        largest_parts = np.where(
+            np.arange(len(x)) < numeric.n_q, np.max(parts[: numeric.n_q], initial=0.0), np.max(parts)
+        )
+        effects.append(_NORM_RATIO * largest_parts * reference.state_scales)
+    return np.array(effects).reshape(directions.rates.shape)

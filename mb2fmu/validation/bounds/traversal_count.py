@@ -31,25 +31,25 @@ def count_traversals(reference: ReferenceRun) -> Floats:
     integral of |x'| (which has what happens between points). Of states that move.
     """
     states, columns = reference.states, list(reference.state_columns)
-    time = reference.conditions.time
+    time = reference.experiment.time
     if not columns:
         return np.zeros(len(time))
     rows = np.unique(np.linspace(0, len(time) - 1, _SAMPLED_POINTS).astype(np.int64))
-    prepared = reference.numeric.prepare(reference.conditions.parameters)
+    prepared = reference.numeric.prepare(reference.experiment.parameters)
     rates = np.abs([_compute_state_derivative(reference, k, prepared) for k in rows.tolist()])
-    between = (rates[1:] + rates[:-1]) / 2 * np.diff(time[rows])[:, None]
-    integrals = np.concatenate([np.zeros((1, len(columns))), np.cumsum(between, axis=0)])
-    ways = np.cumsum(np.abs(np.diff(states, axis=0, prepend=states[:1])), axis=0)
-    moves = find_moving_variables(states, reference.trajectory.uncertainty[:, columns], reference.typical[columns])
-    ranges = np.where(moves, np.ptp(states, axis=0), np.inf)
-    often = [np.maximum(np.interp(time, time[rows], integrals[:, j]), ways[:, j]) for j in range(len(columns))]
-    return np.asarray(np.max(np.array(often) / ranges[:, None], axis=0))
+    rate_integrals_per_interval = (rates[1:] + rates[:-1]) / 2 * np.diff(time[rows])[:, None]
+    integrals = np.concatenate([np.zeros((1, len(columns))), np.cumsum(rate_integrals_per_interval, axis=0)])
+    travelled = np.cumsum(np.abs(np.diff(states, axis=0, prepend=states[:1])), axis=0)
+    is_moving = find_moving_variables(states, reference.trajectory.uncertainty[:, columns], reference.typical[columns])
+    ranges = np.where(is_moving, np.ptp(states, axis=0), np.inf)
+    counts = [np.maximum(np.interp(time, time[rows], integrals[:, j]), travelled[:, j]) for j in range(len(columns))]
+    return np.asarray(np.max(np.array(counts) / ranges[:, None], axis=0))
 
 
 def _compute_state_derivative(reference: ReferenceRun, k: int, prepared: Sequence[float]) -> Floats:
     """Return x' of the reference at a communication point."""
-    numeric, run = reference.numeric, reference.conditions
-    t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
+    numeric, run = reference.numeric, reference.experiment
+    t, x, inputs = float(run.time[k]), reference.states[k], run.inputs_at(k).tolist()
     if reference.modes and isinstance(numeric, HybridEquations):
-        return numeric.motion_in_modes(t, x, r, prepared, reference.modes[k]).x_dot
-    return numeric.motion(t, x, r, prepared).x_dot
+        return numeric.motion_in_modes(t, x, inputs, prepared, reference.modes[k]).x_dot
+    return numeric.motion(t, x, inputs, prepared).x_dot

@@ -27,29 +27,31 @@ def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...
     Args:
         references: Of the experiments, of one model.
     """
-    seen: dict[str, set[str]] = {}
+    modes_by_name: dict[str, set[str]] = {}
     for reference in references:
         numeric = reference.numeric
         if not isinstance(numeric, HybridEquations) or not reference.modes:
             return ()
         frozen = numeric.frozen
-        moving = _find_moving_switch_modes(frozen)
+        motion_modes = _find_moving_switch_modes(frozen)
         for k, (switch, name) in enumerate(zip(frozen.switches, list_switch_names(frozen), strict=True)):
-            if name == switch.name and switch.symbol in moving:
-                seen.setdefault(name, set()).update(
+            if name == switch.name and switch.symbol in motion_modes:
+                modes_by_name.setdefault(name, set()).update(
                     describe_mode(switch, mode) for mode in _iterate_modes(reference, k)
                 )
-    return tuple(f"{name}: {next(iter(words))} all the time" for name, words in seen.items() if len(words) == 1)
+    return tuple(
+        f"{name}: {next(iter(words))} all the time" for name, words in modes_by_name.items() if len(words) == 1
+    )
 
 
 def _find_moving_switch_modes(frozen: EquationsBetweenEvents) -> set[sm.Symbol]:
     """Return the modes of switches that look at more than time and parameters."""
     e = frozen.equations
-    known = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
+    constant_symbols = {e.t, *e.p, *(c.symbol for c in e.calculated_parameters)}
     for switch in frozen.switches:  # inner ones come first
-        if switch.surface.free_symbols <= known:
-            known.add(switch.symbol)
-    return {switch.symbol for switch in frozen.switches} - known
+        if switch.surface.free_symbols <= constant_symbols:
+            constant_symbols.add(switch.symbol)
+    return {switch.symbol for switch in frozen.switches} - constant_symbols
 
 
 def _iterate_modes(reference: ReferenceRun, k: int) -> Iterator[float]:

@@ -1,4 +1,4 @@
-"""Judge what an FMU tells of its own constraints: residuals, rank and condition, at the FMU's own states.
+"""Judge what an FMU reports of its own constraints: residuals, rank and condition, at the FMU's own states.
 
 No reference can know these numbers: each is of the states that the FMU has come to. So they are computed again from
 the states that the FMU shows, by other means than the program's: A column by column from the residuals of given
@@ -56,15 +56,15 @@ def compare_constraint_diagnostics(reference: ReferenceRun, simulation: FmuSimul
     """Return one result per diagnostic of constraints that the FMU has as an output."""
     if not reference.diagnostic_outputs:
         return []
-    own = _DiagnosticsAtFmuStates(reference)
-    seen = [own.at(k, simulation) for k in range(len(simulation.time))]
+    diagnostics = _DiagnosticsAtFmuStates(reference)
+    intervals = [diagnostics.evaluate_intervals(k, simulation) for k in range(len(simulation.time))]
     results = []
     for name, symbol in reference.diagnostic_outputs:
-        told = simulation[name]
-        low, high = np.array([each[symbol] for each in seen]).T
-        off = np.abs(told - (low + high) / 2)
+        reported = simulation[name]
+        low, high = np.array([interval[symbol] for interval in intervals]).T
+        error = np.abs(reported - (low + high) / 2)
         allowed = (high - low) / 2 + ROUND_OFF_ALLOWANCE * np.abs(high)
-        results.append(form_invariant_result(simulation.time, name, _DIAGNOSTIC_FORMULAS[symbol], "1", off, allowed))
+        results.append(form_invariant_result(simulation.time, name, _DIAGNOSTIC_FORMULAS[symbol], "1", error, allowed))
     return results
 
 
@@ -76,24 +76,24 @@ class _DiagnosticsAtFmuStates:
     """
 
     def __init__(self, reference: ReferenceRun) -> None:
-        run, numeric = reference.conditions, reference.numeric
+        run, numeric = reference.experiment, reference.numeric
         self._time, self._numeric = run.time, numeric
         self._names = reference.trajectory.names[: numeric.n_q + numeric.n_u + numeric.n_z]
         self._prepared = numeric.prepare(run.parameters)
         self._n_phi = len(numeric.equations.position_rows)
         self._redundant = len(numeric.equations.redundant_rows)
         self._fast = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
-        place = np.split(
+        states = np.split(
             reference.trajectory.values[:, : len(self._names)], [numeric.n_q, numeric.n_q + numeric.n_u], 1
         )
         # Moved by their typical magnitudes too: terms of 0.3 m cancel in a row that stays at 1e-3 m of its motion.
-        moves = np.maximum(reference.scales[: len(numeric.typical)], numeric.typical)
+        magnitudes = np.maximum(reference.scales[: len(numeric.typical)], numeric.typical)
         scales, terms = compute_row_scales(
-            numeric, self._n_phi, run.time, (place[0], place[1], place[2]), moves, self._prepared
+            numeric, self._n_phi, run.time, (states[0], states[1], states[2]), magnitudes, self._prepared
         )
         self._rounding = ROUND_OFF_ALLOWANCE * (scales + terms)
 
-    def at(self, k: int, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
+    def evaluate_intervals(self, k: int, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
         """Return the diagnostics at a communication point."""
         n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
         t = float(self._time[k])
@@ -103,59 +103,61 @@ class _DiagnosticsAtFmuStates:
         if n_phi:
             slopes = self._numeric.holonomic_slopes(t, q, z, self._prepared)
             places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_SINGULAR_VALUE_LIMIT)[0])
-        found: dict[sm.Symbol, tuple[float, float]] = {}
+        intervals: dict[sm.Symbol, tuple[float, float]] = {}
         if n_phi:
-            found[DIAGNOSTIC_SYMBOLS.position_residual] = _compute_value_interval(
+            intervals[DIAGNOSTIC_SYMBOLS.position_residual] = _compute_value_interval(
                 [_largest_absolute_value(shown[:n_phi])], _largest_absolute_value(self._rounding[:n_phi])
             )
-        moving = [
+        velocity_residuals = [
             _largest_absolute_value(self._numeric.residual(t, place, u, z, self._prepared)[n_phi:]) for place in places
         ]
-        found[DIAGNOSTIC_SYMBOLS.velocity_residual] = _compute_value_interval(
-            moving, _largest_absolute_value(self._rounding[n_phi:])
+        intervals[DIAGNOSTIC_SYMBOLS.velocity_residual] = _compute_value_interval(
+            velocity_residuals, _largest_absolute_value(self._rounding[n_phi:])
         )
-        distances = [_squared_distances(self._rows(t, place, z)) for place in places]
-        found[DIAGNOSTIC_SYMBOLS.rank] = _bound_rank(distances)
-        found[DIAGNOSTIC_SYMBOLS.condition] = _bound_condition([np.sort(each)[self._redundant :] for each in distances])
-        return found
+        distances = [_squared_distances(self._measure_jacobian(t, place, z)) for place in places]
+        intervals[DIAGNOSTIC_SYMBOLS.rank] = _bound_rank(distances)
+        intervals[DIAGNOSTIC_SYMBOLS.condition] = _bound_condition(
+            [np.sort(each)[self._redundant :] for each in distances]
+        )
+        return intervals
 
-    def _rows(self, t: float, q: Floats, z: Floats) -> Floats:
+    def _measure_jacobian(self, t: float, q: Floats, z: Floats) -> Floats:
         """Return A, shape (m, n_u), from residuals at speeds there and back."""
         columns = []
         for j, speed in enumerate(self._fast.tolist()):
             u = np.zeros(len(self._fast))
             u[j] = speed
-            there, back = (self._numeric.residual(t, q, sign * u, z, self._prepared) for sign in (1.0, -1.0))
-            columns.append((there - back)[self._n_phi :] / (2 * speed))
+            forward, backward = (self._numeric.residual(t, q, sign * u, z, self._prepared) for sign in (1.0, -1.0))
+            columns.append((forward - backward)[self._n_phi :] / (2 * speed))
         return np.array(columns).T
 
 
 def _squared_distances(A: Floats) -> Floats:
     """Return the squared distance of each row of A from the span of those before it, the longest row being 1."""
     longest = max(float(np.max(np.linalg.norm(A, axis=1))), 1e-150)
-    widened = np.concatenate([A.T / longest, np.sqrt(_SQUARED_DISTANCE_FLOOR) * np.eye(len(A))])
-    return np.asarray(np.maximum(np.diag(np.linalg.qr(widened, mode="r")) ** 2, _SQUARED_DISTANCE_FLOOR))
+    extended_rows = np.concatenate([A.T / longest, np.sqrt(_SQUARED_DISTANCE_FLOOR) * np.eye(len(A))])
+    return np.asarray(np.maximum(np.diag(np.linalg.qr(extended_rows, mode="r")) ** 2, _SQUARED_DISTANCE_FLOOR))
 
 
 def _bound_rank(distances: Sequence[Floats]) -> tuple[float, float]:
     """Return between which numbers the number of independent rows lies."""
-    sure = [int(np.count_nonzero(each > _DEPENDENT_ROW_LIMIT * _CLEAR_DECISION_FACTOR)) for each in distances]
-    possible = [int(np.count_nonzero(each > _DEPENDENT_ROW_LIMIT / _CLEAR_DECISION_FACTOR)) for each in distances]
-    return min(sure), max(possible)
+    certain = [int(np.count_nonzero(squared > _DEPENDENT_ROW_LIMIT * _CLEAR_DECISION_FACTOR)) for squared in distances]
+    possible = [int(np.count_nonzero(squared > _DEPENDENT_ROW_LIMIT / _CLEAR_DECISION_FACTOR)) for squared in distances]
+    return min(certain), max(possible)
 
 
 def _bound_condition(distances: Sequence[Floats]) -> tuple[float, float]:
     """Return between which numbers the condition lies: eliminating in A A⊤ takes digits from small distances."""
-    conditions = [float(np.sqrt(each[-1] / each[0])) for each in distances]
-    lost = max(_ROUND_OFF_ALLOWANCE * len(each) ** 2 / float(each[0]) for each in distances)
-    return _compute_value_interval(conditions, min(lost, 1.0) * max(conditions))
+    conditions = [float(np.sqrt(squared[-1] / squared[0])) for squared in distances]
+    lost_digits = max(_ROUND_OFF_ALLOWANCE * len(squared) ** 2 / float(squared[0]) for squared in distances)
+    return _compute_value_interval(conditions, min(lost_digits, 1.0) * max(conditions))
 
 
 def _compute_value_interval(values: Sequence[float], rounding: float) -> tuple[float, float]:
     """Return the interval of values of several projections, wide enough for further ones, and round-off."""
     low, high = min(values), max(values)
-    wider = _OTHER_NORM_FACTOR * (high - low) + rounding
-    return low - wider, high + wider
+    margin = _OTHER_NORM_FACTOR * (high - low) + rounding
+    return low - margin, high + margin
 
 
 def _largest_absolute_value(values: Floats) -> float:

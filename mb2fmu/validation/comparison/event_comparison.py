@@ -1,10 +1,10 @@
 """Compare events of an FMU with the reference's: presence, instant, and jumps.
 
-An event shows by what it does: one of the variables (or of the derivatives of states, where only these jump) goes from
-what the reference has before the event to what it has after it. That variable is watched: in Co-Simulation the FMU is
-stepped from a kept state to one instant after the other until it is known between which two the event is; in Model
-Exchange the importer notes what is there before and after each of its events. What only changes modes, and no value and
-no derivative, does nothing to the motion and is not judged.
+An event is recognized by its effect: one of the variables (or of the derivatives of states, where only these jump)
+goes from its value before the event in the reference to its value after it. That variable is watched: in Co-Simulation
+the FMU is stepped from a kept state to one instant after the other until it is known between which two the event is; in
+Model Exchange the importer notes what is there before and after each of its events. What only changes modes, and no
+value and no derivative, does nothing to the motion and is not judged.
 
 Judged of each event:
 
@@ -55,51 +55,55 @@ _REPORTED_JUMP_COUNT = 3  # of an event that are named
 
 @dataclass(frozen=True, slots=True)
 class WatchedEvent:
-    """An event of the reference to find in the unit.
+    """An event of the reference to find in the FMU.
 
     Attributes:
-        limit: The event of the reference.
-        low: From here on it may come, s.
-        high: Up to here, s.
-        place: Among the watched variables; -1: not watched.
+        time_bound: The event of the reference.
+        earliest: From here on it may come, s.
+        latest: Up to here, s.
+        variable_index: Among the watched variables; -1: not watched.
         values: All watched variables just before and just after, shape (2, n).
         slopes: How those change with time, shape (2, n).
         reason: Why it is not judged; empty if it is.
-        early: Grazing events that may come before this one, and those that may have come: as far as can be told.
-        late: That may come after this one, but may have come already.
+        grazing_events_before: Grazing events that may come before this one, and those that may have come, as far as
+            their time bounds show.
+        grazing_events_after: That may come after this one, but may have come already.
     """
 
-    limit: EventTimeBound
-    low: float
-    high: float
-    place: int
+    time_bound: EventTimeBound
+    earliest: float
+    latest: float
+    variable_index: int
     values: Floats
     slopes: Floats
     reason: str
-    early: tuple[EventTimeBound, ...] = ()
-    late: tuple[EventTimeBound, ...] = ()
+    grazing_events_before: tuple[EventTimeBound, ...] = ()
+    grazing_events_after: tuple[EventTimeBound, ...] = ()
 
     def request(self, kind: InterfaceType) -> dict[str, float]:
-        """Return the request for ``driving.watching``."""
-        (before, after), (falling, rising) = self.values[:, self.place].tolist(), self.slopes[:, self.place].tolist()
-        allowed = self.limit.allowed[kind]
-        time = self.limit.simultaneous_events.time
+        """Return the request for ``mb2fmu.fmu.runner.event_localization``."""
+        (before, after), (slope_before, slope_after) = (
+            self.values[:, self.variable_index].tolist(),
+            self.slopes[:, self.variable_index].tolist(),
+        )
+        allowed_difference = self.time_bound.allowed_differences[kind]
+        time = self.time_bound.simultaneous_events.time
         return {
-            "low": self.low,
-            "high": self.high,
+            "low": self.earliest,
+            "high": self.latest,
             "at": time,
-            "near": allowed,
-            "fine": max(allowed / _TIME_RESOLUTION_FACTOR, 4.0 * float(np.spacing(time))),
-            "place": self.place,
+            "near": allowed_difference,
+            "fine": max(allowed_difference / _TIME_RESOLUTION_FACTOR, 4.0 * float(np.spacing(time))),
+            "place": self.variable_index,
             "sign": 1.0 if after > before else -1.0,
             "level": 0.5 * (before + after),
-            "rate": 0.5 * (falling + rising),
+            "rate": 0.5 * (slope_before + slope_after),
         }
 
     def has_passed(self, request: Mapping[str, float], time: float, values: Sequence[float]) -> bool:
         """Return whether the event has happened, by the values at an instant."""
         level = request["level"] + request["rate"] * (time - request["at"])
-        return request["sign"] * (values[self.place] - level) > 0.0
+        return request["sign"] * (values[self.variable_index] - level) > 0.0
 
 
 def list_watched_variables(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
@@ -124,28 +128,33 @@ def list_watched_events(
     if not isinstance(numeric, HybridEquations):
         return ()
     rates = list(_find_derivative_variables(reference, description))
-    events = [event for event in limits.events if not event.simultaneous_events.outside]
-    found = (_form_watched_event(reference, limits, events, k, rates) for k in range(len(events)))
+    events = [event for event in limits.event_time_bounds if not event.simultaneous_events.from_input_jump]
+    candidates = (_form_watched_event(reference, limits, events, k, rates) for k in range(len(events)))
     return tuple(
         islice(
-            (watch for watch in found if watch.place >= 0 or _list_largest_jumps(reference, watch.values)),
+            (
+                watched
+                for watched in candidates
+                if watched.variable_index >= 0 or _list_largest_jumps(reference, watched.values)
+            ),
             MAX_WATCHED_EVENTS,
         )
     )
 
 
-def describe_unwatched_events(limits: ErrorBounds, looked: Sequence[WatchedEvent]) -> str:
-    """Say how many events come after the last watched one; empty if none does."""
-    if len(looked) < MAX_WATCHED_EVENTS:
+def describe_unwatched_events(limits: ErrorBounds, watched_events: Sequence[WatchedEvent]) -> str:
+    """Describe how many events come after the last watched one; empty if none does."""
+    if len(watched_events) < MAX_WATCHED_EVENTS:
         return ""
-    last = looked[-1].limit.simultaneous_events.time
-    later = sum(
-        event.simultaneous_events.time > last and not event.simultaneous_events.outside for event in limits.events
+    last_time = watched_events[-1].time_bound.simultaneous_events.time
+    later_count = sum(
+        event.simultaneous_events.time > last_time and not event.simultaneous_events.from_input_jump
+        for event in limits.event_time_bounds
     )
     return (
-        f"{later} events after t = {last:.6g} s are not looked at one by one, which the first {MAX_WATCHED_EVENTS} "
-        "are: they are judged by the trajectory at the communication points only"
-        if later
+        f"{later_count} events after t = {last_time:.6g} s, behind the first {MAX_WATCHED_EVENTS}, are not judged one "
+        "by one, but by the trajectory at the communication points only"
+        if later_count
         else ""
     )
 
@@ -154,36 +163,45 @@ def _form_watched_event(
     reference: ReferenceRun, limits: ErrorBounds, events: Sequence[EventTimeBound], k: int, rates: list[int]
 ) -> WatchedEvent:
     """Return the watch of one event."""
-    limit, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
-    occasion, width = limit.simultaneous_events, limit.largest_allowed_difference
-    reach = [0.5 * float(np.min(np.diff(time)))] * 2
-    for side, other in ((0, k - 1), (1, k + 1)):
-        if 0 <= other < len(events):
-            gap = abs(events[other].simultaneous_events.time - occasion.time)
-            beside = 0.0 if events[other].grazing else events[other].largest_allowed_difference
-            reach[side] = min(reach[side], gap * width / (width + beside))
-    values, slopes = _evaluate_beside_event(reference, occasion, rates)
-    distinct = _compute_undecided_times(values, slopes)
-    place = _find_clearest_jump(reference, limits, occasion, values, rates, distinct > width)
-    if place >= 0:
-        reach = [min(each, float(distinct[place])) for each in reach]
+    time_bound, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
+    event_group, allowed_difference = time_bound.simultaneous_events, time_bound.largest_allowed_difference
+    half_widths = [0.5 * float(np.min(np.diff(time)))] * 2
+    for direction, neighbour in ((0, k - 1), (1, k + 1)):
+        if 0 <= neighbour < len(events):
+            gap = abs(events[neighbour].simultaneous_events.time - event_group.time)
+            neighbour_difference = 0.0 if events[neighbour].grazing else events[neighbour].largest_allowed_difference
+            half_widths[direction] = min(
+                half_widths[direction], gap * allowed_difference / (allowed_difference + neighbour_difference)
+            )
+    values, slopes = _evaluate_beside_event(reference, event_group, rates)
+    undecided_times = _compute_undecided_times(values, slopes)
+    variable_index = _find_clearest_jump(
+        reference, limits, event_group, values, rates, undecided_times > allowed_difference
+    )
+    if variable_index >= 0:
+        half_widths = [min(half_width, float(undecided_times[variable_index])) for half_width in half_widths]
     reason = ""
-    horizon = float(time[int(np.min(limits.judged[list(reference.state_columns)])) - 1])
-    if limit.grazing:
+    horizon = float(time[int(np.min(limits.predictable_points[list(reference.state_columns)])) - 1])
+    if time_bound.grazing:
         reason = "it grazes: its surface is only touched, as far as can be told"
-    elif place < 0:
+    elif variable_index < 0:
         reason = "nothing jumps there by more than is allowed anyway, or than it changes in the time allowed"
-    elif place >= len(reference.variables) and _inputs_jump(reference, limit):
+    elif variable_index >= len(reference.variables) and _inputs_jump(reference, time_bound):
         reason = "only rates change there by more than is allowed anyway, and those jump with the inputs, too"
-    elif occasion.time > horizon:
+    elif event_group.time > horizon:
         reason = "the motion cannot be judged so late"
-    elif not width < min(occasion.time, stop - occasion.time):
+    elif not allowed_difference < min(event_group.time, stop - event_group.time):
         reason = "it is too near to the start or the end"
-    elif width > min(reach):
+    elif allowed_difference > min(half_widths):
         reason = "it cannot be told from those beside it"
-    low, high = max(occasion.time - reach[0], 0.0), min(occasion.time + reach[1], stop)
-    early, late = (tuple(e for e in part if _may_graze_at(e, occasion.time)) for part in (events[:k], events[k + 1 :]))
-    return WatchedEvent(limit, low, high, place, values, slopes, reason, early, late)
+    earliest, latest = max(event_group.time - half_widths[0], 0.0), min(event_group.time + half_widths[1], stop)
+    events_before, events_after = (
+        tuple(e for e in neighbours if _may_graze_at(e, event_group.time))
+        for neighbours in (events[:k], events[k + 1 :])
+    )
+    return WatchedEvent(
+        time_bound, earliest, latest, variable_index, values, slopes, reason, events_before, events_after
+    )
 
 
 def _compute_undecided_times(values: Floats, slopes: Floats) -> Floats:
@@ -192,9 +210,9 @@ def _compute_undecided_times(values: Floats, slopes: Floats) -> Floats:
     Beside a jump J both sides go on with their own slopes. After J / (difference of slopes) they meet, and no level
     lies between them; up to half of that time one does.
     """
-    jumps, turns = np.abs(values[1] - values[0]), np.abs(slopes[1] - slopes[0])
+    jumps, slope_changes = np.abs(values[1] - values[0]), np.abs(slopes[1] - slopes[0])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return np.where(jumps > 0.0, 0.5 * jumps / turns, 0.0)
+        return np.where(jumps > 0.0, 0.5 * jumps / slope_changes, 0.0)
 
 
 def _may_graze_at(event: EventTimeBound, time: float) -> bool:
@@ -203,28 +221,30 @@ def _may_graze_at(event: EventTimeBound, time: float) -> bool:
 
 
 def _evaluate_beside_event(
-    reference: ReferenceRun, occasion: SimultaneousEvents, rates: Sequence[int]
+    reference: ReferenceRun, event_group: SimultaneousEvents, rates: Sequence[int]
 ) -> tuple[Floats, Floats]:
     """Return all watched values just before and after an event, and their slopes, shapes (2, n)."""
-    h = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
-    here = _extrapolate_to_instant(reference, occasion, occasion.time, rates)
-    return here, (_extrapolate_to_instant(reference, occasion, occasion.time + h, rates) - here) / h
+    time_step = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
+    values = _extrapolate_to_instant(reference, event_group, event_group.time, rates)
+    return values, (
+        _extrapolate_to_instant(reference, event_group, event_group.time + time_step, rates) - values
+    ) / time_step
 
 
 def _extrapolate_to_instant(
-    reference: ReferenceRun, occasion: SimultaneousEvents, time: float, rates: Sequence[int], step: int | None = None
+    reference: ReferenceRun, event_group: SimultaneousEvents, time: float, rates: Sequence[int], step: int | None = None
 ) -> Floats:
     """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n).
 
     ``step``: whose inputs hold; the event's own by default.
     """
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
     prepared = numeric.prepare(run.parameters)
-    r = run.inputs[occasion.first.step if step is None else step].tolist()
+    inputs = run.inputs[event_group.first.step if step is None else step].tolist()
     rows = []
-    for y, modes in evaluate_both_event_sides(numeric, occasion, time, r, prepared):
-        motion = numeric.motion_in_modes(time, y[:-1], r, prepared, modes)
+    for y, modes in evaluate_both_event_sides(numeric, event_group, time, inputs, prepared):
+        motion = numeric.motion_in_modes(time, y[:-1], inputs, prepared, modes)
         rows.append(np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
     return np.array(rows)
 
@@ -235,17 +255,21 @@ def _list_possible_steps(reference: ReferenceRun, limit: EventTimeBound) -> tupl
     There inputs may jump: an event at 0.1 s comes at the end of a step to one who finds it a little early, and at the
     beginning of the next to one who finds it a little late.
     """
-    time, own, reach = reference.conditions.time, limit.simultaneous_events.first.step, limit.largest_allowed_difference
-    instant, last = limit.simultaneous_events.time, len(time) - 2
-    at_start = own > 0 and instant - float(time[own]) <= reach
-    at_end = own < last and float(time[own + 1]) - instant <= reach
-    return (own, *([own - 1] if at_start else []), *([own + 1] if at_end else []))
+    time, event_step, allowed_difference = (
+        reference.experiment.time,
+        limit.simultaneous_events.first.step,
+        limit.largest_allowed_difference,
+    )
+    instant, last_step = limit.simultaneous_events.time, len(time) - 2
+    at_start = event_step > 0 and instant - float(time[event_step]) <= allowed_difference
+    at_end = event_step < last_step and float(time[event_step + 1]) - instant <= allowed_difference
+    return (event_step, *([event_step - 1] if at_start else []), *([event_step + 1] if at_end else []))
 
 
 def _inputs_jump(reference: ReferenceRun, limit: EventTimeBound) -> bool:
     """Return whether an event comes at a communication point at which inputs jump, too."""
-    inputs, own = reference.conditions.inputs, limit.simultaneous_events.first.step
-    return any(not np.array_equal(inputs[own], inputs[step]) for step in _list_possible_steps(reference, limit))
+    inputs, event_step = reference.experiment.inputs, limit.simultaneous_events.first.step
+    return any(not np.array_equal(inputs[event_step], inputs[step]) for step in _list_possible_steps(reference, limit))
 
 
 def _compute_bounds_at_event(reference: ReferenceRun, limits: ErrorBounds, time: float) -> Floats:
@@ -257,46 +281,49 @@ def _compute_bounds_at_event(reference: ReferenceRun, limits: ErrorBounds, time:
 def _find_clearest_jump(
     reference: ReferenceRun,
     limits: ErrorBounds,
-    occasion: SimultaneousEvents,
+    event_group: SimultaneousEvents,
     values: Floats,
     rates: Sequence[int],
-    distinct: Flags,
+    is_decided: Flags,
 ) -> int:
     """Return the index of the clearest jump: of a value, or else of a derivative; -1: none.
 
-    ``distinct``: which values can be watched, shape (n,).
+    ``is_decided``: which values can be watched, shape (n,).
     """
     n = len(reference.variables)
-    jumps = np.where(distinct, np.abs(values[1] - values[0]), 0.0)
-    bound = _compute_bounds_at_event(reference, limits, occasion.time)
-    clear = np.where(jumps[:n] > _CLEAR_JUMP_FACTOR * bound, jumps[:n] / reference.scales, 0.0)
-    if np.any(clear > 0.0):
-        return int(np.argmax(clear))
-    usual = reference.state_scales[list(rates)] / float(reference.trajectory.time[-1])
-    slopes = jumps[n:] / np.maximum(np.max(np.abs(values[:, n:]), axis=0), usual)
-    return n + int(np.argmax(slopes)) if len(slopes) and np.max(slopes) > _DERIVATIVE_JUMP_FRACTION else -1
+    jumps = np.where(is_decided, np.abs(values[1] - values[0]), 0.0)
+    bound = _compute_bounds_at_event(reference, limits, event_group.time)
+    clear_jumps = np.where(jumps[:n] > _CLEAR_JUMP_FACTOR * bound, jumps[:n] / reference.scales, 0.0)
+    if np.any(clear_jumps > 0.0):
+        return int(np.argmax(clear_jumps))
+    typical_rates = reference.state_scales[list(rates)] / float(reference.trajectory.time[-1])
+    rate_jumps = jumps[n:] / np.maximum(np.max(np.abs(values[:, n:]), axis=0), typical_rates)
+    return n + int(np.argmax(rate_jumps)) if len(rate_jumps) and np.max(rate_jumps) > _DERIVATIVE_JUMP_FRACTION else -1
 
 
 def plan_event_sessions(
-    looks: Sequence[Sequence[WatchedEvent]], kind: InterfaceType, description: FmuDescription, watched: Sequence[str]
+    watched_events: Sequence[Sequence[WatchedEvent]],
+    kind: InterfaceType,
+    description: FmuDescription,
+    watched: Sequence[str],
 ) -> dict[str, Operations]:
     """Return sessions for the events of each experiment in Co-Simulation; none if the state cannot be saved."""
     sessions: dict[str, Operations] = {}
-    read = [description.variables[name].reference for name in watched]
+    references = [description.variables[name].reference for name in watched]
     if kind == "CoSimulation" and description.capabilities[kind].states and description.any_step:
-        for number, looked in enumerate(looks):
-            requests = [watch.request(kind) for watch in looked if not watch.reason]
+        for experiment_index, events_of_experiment in enumerate(watched_events):
+            requests = [event.request(kind) for event in events_of_experiment if not event.reason]
             if requests:
-                sessions[f"events {number}"] = [["watch", number, requests, read]]
+                sessions[f"events {experiment_index}"] = [["watch", experiment_index, requests, references]]
     return sessions
 
 
 def compare_events(
     reference: ReferenceRun,
     limits: ErrorBounds,
-    looked: Sequence[WatchedEvent],
-    driven: FmuProcessResult,
-    number: int,
+    watched_events: Sequence[WatchedEvent],
+    fmu_result: FmuProcessResult,
+    experiment_index: int,
     description: FmuDescription,
 ) -> tuple[EventResult, ...]:
     """Return one result per watched event, and one per event that the reference does not have.
@@ -304,42 +331,52 @@ def compare_events(
     Args:
         reference: Of the experiment.
         limits: Of the reference.
-        looked: Its events.
-        driven: What the FMU did.
-        number: Of the experiment.
+        watched_events: Its events.
+        fmu_result: What the FMU did.
+        experiment_index: Of the experiment.
         description: Of the FMU.
     """
     rates = list(_find_derivative_variables(reference, description))
-    kind = driven.simulations[number].kind
-    answers: Sequence[Any] = (
-        driven.events[number] if kind == "ModelExchange" else _read_session_findings(driven, number)
+    kind = fmu_result.simulations[experiment_index].kind
+    recorded_events: Sequence[Any] = (
+        fmu_result.events[experiment_index]
+        if kind == "ModelExchange"
+        else _read_session_findings(fmu_result, experiment_index)
     )
-    places = iter(answers) if kind == "CoSimulation" else None
+    session_results = iter(recorded_events) if kind == "CoSimulation" else None
     results = []
-    for watch in looked:
-        if watch.reason:
-            results.append(_form_unjudged_result(reference, watch, kind, watch.reason))
+    for event in watched_events:
+        if event.reason:
+            results.append(_form_unjudged_result(reference, event, kind, event.reason))
             continue
-        found = next(places, "not looked at") if places else _find_model_exchange_event(watch, kind, answers)
-        results.append(_judge_event(reference, limits, watch, kind, found, rates))
+        recorded_event = (
+            next(session_results, "not looked at")
+            if session_results
+            else _find_model_exchange_event(event, kind, recorded_events)
+        )
+        results.append(_judge_event(reference, limits, event, kind, recorded_event, rates))
     if kind == "ModelExchange" and isinstance(reference.numeric, HybridEquations):  # else nothing was watched
-        results += _find_unexpected_events(reference, limits, looked, answers)
+        results += _find_unexpected_events(reference, limits, watched_events, recorded_events)
     return tuple(results)
 
 
-def _read_session_findings(driven: FmuProcessResult, number: int) -> Sequence[Any]:
+def _read_session_findings(fmu_result: FmuProcessResult, experiment_index: int) -> Sequence[Any]:
     """Return the findings in Co-Simulation; none where the session failed."""
-    answers = driven.answers.get(f"events {number}", [])
-    return answers[0] if answers and isinstance(answers[0], list) else ()
+    recorded = fmu_result.recorded_values.get(f"events {experiment_index}", [])
+    return recorded[0] if recorded and isinstance(recorded[0], list) else ()
 
 
-def _find_model_exchange_event(watch: WatchedEvent, kind: InterfaceType, events: Sequence[Any]) -> Any:
+def _find_model_exchange_event(watched: WatchedEvent, kind: InterfaceType, recorded_events: Sequence[Any]) -> Any:
     """Return the event of Model Exchange in which the watched variable changes side."""
-    request = watch.request(kind)
-    near = [event for event in events if watch.low <= event[0] <= watch.high]
-    for time, before, after in near:
-        if watch.has_passed(request, time, after) and not watch.has_passed(request, time, before):
-            last = near[-1] if near[-1][0] - time <= watch.limit.allowed[kind] else [time, before, after]
+    request = watched.request(kind)
+    candidates = [event for event in recorded_events if watched.earliest <= event[0] <= watched.latest]
+    for time, before, after in candidates:
+        if watched.has_passed(request, time, after) and not watched.has_passed(request, time, before):
+            last = (
+                candidates[-1]
+                if candidates[-1][0] - time <= watched.time_bound.allowed_differences[kind]
+                else [time, before, after]
+            )
             return [time, before, last[0], last[2]]
     return "none"
 
@@ -347,131 +384,151 @@ def _find_model_exchange_event(watch: WatchedEvent, kind: InterfaceType, events:
 def _judge_event(
     reference: ReferenceRun,
     limits: ErrorBounds,
-    watch: WatchedEvent,
+    event: WatchedEvent,
     kind: InterfaceType,
-    found: Any,
+    recorded_event: Any,
     rates: Sequence[int],
 ) -> EventResult:
     """Return the verdict on one event."""
-    if found == "not looked at":
+    if recorded_event == "not looked at":
         return _form_unjudged_result(
-            reference, watch, kind, "the FMU's state cannot be kept and restored, or that failed"
+            reference, event, kind, "the FMU's state cannot be kept and restored, or that failed"
         )
-    occasion, allowed = watch.limit.simultaneous_events, watch.limit.allowed[kind]
-    if isinstance(found, str):
-        where = "no such event" if found == "none" else "it is there before"
-        text = f"{where}, between {watch.low:.9g} s and {watch.high:.9g} s"
-        return _form_event_result(reference, watch, kind, float("nan"), float("inf"), "", "failed", text)
-    low, before, high, after = found
-    between = kind == "CoSimulation"  # it is known between which instants it is; else when what is read is there
-    time = 0.5 * (low + high) if between else low
-    at = ((time, time), high - low) if between else ((low, high), 0.0)
-    off = _compute_error_ratios(reference, limits, watch, at, [before, after], rates)
-    side, column = divmod(int(np.argmax(off)), off.shape[1])
-    worst, late = float(off[side, column]), abs(time - occasion.time) / allowed
+    event_group, allowed = event.time_bound.simultaneous_events, event.time_bound.allowed_differences[kind]
+    if isinstance(recorded_event, str):
+        description = "no such event" if recorded_event == "none" else "it is there before"
+        text = f"{description}, between {event.earliest:.9g} s and {event.latest:.9g} s"
+        return _form_event_result(reference, event, kind, float("nan"), float("inf"), "", "failed", text)
+    earliest, before, latest, after = recorded_event
+    is_bracketed = kind == "CoSimulation"  # it is known between which instants it is; else when what is read is there
+    time = 0.5 * (earliest + latest) if is_bracketed else earliest
+    instants_and_resolution = ((time, time), latest - earliest) if is_bracketed else ((earliest, latest), 0.0)
+    error_ratios = _compute_error_ratios(reference, limits, event, instants_and_resolution, [before, after], rates)
+    direction, column = divmod(int(np.argmax(error_ratios)), error_ratios.shape[1])
+    worst_ratio, time_ratio = float(error_ratios[direction, column]), abs(time - event_group.time) / allowed
     name = reference.variables[column].name
     reason = ""
-    if late > 1.0:
-        reason = f"it is {abs(time - occasion.time):.3g} s {'late' if time > occasion.time else 'early'}"
-    elif worst > 1.0:
-        reason = f"{name} {'after' if side else 'before'} it is {worst:.3g} times its bound off"
+    if time_ratio > 1.0:
+        reason = f"it is {abs(time - event_group.time):.3g} s {'late' if time > event_group.time else 'early'}"
+    elif worst_ratio > 1.0:
+        reason = f"{name} {'after' if direction else 'before'} it is {worst_ratio:.3g} times its bound off"
     verdict = "failed" if reason else "passed"
-    return _form_event_result(reference, watch, kind, time, worst, name, verdict, reason)
+    return _form_event_result(reference, event, kind, time, worst_ratio, name, verdict, reason)
 
 
 def _compute_error_ratios(
     reference: ReferenceRun,
     limits: ErrorBounds,
-    watch: WatchedEvent,
-    at: tuple[tuple[float, float], float],
-    unit: Sequence[Sequence[float]],
+    event: WatchedEvent,
+    instants_and_resolution: tuple[tuple[float, float], float],
+    fmu_values: Sequence[Sequence[float]],
     rates: Sequence[int],
 ) -> Floats:
     """Return errors of all variables just before and after an event over their bounds, shape (2, n).
 
-    ``at``: instants before and after, and resolution, s. ``unit``: what it showed then.
+    ``instants_and_resolution``: instants before and after, and resolution, s. ``fmu_values``: what it showed then.
     """
-    n, (times, fine) = len(reference.variables), at
+    n, (times, resolution) = len(reference.variables), instants_and_resolution
     bound = np.maximum(_compute_bounds_at_event(reference, limits, times[0]), np.finfo(float).tiny)
-    off = np.full((2, n), np.inf)
-    for side, others in enumerate((watch.early, watch.late)):
-        blur = 2.0 * fine * np.abs(watch.slopes[side, :n])
-        own = ((watch.limit.simultaneous_events, step) for step in _list_possible_steps(reference, watch.limit))
-        for occasion, step in (
-            *own,
-            *((other.simultaneous_events, other.simultaneous_events.first.step) for other in others),
+    ratios = np.full((2, n), np.inf)
+    for direction, neighbours in enumerate((event.grazing_events_before, event.grazing_events_after)):
+        reading_uncertainty = 2.0 * resolution * np.abs(event.slopes[direction, :n])
+        own_candidates = (
+            (event.time_bound.simultaneous_events, step) for step in _list_possible_steps(reference, event.time_bound)
+        )
+        for event_group, step in (
+            *own_candidates,
+            *((other.simultaneous_events, other.simultaneous_events.first.step) for other in neighbours),
         ):
-            instants = (times[side], watch.limit.simultaneous_events.time)
-            rows = np.array(
-                [_extrapolate_to_instant(reference, occasion, each, rates, step)[side, :n] for each in instants]
+            instants = (times[direction], event.time_bound.simultaneous_events.time)
+            reference_rows = np.array(
+                [
+                    _extrapolate_to_instant(reference, event_group, instant, rates, step)[direction, :n]
+                    for instant in instants
+                ]
             )
-            away = np.min(np.abs(np.array(unit[side][:n]) - rows), axis=0)
-            found = np.maximum(away - blur, 0.0) / bound
-            if np.any(found > 1.0):  # else it passes, whatever outputs make of the states
-                found *= bound / np.maximum(bound, _carry_state_bounds_to_outputs(reference, watch, side, bound))
-            off[side] = min(off[side], np.where(np.isfinite(found), found, np.inf), key=np.max)
-    return off
+            distances = np.min(np.abs(np.array(fmu_values[direction][:n]) - reference_rows), axis=0)
+            direction_ratios = np.maximum(distances - reading_uncertainty, 0.0) / bound
+            if np.any(direction_ratios > 1.0):  # else it passes, whatever outputs make of the states
+                direction_ratios *= bound / np.maximum(
+                    bound, _carry_state_bounds_to_outputs(reference, event, direction, bound)
+                )
+            ratios[direction] = min(
+                ratios[direction], np.where(np.isfinite(direction_ratios), direction_ratios, np.inf), key=np.max
+            )
+    return ratios
 
 
-def _carry_state_bounds_to_outputs(reference: ReferenceRun, watch: WatchedEvent, side: int, bound: Floats) -> Floats:
+def _carry_state_bounds_to_outputs(
+    reference: ReferenceRun, watched: WatchedEvent, direction: int, bound: Floats
+) -> Floats:
     """Return how far outputs on one side of an event may be off since states may be off by their bounds, shape (n,).
 
     States and what has no such bound have 0. ``bound``: of all variables beside the event.
     """
-    numeric, run, occasion = reference.numeric, reference.conditions, watch.limit.simultaneous_events
+    numeric, run, event_group = reference.numeric, reference.experiment, watched.time_bound.simultaneous_events
     assert isinstance(numeric, HybridEquations)
-    event = (occasion.first, occasion.last)[side]
-    prepared, r = numeric.prepare(run.parameters), run.inputs[occasion.first.step].tolist()
-    x, modes, columns = event.states[side][:-1], event.sides[side], list(reference.state_columns)
+    located_event = (event_group.first, event_group.last)[direction]
+    prepared, inputs = numeric.prepare(run.parameters), run.inputs[event_group.first.step].tolist()
+    x, modes, columns = (
+        located_event.states[direction][:-1],
+        located_event.sides[direction],
+        list(reference.state_columns),
+    )
 
     def values(state: Floats) -> Floats:
         """Return all variables at a state."""
-        return list_compared_values(numeric, state, numeric.motion_in_modes(event.time, state, r, prepared, modes))
+        return list_compared_values(
+            numeric, state, numeric.motion_in_modes(located_event.time, state, inputs, prepared, modes)
+        )
 
-    off = np.zeros(len(reference.variables))
+    output_errors = np.zeros(len(reference.variables))
     for j, scale in enumerate(reference.state_scales.tolist()):
-        moved = np.zeros(len(x))
-        moved[j] = PROBE_FRACTION * scale
-        off += np.abs(values(x + moved) - values(x - moved)) / (2.0 * moved[j]) * bound[columns[j]]
-    off = np.minimum(
-        np.where(np.isfinite(off), off, 0.0), MAX_INFORMATIVE_FRACTION * np.max(np.abs(watch.values[:, : len(off)]), 0)
+        displacement = np.zeros(len(x))
+        displacement[j] = PROBE_FRACTION * scale
+        output_errors += (
+            np.abs(values(x + displacement) - values(x - displacement)) / (2.0 * displacement[j]) * bound[columns[j]]
+        )
+    output_errors = np.minimum(
+        np.where(np.isfinite(output_errors), output_errors, 0.0),
+        MAX_INFORMATIVE_FRACTION * np.max(np.abs(watched.values[:, : len(output_errors)]), 0),
     )
-    off[columns] = 0.0
-    return np.asarray(off)
+    output_errors[columns] = 0.0
+    return np.asarray(output_errors)
 
 
 def _form_unjudged_result(
-    reference: ReferenceRun, watch: WatchedEvent, kind: InterfaceType, reason: str
+    reference: ReferenceRun, event: WatchedEvent, kind: InterfaceType, reason: str
 ) -> EventResult:
     """Return the result of an event that is not judged, with the reason."""
-    return _form_event_result(reference, watch, kind, float("nan"), 0.0, "", "unjudged", reason)
+    return _form_event_result(reference, event, kind, float("nan"), 0.0, "", "unjudged", reason)
 
 
 def _form_event_result(
     reference: ReferenceRun,
-    watch: WatchedEvent,
+    event: WatchedEvent,
     kind: InterfaceType,
     time: float,
-    worst: float,
+    worst_ratio: float,
     name: str,
     verdict: Any,
     reason: str,
 ) -> EventResult:
     """Return one result."""
-    occasion, allowed = watch.limit.simultaneous_events, watch.limit.allowed[kind]
-    difference = time - occasion.time
-    ratio = worst if np.isnan(difference) else max(worst, abs(difference) / allowed)
+    event_group, allowed = event.time_bound.simultaneous_events, event.time_bound.allowed_differences[kind]
+    difference = time - event_group.time
+    ratio = worst_ratio if np.isnan(difference) else max(worst_ratio, abs(difference) / allowed)
     return EventResult(
-        name=occasion.first.name,
+        name=event_group.first.name,
         kind=kind,
-        time=occasion.time,
+        time=event_group.time,
         found=time,
         difference=difference,
         allowed=allowed,
         ratio=float(ratio),
         worst=name,
-        jumps=_list_largest_jumps(reference, watch.values),
-        grazing=watch.limit.grazing,
+        jumps=_list_largest_jumps(reference, event.values),
+        grazing=event.time_bound.grazing,
         verdict=verdict,
         reason=reason,
     )
@@ -490,15 +547,15 @@ def _list_largest_jumps(reference: ReferenceRun, values: Floats) -> tuple[EventJ
 
 
 def _find_unexpected_events(
-    reference: ReferenceRun, limits: ErrorBounds, looked: Sequence[WatchedEvent], noted: Sequence[Any]
+    reference: ReferenceRun, limits: ErrorBounds, watched_events: Sequence[WatchedEvent], recorded_events: Sequence[Any]
 ) -> list[EventResult]:
     """Return events of Model Exchange in which a state jumps and that the reference does not have."""
     columns, results = list(reference.state_columns), []
     times = [event.time for event in reference.events]
     step = float(np.min(np.diff(reference.trajectory.time)))
-    end = reference.events[-1].time if len(looked) == MAX_WATCHED_EVENTS else float("inf")
-    horizon = float(reference.trajectory.time[int(np.min(limits.judged[columns])) - 1])
-    for time, before, after in noted:
+    end = reference.events[-1].time if len(watched_events) == MAX_WATCHED_EVENTS else float("inf")
+    horizon = float(reference.trajectory.time[int(np.min(limits.predictable_points[columns])) - 1])
+    for time, before, after in recorded_events:
         if not before:  # nothing is read where the reference has no events: an input that jumps is one to the FMU
             continue
         jump = np.abs(np.array(after) - np.array(before))[columns]

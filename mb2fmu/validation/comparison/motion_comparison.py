@@ -13,22 +13,23 @@ pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the mo
 
 Where events graze, what they may have set or not is added (``compute_grazing_uncertainty``).
 
-v is judged up to its horizon: as long as the reference knows v a hundred times better than the bound
-(100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
+v is judged up to the time until which it is predictable: as long as the reference knows v a hundred times better than
+the bound (100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything
 (F · tolerance · S_v ≤ 5 % of the larger of size_v and S_v(0)).
-Beyond it, chaos has the word, and the invariants alone are judged: they hold for every true motion, so the whole run:
+Beyond it the motion is chaotic, and the invariants alone are judged, over the whole run, since they hold for every
+true motion:
 
 - One-step error: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
   against min(FACTOR · tolerance · max(scale_j, L_j) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the largest
   sensitivity over one step, measured at up to ten steps without events, and late_j what events in this very step make
-  of being as late as indicators are off, and of states that are off by their bounds (``step_flows``). If those come
+  of being as late as indicators are off, and of states that are off by their bounds (``one_step_flow``). If those come
   through other events (one bounce more), what these make is added. No error can hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
   FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
-- Integrals of motion, see ``kept_integrals``.
+- Integrals of motion, see ``first_integrals_along_run``.
 - Constraints: |φ_i(q, t)| and |A_i u + b_i| of the FMU's own q and u, each over its row's own scale, against
   FACTOR · tolerance and the round-off of the row's terms.
-- What the FMU tells of its constraints, computed again at its own q and u, see ``own_diagnostics``.
+- What the FMU reports of its constraints, computed again at its own q and u, see ``constraint_diagnostics``.
 """
 
 from __future__ import annotations
@@ -90,19 +91,19 @@ class ErrorBounds:
 
     Attributes:
         values: bound_v(t), shape (n_t, n).
-        judged: Number of points from the start up to the horizon, shape (n,).
+        predictable_points: Number of points from the start up to the horizon, shape (n,).
         reasons: Why the horizon ends before the run does; empty where it does not.
-        events: What is allowed of each event.
-        sides: Of points that may be on either side of an event.
+        event_time_bounds: What is allowed of each event.
+        sides_near_events: Of points that may be on either side of an event.
         traversals: How often the motion has gone through its range by each point, shape (n_t,); see
             ``count_traversals``.
     """
 
     values: Floats
-    judged: npt.NDArray[np.int64]
+    predictable_points: npt.NDArray[np.int64]
     reasons: tuple[str, ...]
-    events: tuple[EventTimeBound, ...] = ()
-    sides: Mapping[int, ValuesNearEvents] = field(default_factory=dict)
+    event_time_bounds: tuple[EventTimeBound, ...] = ()
+    sides_near_events: Mapping[int, ValuesNearEvents] = field(default_factory=dict)
     traversals: Floats = field(default_factory=lambda: np.zeros(0))
 
 
@@ -115,20 +116,25 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     """
     values, uncertainty = reference.trajectory.values, reference.trajectory.uncertainty
     sizes, rounding = compute_variable_sizes(reference, sensitivity[0])
-    often = count_traversals(reference)
-    grown = (
-        np.maximum(ERROR_BOUND_FACTOR, often)[:, None] * reference.conditions.tolerance * np.maximum(sizes, sensitivity)
+    traversals = count_traversals(reference)
+    tolerance_bound = (
+        np.maximum(ERROR_BOUND_FACTOR, traversals)[:, None]
+        * reference.experiment.tolerance
+        * np.maximum(sizes, sensitivity)
     )
-    allowed = np.minimum(grown + rounding, MAX_INFORMATIVE_FRACTION * sizes) + 2 * uncertainty
-    known = uncertainty * REFERENCE_ACCURACY_FACTOR <= allowed
-    telling = grown <= MAX_INFORMATIVE_FRACTION * np.maximum(sizes, sensitivity[0])
-    judged, reasons = [], []
+    allowed = np.minimum(tolerance_bound + rounding, MAX_INFORMATIVE_FRACTION * sizes) + 2 * uncertainty
+    is_known = uncertainty * REFERENCE_ACCURACY_FACTOR <= allowed
+    is_informative = tolerance_bound <= MAX_INFORMATIVE_FRACTION * np.maximum(sizes, sensitivity[0])
+    predictable_points, reasons = [], []
     for column in range(values.shape[1]):
-        ends = [np.argmin(mask) if not mask.all() else len(mask) for mask in (known[:, column], telling[:, column])]
-        judged.append(min(ends))
-        if min(ends) == len(values):
+        ends_of_masks = [
+            np.argmin(mask) if not mask.all() else len(mask)
+            for mask in (is_known[:, column], is_informative[:, column])
+        ]
+        predictable_points.append(min(ends_of_masks))
+        if min(ends_of_masks) == len(values):
             reasons.append("")
-        elif ends[0] <= ends[1]:
+        elif ends_of_masks[0] <= ends_of_masks[1]:
             reasons.append("the reference no longer knows it a hundred times better than the bound")
         else:
             reasons.append(
@@ -137,31 +143,35 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     events = compute_event_time_bounds(reference, allowed)
     allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
     sides = find_values_near_events(reference, events)
-    return ErrorBounds(allowed, np.array(judged), tuple(reasons), events, sides, often)
+    return ErrorBounds(allowed, np.array(predictable_points), tuple(reasons), events, sides, traversals)
 
 
 def compute_variable_sizes(reference: ReferenceRun, at_start: Floats) -> tuple[Floats, Floats]:
     """Return size and round-off of each variable by the formulas of ``scales``, shapes (n,); ``at_start``: S(0)."""
     values, variables = reference.trajectory.values, reference.variables
-    moves = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
-    beside = find_largest_of_unit([v.unit for v in variables], values, moves, reference.typical)
-    sensitive = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
-    rounding = ROUND_OFF_ALLOWANCE * (beside + _compute_holding_efforts(reference))
-    return compute_variable_sizes_of_motion(values, moves, reference.typical, beside, sensitive), rounding
+    is_moving = find_moving_variables(values, reference.trajectory.uncertainty, reference.typical)
+    largest_of_unit = find_largest_of_unit([v.unit for v in variables], values, is_moving, reference.typical)
+    start_sensitivity = np.array([0.0 if v.nominal else s for v, s in zip(variables, at_start.tolist(), strict=True)])
+    rounding = ROUND_OFF_ALLOWANCE * (largest_of_unit + _compute_holding_efforts(reference))
+    return compute_variable_sizes_of_motion(
+        values, is_moving, reference.typical, largest_of_unit, start_sensitivity
+    ), rounding
 
 
 def _compute_holding_efforts(reference: ReferenceRun) -> Floats:
     """Return for each variable how large the efforts of its unit are that cancel while signs hold, shape (n,)."""
-    numeric, run = reference.numeric, reference.conditions
-    found = np.zeros(len(reference.variables))
+    numeric, run = reference.numeric, reference.experiment
+    largest_efforts = np.zeros(len(reference.variables))
     if isinstance(numeric, HybridEquations) and numeric.frozen.outputs:
         prepared = numeric.prepare(run.parameters)
         for k in np.unique(np.linspace(0, len(run.time) - 1, _HELD_EFFORT_SAMPLES).astype(np.int64)).tolist():
-            t, x, r = float(run.time[k]), reference.states[k], run.held(k).tolist()
-            held = compute_sticking_force_effects(numeric, t, x, r, prepared, reference.modes[k])
-            found[-len(held) :] = np.fmax(found[-len(held) :], held)
+            t, x, inputs = float(run.time[k]), reference.states[k], run.inputs_at(k).tolist()
+            effects = compute_sticking_force_effects(numeric, t, x, inputs, prepared, reference.modes[k])
+            largest_efforts[-len(effects) :] = np.fmax(largest_efforts[-len(effects) :], effects)
     units = [v.unit for v in reference.variables]
-    return np.array([max(size for size, other in zip(found, units, strict=True) if other == unit) for unit in units])
+    return np.array(
+        [max(size for size, other in zip(largest_efforts, units, strict=True) if other == unit) for unit in units]
+    )
 
 
 def _count_required_points(values: Floats) -> int:
@@ -174,38 +184,40 @@ def compare_variables(
 ) -> tuple[VariableResult, ...]:
     """Compare every variable of the reference with the FMU's."""
     time = reference.trajectory.time
-    whole = _select_values_of_fmu_side(reference, limits, simulation)
+    reference_values = _select_values_of_fmu_side(reference, limits, simulation)
     results = []
     for column, variable in enumerate(reference.variables):
-        truth = whole[:, column]
-        found = simulation[variable.name]
-        errors = np.abs(found - truth)
+        expected = reference_values[:, column]
+        recorded = simulation[variable.name]
+        errors = np.abs(recorded - expected)
         bound = limits.values[:, column]
-        judged = int(limits.judged[column])
-        finite = bool(np.all(np.isfinite(found)))
-        enough = judged >= _count_required_points(reference.trajectory.values)
-        ratios = np.where(errors <= 0, 0.0, errors / np.where(bound > 0, bound, np.finfo(float).tiny))[: max(judged, 1)]
+        predictable_points = int(limits.predictable_points[column])
+        is_finite = bool(np.all(np.isfinite(recorded)))
+        has_enough_points = predictable_points >= _count_required_points(reference.trajectory.values)
+        ratios = np.where(errors <= 0, 0.0, errors / np.where(bound > 0, bound, np.finfo(float).tiny))[
+            : max(predictable_points, 1)
+        ]
         ratios = np.where(np.isfinite(ratios), ratios, np.inf)
-        worst = int(np.argmax(ratios))
-        good = finite and bool(np.all(ratios <= 1.0))
+        worst_point = int(np.argmax(ratios))
+        is_within_bounds = is_finite and bool(np.all(ratios <= 1.0))
         reason = limits.reasons[column]
-        if not finite:
+        if not is_finite:
             reason = "the FMU gives no finite number"
-        elif not good:
-            reason = f"the error is {ratios[worst]:.3g} times its bound"
+        elif not is_within_bounds:
+            reason = f"the error is {ratios[worst_point]:.3g} times its bound"
         results.append(
             VariableResult(
                 name=variable.name,
                 kind=variable.kind,
                 unit=variable.unit,
-                range=float(np.ptp(truth)),
-                max_error=float(np.max(errors[: max(judged, 1)])),
-                at=float(time[worst]),
-                error=float(errors[worst]),
-                bound=float(bound[worst]),
-                ratio=float(ratios[worst]) if finite else float("inf"),
-                horizon=float(time[max(judged - 1, 0)]),
-                verdict="failed" if not good else "passed" if enough else "unjudged",
+                range=float(np.ptp(expected)),
+                max_error=float(np.max(errors[: max(predictable_points, 1)])),
+                at=float(time[worst_point]),
+                error=float(errors[worst_point]),
+                bound=float(bound[worst_point]),
+                ratio=float(ratios[worst_point]) if is_finite else float("inf"),
+                horizon=float(time[max(predictable_points - 1, 0)]),
+                verdict="failed" if not is_within_bounds else "passed" if has_enough_points else "unjudged",
                 reason=reason,
                 errors=errors,
                 bounds=bound,
@@ -218,7 +230,10 @@ def find_event_sides_taken(
     reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult
 ) -> dict[int, int]:
     """Return points near an event → the number of the side on which all of the FMU's variables are."""
-    return {k: int(np.argmin(_compute_error_ratios_by_side(reference, limits, simulation, k))) for k in limits.sides}
+    return {
+        k: int(np.argmin(_compute_error_ratios_by_side(reference, limits, simulation, k)))
+        for k in limits.sides_near_events
+    }
 
 
 def find_switch_modes_taken(
@@ -227,41 +242,41 @@ def find_switch_modes_taken(
     """Return points near an event → the modes of the FMU's side.
 
     Sides that the FMU's own state contradicts are left out: where errors have grown, the values of both sides lie
-    within the bounds, and only the state tells where the FMU is. A point of which all sides are left out is not there:
+    within the bounds, and only the state shows where the FMU is. A point of which all sides are left out is not there:
     its modes follow from the state.
     """
-    numeric, run = reference.numeric, reference.conditions
-    found: dict[int, SwitchModes] = {}
+    numeric, run = reference.numeric, reference.experiment
+    modes_by_point: dict[int, SwitchModes] = {}
     if not isinstance(numeric, HybridEquations):
-        return found
+        return modes_by_point
     prepared = numeric.prepare(run.parameters)
     columns = [simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-    for k, sides in limits.sides.items():
-        at = float(run.time[k]), simulation.values[k, columns], run.held(k).tolist(), prepared
+    for k, sides in limits.sides_near_events.items():
+        instant = float(run.time[k]), simulation.values[k, columns], run.inputs_at(k).tolist(), prepared
         possible = [
-            i for i, modes in enumerate(sides.modes) if numeric.contradiction(*at, modes) <= _CONTRADICTED_MARGIN
+            i for i, modes in enumerate(sides.modes) if numeric.contradiction(*instant, modes) <= _CONTRADICTED_MARGIN
         ]
-        off = _compute_error_ratios_by_side(reference, limits, simulation, k)[possible]
+        error_ratios = _compute_error_ratios_by_side(reference, limits, simulation, k)[possible]
         if possible:
-            found[k] = sides.modes[possible[int(np.argmin(off))]]
-    return found
+            modes_by_point[k] = sides.modes[possible[int(np.argmin(error_ratios))]]
+    return modes_by_point
 
 
 def _compute_error_ratios_by_side(
     reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult, k: int
 ) -> Floats:
     """Return the FMU's largest error over bound on each side of an event at a point, shape (sides,)."""
-    found = np.array([simulation[variable.name][k] for variable in reference.variables])
-    off = np.abs(found - limits.sides[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
-    return np.asarray(np.max(off, axis=1))
+    recorded = np.array([simulation[variable.name][k] for variable in reference.variables])
+    ratios = np.abs(recorded - limits.sides_near_events[k].values) / np.maximum(limits.values[k], np.finfo(float).tiny)
+    return np.asarray(np.max(ratios, axis=1))
 
 
 def _select_values_of_fmu_side(reference: ReferenceRun, limits: ErrorBounds, simulation: FmuSimulationResult) -> Floats:
     """Return the reference's values; near events those of the FMU's side."""
-    truth = reference.trajectory.values.copy()
+    values = reference.trajectory.values.copy()
     for k, side in find_event_sides_taken(reference, limits, simulation).items():
-        truth[k] = limits.sides[k].values[side]
-    return truth
+        values[k] = limits.sides_near_events[k].values[side]
+    return values
 
 
 def compare_invariants(
@@ -279,15 +294,15 @@ def compare_invariants(
     if not np.all(np.isfinite(values)):
         return ()
     states = values[:, list(reference.state_columns)]
-    begins = find_switch_modes_taken(reference, limits, simulation) if limits else {}
-    beside = limits.sides if limits else {}
+    start_modes = find_switch_modes_taken(reference, limits, simulation) if limits else {}
+    sides = limits.sides_near_events if limits else {}
     count = len(states) - 1
-    steps = [CommunicationStep(k, begins.get(k), states[k + 1] if k + 1 in beside else None) for k in range(count)]
+    steps = [CommunicationStep(k, start_modes.get(k), states[k + 1] if k + 1 in sides else None) for k in range(count)]
     flow = OneStepFlow(reference)
-    landings = [flow.compute_step_end(step, x) for step, x in zip(steps, states[:-1], strict=True)]
-    results = [*_judge_one_step_errors(reference, flow, states, (steps, landings), simulation.kind)]
+    step_ends = [flow.compute_step_end(step, x) for step, x in zip(steps, states[:-1], strict=True)]
+    results = [*_judge_one_step_errors(reference, flow, states, (steps, step_ends), simulation.kind)]
     if any(balance.name == "energy" for balance in reference.balances):
-        results.append(_judge_energy_balance(reference, states, np.array([landing.work for landing in landings])))
+        results.append(_judge_energy_balance(reference, states, np.array([step_end.work for step_end in step_ends])))
     if integrals:
         results += _judge_first_integrals(reference, integrals, values)
     return (
@@ -301,7 +316,7 @@ def _judge_one_step_errors(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    made: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
+    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
     kind: InterfaceType,
 ) -> list[InvariantResult]:
     """Return one one-step error per state.
@@ -310,30 +325,34 @@ def _judge_one_step_errors(
         reference: What the FMU is judged by.
         flow: Of the reference.
         states: The FMU's, shape (n_t, n_x).
-        made: All steps, and where the flow leads from the FMU's state at the beginning of each.
+        steps_and_ends: All steps, and where the flow leads from the FMU's state at the beginning of each.
         kind: How the FMU is run.
     """
-    steps, landings = made
+    steps, step_ends = steps_and_ends
     columns = list(reference.state_columns)
     sizes, _ = compute_variable_sizes(reference, reference.scales)
-    cap = MAX_INFORMATIVE_FRACTION * sizes[columns]
-    grown = (
-        ERROR_BOUND_FACTOR * reference.conditions.tolerance * _compute_step_error_growth(reference, flow, states, made)
+    largest_bound = MAX_INFORMATIVE_FRACTION * sizes[columns]
+    growth_bound = (
+        ERROR_BOUND_FACTOR
+        * reference.experiment.tolerance
+        * _compute_step_error_growth(reference, flow, states, steps_and_ends)
     )
-    limits = np.tile(np.minimum(grown, cap), (len(steps), 1))
+    bounds = np.tile(np.minimum(growth_bound, largest_bound), (len(steps), 1))
     rounding = ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
-    defects = np.abs(states[1:] - np.array([landing.x for landing in landings]))
-    for k in np.flatnonzero(np.any(defects > limits + rounding, axis=1)).tolist():
-        late = flow.compute_delay_shift(steps[k], states[k], landings[k], kind)
-        same, other = flow.spread(steps[k], states[k], landings[k], np.minimum(grown, cap))
-        limits[k] = np.minimum(grown + late + same, cap) + other
+    errors = np.abs(states[1:] - np.array([step_end.x for step_end in step_ends]))
+    for k in np.flatnonzero(np.any(errors > bounds + rounding, axis=1)).tolist():
+        delay_shift = flow.compute_delay_shift(steps[k], states[k], step_ends[k], kind)
+        same_event_error, other_event_error = flow.compute_error_after_events(
+            steps[k], states[k], step_ends[k], np.minimum(growth_bound, largest_bound)
+        )
+        bounds[k] = np.minimum(growth_bound + delay_shift + same_event_error, largest_bound) + other_event_error
     names = [reference.trajectory.names[c] for c in columns]
     units = [reference.variables[c].unit for c in columns]
     time = reference.trajectory.time[1:]
     formula = "|x(t + h) − Φ(x(t))|, Φ the reference's flow over one step"
     return [
         form_invariant_result(
-            time, f"one-step error of {name}", formula, unit, defects[:, j], limits[:, j] + rounding[j]
+            time, f"one-step error of {name}", formula, unit, errors[:, j], bounds[:, j] + rounding[j]
         )
         for j, (name, unit) in enumerate(zip(names, units, strict=True))
     ]
@@ -343,58 +362,68 @@ def _compute_step_error_growth(
     reference: ReferenceRun,
     flow: OneStepFlow,
     states: Floats,
-    made: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
+    steps_and_ends: tuple[Sequence[CommunicationStep], Sequence[StepEnd]],
 ) -> Floats:
     """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
     scales = reference.state_scales
-    smooth = [
-        (s, end) for s, end in zip(*made, strict=True) if not end.events and s.start_modes is None and s.beside is None
+    steps_without_events = [
+        (s, end)
+        for s, end in zip(*steps_and_ends, strict=True)
+        if not end.events and s.start_modes is None and s.fmu_state_near_event is None
     ]
-    local = scales.copy()
-    for i in np.unique(np.linspace(0, len(smooth) - 1, _GROWTH_SAMPLES).astype(np.int64)).tolist() if smooth else ():
-        step, end = smooth[i]
+    growth = scales.copy()
+    for i in (
+        np.unique(np.linspace(0, len(steps_without_events) - 1, _GROWTH_SAMPLES).astype(np.int64)).tolist()
+        if steps_without_events
+        else ()
+    ):
+        step, end = steps_without_events[i]
         axes = choose_error_directions(len(scales))
-        moved = [flow.compute_step_end(step, states[step.k] + RELATIVE_START_ERROR * axis * scales).x for axis in axes]
-        local = np.maximum(local, np.sum(np.abs(np.array(moved) - end.x), axis=0) / RELATIVE_START_ERROR)
-    return np.asarray(local)
+        perturbed_ends = [
+            flow.compute_step_end(step, states[step.k] + RELATIVE_START_ERROR * axis * scales).x for axis in axes
+        ]
+        growth = np.maximum(growth, np.sum(np.abs(np.array(perturbed_ends) - end.x), axis=0) / RELATIVE_START_ERROR)
+    return np.asarray(growth)
 
 
 def _judge_energy_balance(reference: ReferenceRun, states: Floats, work: Floats) -> InvariantResult:
     """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged."""
-    run, numeric = reference.conditions, reference.numeric
+    run, numeric = reference.experiment, reference.numeric
     prepared = numeric.prepare(run.parameters)
     kinetic, power = [], []
     for k, x in enumerate(states):
-        t, r = float(run.time[k]), run.held(k).tolist()
-        motion = numeric.motion(t, x, r, prepared)
+        t, inputs = float(run.time[k]), run.inputs_at(k).tolist()
+        motion = numeric.motion(t, x, inputs, prepared)
         kinetic.append(motion.kinetic)
         power.append(abs(motion.power))
     T, P = np.array(kinetic), np.array(power)
-    exchanged = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
+    exchanged_energy = np.concatenate([[0.0], np.cumsum((P[1:] + P[:-1]) / 2 * np.diff(run.time))])
     scale = reference.work_scale
-    drift = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
-    limit = ERROR_BOUND_FACTOR * run.tolerance * (scale + exchanged) + ROUND_OFF_ALLOWANCE * (
-        scale + exchanged
+    imbalance = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
+    bound = ERROR_BOUND_FACTOR * run.tolerance * (scale + exchanged_energy) + ROUND_OFF_ALLOWANCE * (
+        scale + exchanged_energy
     ) * np.sqrt(len(T))
-    return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", drift, limit)
+    return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", imbalance, bound)
 
 
 def _judge_first_integrals(
     reference: ReferenceRun, integrals: FirstIntegralsAlongRun, values: Floats
 ) -> list[InvariantResult]:
     """Judge each integral of motion."""
-    strays = integrals.compute_deviations(values)
-    limits = integrals.limits(ERROR_BOUND_FACTOR * reference.conditions.tolerance)
+    deviations = integrals.compute_deviations(values)
+    bounds = integrals.compute_bounds(ERROR_BOUND_FACTOR * reference.experiment.tolerance)
     return [
-        form_invariant_result(integrals.time, kept.name, CONSERVATION_FORMULA, kept.unit, strays[i], limits[i])
-        for i, kept in enumerate(integrals.kept)
-        if integrals.told(i)
+        form_invariant_result(
+            integrals.time, first_integral.name, CONSERVATION_FORMULA, first_integral.unit, deviations[i], bounds[i]
+        )
+        for i, first_integral in enumerate(integrals.first_integrals)
+        if integrals.has_judged_steps(i)
     ]
 
 
 def _judge_constraint_residuals(reference: ReferenceRun, values: Floats) -> list[InvariantResult]:
     """Judge residuals of position and velocity constraints, each over its row's scale; the worst row at each time."""
-    run, numeric = reference.conditions, reference.numeric
+    run, numeric = reference.experiment, reference.numeric
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     n_phi = len(numeric.equations.position_rows)
     if not numeric.m and not n_phi:
@@ -406,16 +435,18 @@ def _judge_constraint_residuals(reference: ReferenceRun, values: Floats) -> list
         rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
     scales, terms = compute_constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
     relative = np.array(rows) / scales
-    limits = np.broadcast_to(
+    bounds = np.broadcast_to(
         ERROR_BOUND_FACTOR * run.tolerance + ROUND_OFF_ALLOWANCE * (1 + terms / scales), relative.shape
     )
     results = []
-    for name, formula, part in (
+    for name, formula, rows_of_part in (
         ("position constraints", "|φ(q, t)| over the row's scale", slice(None, n_phi)),
         ("velocity constraints", "|A u + b| over the row's scale", slice(n_phi, None)),
     ):
-        if relative[:, part].shape[1]:
-            worst = np.argmax(relative[:, part] / limits[:, part], axis=1)[:, None]
-            values, bound = (np.take_along_axis(each[:, part], worst, axis=1)[:, 0] for each in (relative, limits))
-            results.append(form_invariant_result(run.time, name, formula, "1", values, bound))
+        if relative[:, rows_of_part].shape[1]:
+            worst = np.argmax(relative[:, rows_of_part] / bounds[:, rows_of_part], axis=1)[:, None]
+            values, worst_bounds = (
+                np.take_along_axis(array[:, rows_of_part], worst, axis=1)[:, 0] for array in (relative, bounds)
+            )
+            results.append(form_invariant_result(run.time, name, formula, "1", values, worst_bounds))
     return results

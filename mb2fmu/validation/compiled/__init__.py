@@ -1,6 +1,9 @@
 """The reference in C: expressions printed by SymPy's printer, and an integrator of its own.
 
 Nothing of the FMU's is used: neither its Program nor its printer, linear algebra, elementary functions or integrator.
-What is here has a twin in Python (``numeric``, ``newton_euler``, ``integration``), which is used where there is no
-compiler, and which tests hold it against.
+Each function has a counterpart in Python (``numeric_equations``, ``newton_euler``, ``smooth_integration``), which is
+used where there is no compiler, and which tests compare it with.
+
+Input: evaluation plans, and the records of a mechanism. Output: x', observed quantities and trajectories by a compiled
+library. Must not: use anything of the FMU's code generation.
 """

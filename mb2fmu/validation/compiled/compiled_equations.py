@@ -42,8 +42,8 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME_FILES}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
-    whole = ctypes.c_int64
-    library.reference_slopes.argtypes = [pointer, whole, *[pointer] * 6]
+    integer = ctypes.c_int64
+    library.reference_slopes.argtypes = [pointer, integer, *[pointer] * 6]
     library.reference_residual.argtypes = [pointer, double, pointer, pointer, pointer, pointer, pointer]
     library.reference_project.argtypes = [pointer, double, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
@@ -87,13 +87,13 @@ class _InstantResults:
     Attributes:
         numbers: All of it, one after another.
         motion: The structure that points into them.
-        at: Address of the structure.
+        address: Address of the structure.
         places: Names of its fields, and which numbers are theirs.
     """
 
     numbers: Floats
     motion: c_structures.InstantMotionStructure
-    at: int
+    address: int
     places: tuple[tuple[str, slice], ...]
 
 
@@ -105,20 +105,20 @@ class _StateDerivativeSeries:
     y: Floats
     r: Floats
     found: Floats
-    at: tuple[int, ...]
+    addresses: tuple[int, ...]
 
     @classmethod
-    def of(cls, k: int, width: int, n_r: int) -> _StateDerivativeSeries:
+    def allocate(cls, k: int, width: int, n_r: int) -> _StateDerivativeSeries:
         """Allocate it for k instants."""
         arrays = (np.empty(k), np.empty((k, width)), np.empty(n_r), np.empty((k, width)))
         return cls(*arrays, tuple(map(array_address, arrays)))
 
 
 class CompiledFunctionError(Exception):
-    """A function of a machine gave up.
+    """A compiled function failed.
 
     Attributes:
-        status: Why: one of the numbers in ``layout``.
+        status: Why: one of the numbers in ``c_structures``.
         name: Of the singular matrix.
         time: When, in s.
     """
@@ -135,9 +135,9 @@ class CompiledEquations:
         sizes: Numbers of everything.
         independent: Speeds that are states.
         typical: Magnitude of each coordinate, then of each speed, > 0.
-        plans: By their names in ``layout.PLANS``.
+        plans: By their names in ``c_structures.PLAN_NAMES``.
         mechanism: Where the dynamics come from it, and not from a plan.
-        sights: What is read off it for energies and outputs, from slot ``sizes.seen`` on.
+        quantities: What is read off it for energies and outputs, from slot ``sizes.seen`` on.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
@@ -151,7 +151,7 @@ class CompiledEquations:
         typical: Floats,
         plans: dict[str, EvaluationPlan],
         mechanism: Mechanism | None = None,
-        sights: Sequence[KinematicQuantity] = (),
+        quantities: Sequence[KinematicQuantity] = (),
     ) -> None:
         shared: LookupTableDefinitions = {}
         code = EvaluationPlanCode(shared)
@@ -161,61 +161,63 @@ class CompiledEquations:
         texts = [C_PRELUDE, *(text for _, text in shared.values()), code.text()]
         texts += [tables.values.text()] if tables else []
         self._library = compile_equations_runtime()
-        own = compile_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
+        expressions_library = compile_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
         self._independent = np.array([*independent], dtype=np.int64)
         self._dependent = np.array([i for i in range(sizes.n_u) if i not in set(independent)], dtype=np.int64)
         e = self._equations = c_structures.EquationsStructure()
         for field in sizes.__dataclass_fields__.keys() - {"seen"}:
             setattr(e, field, getattr(sizes, field))
         for name in plans:
-            setattr(e, name, code.plan(name, own))
+            setattr(e, name, code.plan(name, expressions_library))
         e.n_independent, e.largest = len(self._independent), code.largest
         e.independent, e.dependent = array_address(self._independent), array_address(self._dependent)
         self._typical = np.ascontiguousarray(typical, dtype=np.float64)
         e.typical = array_address(self._typical)
-        self._kept = tables
-        bodies = tables.structure(own, sights, sizes.seen) if tables else None
+        self._tables = tables
+        bodies = tables.structure(expressions_library, quantities, sizes.seen) if tables else None
         if bodies:
             e.mechanism = ctypes.addressof(bodies)
         self._code = code
         self._sizes = sizes
         self.n_x = sizes.n_q + len(self._independent) + sizes.n_z
-        self._at = ctypes.addressof(e)
-        self._here = np.empty(self.n_x + sizes.n_r)
-        self._here_at = array_address(self._here)
-        self._done = ctypes.c_int64()
-        self._done_at = ctypes.addressof(self._done)
-        self._answers: dict[str, _InstantResults] = {}
+        self._address = ctypes.addressof(e)
+        self._state_and_inputs = np.empty(self.n_x + sizes.n_r)
+        self._state_and_inputs_address = array_address(self._state_and_inputs)
+        self._completed_count = ctypes.c_int64()
+        self._completed_count_address = ctypes.addressof(self._completed_count)
+        self._results: dict[str, _InstantResults] = {}
         self._series: dict[int, _StateDerivativeSeries] = {}
         self._prepared: Sequence[float] | None = None
-        if self._library.reference_begin(self._at) != c_structures.STATUS_OK:
+        if self._library.reference_begin(self._address) != c_structures.STATUS_OK:
             raise MemoryError("no memory for the reference")
         weakref.finalize(self, _free_memory, self._library, e, bodies)
 
     def motion(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], requested: str
     ) -> dict[str, Floats]:
         """Return requested quantities at one instant, by the names of ``struct motion``; x_dot and power always.
 
         Raises:
             FailureError: If a matrix is singular.
         """
-        answer = self._answers.get(wanted)
-        if answer is None:
-            answer = self._answers[wanted] = self._answer(wanted)
+        results = self._results.get(requested)
+        if results is None:
+            results = self._results[requested] = self._allocate_results(requested)
         n, n_r = self.n_x, self._sizes.n_r
-        here = self._here
-        here[:n], here[n : n + n_r] = x, r
-        at, given = self._here_at, self._parameters(prepared)
-        self._check(self._library.reference_motion(self._at, t, at, at + 8 * n, given, answer.at), t)
-        found = answer.numbers.copy()
-        return {name: found[place] for name, place in answer.places}
+        state_and_inputs = self._state_and_inputs
+        state_and_inputs[:n], state_and_inputs[n : n + n_r] = x, r
+        address, parameters = self._state_and_inputs_address, self._parameters(prepared)
+        self._check(
+            self._library.reference_motion(self._address, t, address, address + 8 * n, parameters, results.address), t
+        )
+        numbers = results.numbers.copy()
+        return {name: numbers[place] for name, place in results.places}
 
-    def _answer(self, wanted: str) -> _InstantResults:
+    def _allocate_results(self, requested: str) -> _InstantResults:
         """Return memory for requested quantities, reused: there are some hundred thousand requests."""
         s = self._sizes
         shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
-        sizes = {"x_dot": self.n_x, "power": 1} | {name: shapes[name] for name in wanted.split()}
+        sizes = {"x_dot": self.n_x, "power": 1} | {name: shapes[name] for name in requested.split()}
         ends = np.cumsum([*sizes.values()]).tolist()
         places = tuple((name, slice(end - size, end)) for (name, size), end in zip(sizes.items(), ends, strict=True))
         numbers = np.empty(ends[-1])
@@ -247,15 +249,22 @@ class CompiledEquations:
         """
         k = len(times)
         if k not in self._series:
-            self._series[k] = _StateDerivativeSeries.of(k, self.n_x + 1, self._sizes.n_r)
+            self._series[k] = _StateDerivativeSeries.allocate(k, self.n_x + 1, self._sizes.n_r)
         series = self._series[k]
         series.times[:], series.y[:], series.r[:] = times, y, r
-        at = series.at
+        addresses = series.addresses
         status = self._library.reference_slopes(
-            self._at, k, at[0], at[1], at[2], self._parameters(prepared), at[3], self._done_at
+            self._address,
+            k,
+            addresses[0],
+            addresses[1],
+            addresses[2],
+            self._parameters(prepared),
+            addresses[3],
+            self._completed_count_address,
         )
         if status != c_structures.STATUS_OK:
-            self._check(status, float(times[self._done.value]))
+            self._check(status, float(times[self._completed_count.value]))
         return series.found.copy()
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
@@ -266,7 +275,9 @@ class CompiledEquations:
         """
         result = np.empty(self._sizes.n_phi + self._sizes.m)
         given = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, prepared)]
-        self._check(self._library.reference_residual(self._at, t, *map(array_address, given), array_address(result)), t)
+        self._check(
+            self._library.reference_residual(self._address, t, *map(array_address, given), array_address(result)), t
+        )
         return result
 
     def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
@@ -277,7 +288,7 @@ class CompiledEquations:
         """
         result = np.array(x, dtype=np.float64)
         given = np.array(prepared, dtype=np.float64)
-        self._check(self._library.reference_project(self._at, t, array_address(result), array_address(given)), t)
+        self._check(self._library.reference_project(self._address, t, array_address(result), array_address(given)), t)
         return result
 
     def integrate(
@@ -302,8 +313,8 @@ class CompiledEquations:
         y = np.empty((len(time), self.n_x + 1))
         y[0] = start
         arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, inputs, prepared, scales)]
-        points, held, parameters, sizes = arrays
-        journey = c_structures.TrajectoryIntegrationStructure(
+        points, input_rows, parameters, sizes = arrays
+        integration = c_structures.TrajectoryIntegrationStructure(
             tableau=array_address(_form_dop853_tableau()),
             parameters=array_address(parameters),
             scales=array_address(sizes),
@@ -316,19 +327,21 @@ class CompiledEquations:
         )
         for k in range(0, len(time) - 1, _POINTS_PER_CALL):
             rows = slice(k, k + _POINTS_PER_CALL + 1)
-            here = points[rows]
-            journey.time, journey.points = array_address(here), len(here)
-            journey.inputs = array_address(held[k:])
-            status = self._library.reference_integrate(self._at, ctypes.addressof(journey), array_address(y[k:]))
-            self._check(status, journey.stuck)
+            points_of_call = points[rows]
+            integration.time, integration.points = array_address(points_of_call), len(points_of_call)
+            integration.inputs = array_address(input_rows[k:])
+            status = self._library.reference_integrate(
+                self._address, ctypes.addressof(integration), array_address(y[k:])
+            )
+            self._check(status, integration.stuck)
         return y
 
     def _check(self, status: int, t: float) -> None:
         """Raise the error of a failed call."""
         if status == c_structures.STATUS_OK:
             return
-        known = ("the dependent speeds", "the accelerations", *self._code.names)
-        name = known[self._equations.singular] if status == c_structures.STATUS_SINGULAR_MATRIX else ""
+        solve_names = ("the dependent speeds", "the accelerations", *self._code.names)
+        name = solve_names[self._equations.singular] if status == c_structures.STATUS_SINGULAR_MATRIX else ""
         raise CompiledFunctionError(status, name, t)
 
 

@@ -58,7 +58,7 @@ class EvaluationPlanCode:
         return number
 
     def text(self) -> str:
-        """Return the source text; it needs the prelude of ``c_writer`` and the tables."""
+        """Return the source text; it needs the prelude of ``c_expressions`` and the tables."""
         return "\n".join(self._functions)
 
     def plan(self, name: str, library: ctypes.CDLL) -> c_structures.EvaluationPlanStructure:

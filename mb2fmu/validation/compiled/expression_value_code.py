@@ -93,7 +93,7 @@ class ExpressionValueCode:
         return w
 
     def text(self) -> str:
-        """Return the source text; it needs the prelude of ``c_writer`` and the tables."""
+        """Return the source text; it needs the prelude of ``c_expressions`` and the tables."""
         return "\n".join(self._functions)
 
     def groups(

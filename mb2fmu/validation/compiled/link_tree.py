@@ -41,7 +41,7 @@ class ArticulatedTree:
     Attributes:
         order: Speeds, those nearer to the ground first.
         parents: Of each speed, the speed of the link before; -1: the ground.
-        shifts: Of each speed, the points on the path between its own point and that of the link before.
+        link_offset_paths: Of each speed, the points on the path between its own point and that of the link before.
         signs: Of each speed: 1: that path leads from the link before to it; -1: the other way.
         bodies: With the paths from the links' points to their mass centres.
         points: On which forces act, or inertia.
@@ -50,7 +50,7 @@ class ArticulatedTree:
 
     order: tuple[int, ...]
     parents: tuple[int, ...]
-    shifts: tuple[tuple[int, ...], ...]
+    link_offset_paths: tuple[tuple[int, ...], ...]
     signs: tuple[int, ...]
     bodies: tuple[LinkPlacement, ...]
     points: tuple[LinkPlacement, ...]
@@ -72,7 +72,7 @@ def find_articulated_tree(
     if len(mechanism.u) < MIN_SPEEDS_FOR_TREE or not free or not all(columns.branches):
         return None
     try:
-        return _LinkTreeFinder(mechanism, columns, frames, points).articulated()
+        return _LinkTreeFinder(mechanism, columns, frames, points).form_tree()
     except _NotALinkTreeError:
         return None
 
@@ -83,13 +83,15 @@ class _LinkTreeFinder:
     def __init__(
         self, mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameAndPointTerms, points: FrameAndPointTerms
     ) -> None:
-        self._m, self._columns, self._frames, self._points = mechanism, columns, frames, points
-        stems = [stem for stem in columns.branches if stem is not None]
-        self._branches, speeds = stems, range(len(stems))
-        depth = [len(points.with_ancestors([stem.point])) for stem in stems]
-        self._order = sorted(speeds, key=lambda j: (-len(columns.moved[j].bodies), depth[j], stems[j].turns, j))
-        self._chains = self._chains_of([columns.moved[j].bodies for j in speeds], range(len(mechanism.bodies)))
-        self._parents = [-1] * len(stems)
+        self._mechanism, self._columns, self._frames, self._points = mechanism, columns, frames, points
+        branches = [branch for branch in columns.branches if branch is not None]
+        self._branches, speeds = branches, range(len(branches))
+        depth = [len(points.with_ancestors([branch.point])) for branch in branches]
+        self._order = sorted(
+            speeds, key=lambda j: (-len(columns.dependencies[j].bodies), depth[j], branches[j].turns, j)
+        )
+        self._chains = self._list_chains([columns.dependencies[j].bodies for j in speeds], range(len(mechanism.bodies)))
+        self._parents = [-1] * len(branches)
         for chain in self._chains.values():
             for before, after in itertools.pairwise(chain):
                 if self._parents[after] not in (-1, before):
@@ -99,9 +101,9 @@ class _LinkTreeFinder:
             raise _NotALinkTreeError
         self._lineages = {self._list_speeds_to_ground(j): j for j in speeds}
 
-    def articulated(self) -> ArticulatedTree:
+    def form_tree(self) -> ArticulatedTree:
         """Return the tree."""
-        m = self._m
+        m = self._mechanism
         bodies = tuple(
             self._place_on_link(body.masscenter, self._chains[k][-1], number=k)
             for k, body in enumerate(m.bodies)
@@ -109,20 +111,22 @@ class _LinkTreeFinder:
         )
         for place in bodies:
             body = m.bodies[place.node]
-            if body.inertia is not None and self._list_speeds_turning_frame(body.frame) != self._turning(place.speed):
+            if body.inertia is not None and self._list_speeds_turning_frame(body.frame) != self._list_turning_speeds(
+                place.speed
+            ):
                 raise _NotALinkTreeError
-        shifts, signs = zip(*(self._shift(j) for j in range(len(self._branches))), strict=True)
+        shifts, signs = zip(*(self._find_offset_path(j) for j in range(len(self._branches))), strict=True)
         return ArticulatedTree(
             tuple(self._order), tuple(self._parents), shifts, signs, bodies,
-            tuple(self._at_points()), tuple(self._at_frames()),
+            tuple(self._iterate_point_placements()), tuple(self._iterate_frame_placements()),
         )  # fmt: skip
 
-    def _chains_of(self, sets: list[tuple[int, ...]], things: Iterable[int]) -> dict[int, list[int]]:
+    def _list_chains(self, moved_bodies: list[tuple[int, ...]], bodies: Iterable[int]) -> dict[int, list[int]]:
         """Return for each body the speeds that move it, those nearer to the ground first."""
-        chains: dict[int, list[int]] = {thing: [] for thing in things}
+        chains: dict[int, list[int]] = {body: [] for body in bodies}
         for j in self._order:
-            for thing in sets[j]:
-                chains[thing].append(j)
+            for body in moved_bodies[j]:
+                chains[body].append(j)
         return chains
 
     def _list_speeds_to_ground(self, speed: int) -> frozenset[int]:
@@ -133,77 +137,81 @@ class _LinkTreeFinder:
             speed = self._parents[speed]
         return frozenset(found)
 
-    def _turning(self, speed: int) -> frozenset[int]:
+    def _list_turning_speeds(self, speed: int) -> frozenset[int]:
         """Return the speeds that turn a link."""
         return frozenset(j for j in self._list_speeds_to_ground(speed) if self._branches[j].turns)
 
     def _list_speeds_turning_frame(self, frame: int) -> frozenset[int]:
         """Return the speeds that turn a frame."""
-        return frozenset(j for j, moved in enumerate(self._columns.moved) if frame in moved.turned)
+        return frozenset(
+            j for j, dependencies in enumerate(self._columns.dependencies) if frame in dependencies.turned_frames
+        )
 
     def _place_on_link(self, point: int, speed: int, number: int | None = None) -> LinkPlacement:
         """Return the place of a point that goes with a link as one rigid whole."""
-        way = self._points.up(point, self._branches[speed].point)
-        if way is None or not self._rigid(way, speed):
+        path = self._points.ancestors_between(point, self._branches[speed].point)
+        if path is None or not self._is_rigid(path, speed):
             raise _NotALinkTreeError
-        return LinkPlacement(point if number is None else number, speed, tuple(way))
+        return LinkPlacement(point if number is None else number, speed, tuple(path))
 
-    def _rigid(self, way: list[int], speed: int) -> bool:
+    def _is_rigid(self, path: list[int], speed: int) -> bool:
         """Return whether the points of a path are fixed to each other on a link: its frames are, and nothing moves."""
-        turning = self._turning(speed)
-        terms = [term for point in way for term in self._points.terms[point]]
-        given = any(self._m.points[point].velocity is not None for point in way)
-        return not given and all(
+        turning = self._list_turning_speeds(speed)
+        terms = [term for point in path for term in self._points.terms[point]]
+        has_given_velocity = any(self._mechanism.points[point].velocity is not None for point in path)
+        return not has_given_velocity and all(
             not term.speeds and self._list_speeds_turning_frame(term.frame) == turning for term in terms
         )
 
-    def _plain(self, node: int, *, turns: bool) -> bool:
+    def _is_plain(self, node: int, *, turns: bool) -> bool:
         """Return whether a frame turns, or a point moves, by speeds as the links before it do, and by nothing else."""
         nodes = self._frames if turns else self._points
         return all(
-            self._branches[speed].turns == turns and self._branches[speed].node == at
-            for at in nodes.with_ancestors([node])
-            for term in nodes.terms[at]
+            self._branches[speed].turns == turns and self._branches[speed].node == ancestor
+            for ancestor in nodes.with_ancestors([node])
+            for term in nodes.terms[ancestor]
             for speed in term.speeds
         )
 
-    def _shift(self, speed: int) -> tuple[tuple[int, ...], int]:
+    def _find_offset_path(self, speed: int) -> tuple[tuple[int, ...], int]:
         """Return the path between a link's point and that of the link before, and its sign."""
-        parent, stems = self._parents[speed], self._branches
-        if parent < 0 or stems[speed].point == stems[parent].point:
+        parent, branches = self._parents[speed], self._branches
+        if parent < 0 or branches[speed].point == branches[parent].point:
             return (), 1
         for start, end, sign in ((speed, parent, 1), (parent, speed, -1)):
-            way = self._points.up(stems[start].point, stems[end].point)
-            if way is not None and not any(self._m.points[point].velocity is not None for point in way):
-                return tuple(way), sign
+            path = self._points.ancestors_between(branches[start].point, branches[end].point)
+            if path is not None and not any(self._mechanism.points[point].velocity is not None for point in path):
+                return tuple(path), sign
         raise _NotALinkTreeError
 
-    def _at_points(self) -> Iterable[LinkPlacement]:
+    def _iterate_point_placements(self) -> Iterable[LinkPlacement]:
         """Yield the places of all points on which forces act, or inertia."""
-        loads = self._m.loads
+        loads = self._mechanism.loads
         nodes = [load.point for load in loads if isinstance(load, ForceLoad)]
         nodes += [point for load in loads if isinstance(load, PathwayLoad) for point in load.points]
-        nodes += [body.masscenter for body in self._m.bodies]
+        nodes += [body.masscenter for body in self._mechanism.bodies]
         for node in dict.fromkeys(nodes):
-            movers = frozenset(j for j, moved in enumerate(self._columns.moved) if node in moved.points)
+            movers = frozenset(
+                j for j, dependencies in enumerate(self._columns.dependencies) if node in dependencies.points
+            )
             # A point about which a whole turns is not moved by that speed, and yet on its link or on the one before.
-            if not self._plain(node, turns=False) or (movers and movers not in self._lineages):
+            if not self._is_plain(node, turns=False) or (movers and movers not in self._lineages):
                 raise _NotALinkTreeError
             if movers:
                 yield self._place_on_link(node, self._lineages[movers])
 
-    def _at_frames(self) -> Iterable[LinkPlacement]:
+    def _iterate_frame_placements(self) -> Iterable[LinkPlacement]:
         """Yield the places of all frames on which torques act, or inertia."""
-        links = {self._turning(j): j for j in reversed(self._order)}
-        nodes = [body.frame for body in self._m.bodies if body.inertia is not None]
-        for load in self._m.loads:
+        links = {self._list_turning_speeds(j): j for j in reversed(self._order)}
+        nodes = [body.frame for body in self._mechanism.bodies if body.inertia is not None]
+        for load in self._mechanism.loads:
             if isinstance(load, TorqueLoad):
                 nodes.append(load.frame)
             elif isinstance(load, TorqueActuatorLoad):
                 nodes += [frame for frame in (load.frame, load.reaction) if frame >= 0]
         for node in dict.fromkeys(nodes):
             turners = self._list_speeds_turning_frame(node)
-            if not self._plain(node, turns=True) or (turners and turners not in links):
+            if not self._is_plain(node, turns=True) or (turners and turners not in links):
                 raise _NotALinkTreeError
             if turners:
                 yield LinkPlacement(node, links[turners])

@@ -29,16 +29,16 @@ class FrameAndPointTerms:
     """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
 
     terms: tuple[tuple[FrameVectorTerm, ...], ...]
-    above: tuple[int, ...]
+    parents: tuple[int, ...]
 
     def order(self) -> list[int]:
         """Nodes, parents first."""
         placed: dict[int, None] = {}
-        for node in range(len(self.above)):
-            way = [node]
-            while way[-1] not in placed and self.above[way[-1]] >= 0:
-                way.append(self.above[way[-1]])
-            placed.update(dict.fromkeys(reversed(way)))
+        for node in range(len(self.parents)):
+            path = [node]
+            while path[-1] not in placed and self.parents[path[-1]] >= 0:
+                path.append(self.parents[path[-1]])
+            placed.update(dict.fromkeys(reversed(path)))
         return list(placed)
 
     def with_ancestors(self, nodes: Iterable[int]) -> list[int]:
@@ -48,16 +48,16 @@ class FrameAndPointTerms:
             node = start
             while node >= 0 and node not in found:
                 found.add(node)
-                node = self.above[node]
+                node = self.parents[node]
         return [node for node in self.order() if node in found]
 
-    def up(self, node: int, end: int) -> list[int] | None:
+    def ancestors_between(self, node: int, end: int) -> list[int] | None:
         """Return the nodes from one up to another, without the latter (-1: beyond the last one); None if not above."""
-        way = []
+        path = []
         while node not in (end, -1):
-            way.append(node)
-            node = self.above[node]
-        return way if node == end else None
+            path.append(node)
+            node = self.parents[node]
+        return path if node == end else None
 
     def nodes_with_speed(self, speed: int, nodes: Iterable[int]) -> list[int]:
         """Return those whose own terms have a speed."""
@@ -68,7 +68,7 @@ class FrameAndPointTerms:
 class ColumnDependencies:
     """What a speed moves: frames, points and bodies; and all nodes on the paths of these bodies to the origin."""
 
-    turned: frozenset[int]
+    turned_frames: frozenset[int]
     points: frozenset[int]
     bodies: tuple[int, ...]
     frame_path: tuple[int, ...]
@@ -106,129 +106,141 @@ class MassMatrixColumns:
     """Columns of the mass matrix over the speeds of a mechanism.
 
     Attributes:
-        moved: Of each speed.
+        dependencies: Of each speed.
         branches: Of each speed; None: it moves no rigid whole.
-        composites: Of all stems, each after its pieces.
+        composites: Of all branches, each after its pieces.
         numbers: Of each speed, the number of its composite; -1: none.
         rows: Of each speed, the rows that its column gives.
     """
 
     def __init__(self, mechanism: Mechanism, frames: FrameAndPointTerms, points: FrameAndPointTerms) -> None:
-        self._m, self._frames, self._points = mechanism, frames, points
+        self._mechanism, self._frames, self._points = mechanism, frames, points
         speeds = range(len(mechanism.u))
-        self.moved = [self._moved(speed) for speed in speeds]
-        self.branches = [self._stem(speed) for speed in speeds]
+        self.dependencies = [self._find_dependencies(speed) for speed in speeds]
+        self.branches = [self._find_branch(speed) for speed in speeds]
         self._drop_crossing_branches()
         self.composites = self._composites()
-        at = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
+        composite_numbers = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
         self.numbers = [
-            at[frozenset(moved.bodies), stem.point] if stem else -1
-            for moved, stem in zip(self.moved, self.branches, strict=True)
+            composite_numbers[frozenset(dependencies.bodies), branch.point] if branch else -1
+            for dependencies, branch in zip(self.dependencies, self.branches, strict=True)
         ]
         self.rows = [
-            [i for i in speeds if stem is None or self._moves_composite_of(i, j)]
-            for j, stem in enumerate(self.branches)
+            [i for i in speeds if branch is None or self._moves_composite_of(i, j)]
+            for j, branch in enumerate(self.branches)
         ]
 
     def paths(self, speed: int) -> tuple[Sequence[int], Sequence[int]]:
         """Return frames and points along which the forces of a column go back to the origin, those above first."""
-        stem, moved = self.branches[speed], self.moved[speed]
-        if stem is None:
-            return moved.frame_path, moved.point_path
-        points = self._points.with_ancestors([stem.point])
-        return self._frames.with_ancestors([stem.frame, *self._frames_of(points)]), points
+        branch, dependencies = self.branches[speed], self.dependencies[speed]
+        if branch is None:
+            return dependencies.frame_path, dependencies.point_path
+        points = self._points.with_ancestors([branch.point])
+        return self._frames.with_ancestors([branch.frame, *self._frames_of(points)]), points
 
     def _frames_of(self, points: Iterable[int]) -> list[int]:
         """Return the frames in which the positions of points are written."""
-        own = [point for point in points if not self._given(point)]
-        return [term.frame for point in own for term in self._points.terms[point]]
+        points_with_position = [point for point in points if not self._has_given_velocity(point)]
+        return [term.frame for point in points_with_position for term in self._points.terms[point]]
 
-    def _given(self, point: int) -> bool:
+    def _has_given_velocity(self, point: int) -> bool:
         """Return True for a point whose velocity is given, and not the position from the point above."""
-        return self._m.points[point].velocity is not None
+        return self._mechanism.points[point].velocity is not None
 
-    def _moved(self, speed: int) -> ColumnDependencies:
+    def _find_dependencies(self, speed: int) -> ColumnDependencies:
         """Return frames, points and bodies that a speed moves, with the paths of these bodies."""
-        frames, points, bodies = self._frames, self._points, self._m.bodies
-        turned: set[int] = set()
+        frames, points, bodies = self._frames, self._points, self._mechanism.bodies
+        turned_frames: set[int] = set()
         for node in frames.order():
-            if frames.above[node] in turned or frames.nodes_with_speed(speed, [node]):
-                turned.add(node)
-        moved: set[int] = set()
+            if frames.parents[node] in turned_frames or frames.nodes_with_speed(speed, [node]):
+                turned_frames.add(node)
+        moved_points: set[int] = set()
         for node in points.order():
-            carried = not self._given(node) and any(term.frame in turned for term in points.terms[node])
-            if carried or points.above[node] in moved or points.nodes_with_speed(speed, [node]):
-                moved.add(node)
-        own = [
+            is_carried = not self._has_given_velocity(node) and any(
+                term.frame in turned_frames for term in points.terms[node]
+            )
+            if is_carried or points.parents[node] in moved_points or points.nodes_with_speed(speed, [node]):
+                moved_points.add(node)
+        moved_bodies = [
             k
             for k, body in enumerate(bodies)
-            if body.masscenter in moved or (body.inertia is not None and body.frame in turned)
+            if body.masscenter in moved_points or (body.inertia is not None and body.frame in turned_frames)
         ]
-        path = points.with_ancestors(bodies[k].masscenter for k in own)
-        framed = [bodies[k].frame for k in own if bodies[k].inertia is not None]
-        frame_path = frames.with_ancestors([*framed, *self._frames_of(path)])
-        return ColumnDependencies(frozenset(turned), frozenset(moved), tuple(own), tuple(frame_path), tuple(path))
-
-    def _stem(self, speed: int) -> KinematicBranch | None:
-        """Return where the resultant acts; None if a speed does not move one rigid whole."""
-        moved = self.moved[speed]
-        turning = self._frames.nodes_with_speed(speed, moved.frame_path)
-        shifting = self._points.nodes_with_speed(speed, moved.point_path)
-        if len(turning) + len(shifting) != 1:
-            return None
-        return (
-            self._find_turning_branch(turning[0], moved) if turning else self._find_shifting_branch(shifting[0], moved)
+        point_path = points.with_ancestors(bodies[k].masscenter for k in moved_bodies)
+        frames_of_bodies = [bodies[k].frame for k in moved_bodies if bodies[k].inertia is not None]
+        frame_path = frames.with_ancestors([*frames_of_bodies, *self._frames_of(point_path)])
+        return ColumnDependencies(
+            frozenset(turned_frames), frozenset(moved_points), tuple(moved_bodies), tuple(frame_path), tuple(point_path)
         )
 
-    def _find_turning_branch(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
-        """Return the stem of all that turns with a frame about one point."""
+    def _find_branch(self, speed: int) -> KinematicBranch | None:
+        """Return where the resultant acts; None if a speed does not move one rigid whole."""
+        dependencies = self.dependencies[speed]
+        turning_frames = self._frames.nodes_with_speed(speed, dependencies.frame_path)
+        shifting_points = self._points.nodes_with_speed(speed, dependencies.point_path)
+        if len(turning_frames) + len(shifting_points) != 1:
+            return None
+        return (
+            self._find_turning_branch(turning_frames[0], dependencies)
+            if turning_frames
+            else self._find_shifting_branch(shifting_points[0], dependencies)
+        )
+
+    def _find_turning_branch(self, node: int, dependencies: ColumnDependencies) -> KinematicBranch | None:
+        """Return the branch of all that turns with a frame about one point."""
         roots: set[int] = set()
-        met: set[int] = set()
-        for k in moved.bodies:
-            body = self._m.bodies[k]
-            if body.inertia is not None and body.frame not in moved.turned:
+        visited: set[int] = set()
+        for k in dependencies.bodies:
+            body = self._mechanism.bodies[k]
+            if body.inertia is not None and body.frame not in dependencies.turned_frames:
                 return None
             point = body.masscenter
-            while point in moved.points and point not in met:
-                if self._given(point) or any(term.frame not in moved.turned for term in self._points.terms[point]):
+            while point in dependencies.points and point not in visited:
+                if self._has_given_velocity(point) or any(
+                    term.frame not in dependencies.turned_frames for term in self._points.terms[point]
+                ):
                     return None
-                met.add(point)
-                point = self._points.above[point]
-            if point not in moved.points:
+                visited.add(point)
+                point = self._points.parents[point]
+            if point not in dependencies.points:
                 roots.add(point)
         return KinematicBranch(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
 
-    def _find_shifting_branch(self, node: int, moved: ColumnDependencies) -> KinematicBranch | None:
-        """Return the stem of all that is shifted with a point."""
-        between: set[int] = set()
-        for k in moved.bodies:
-            way = self._points.up(self._m.bodies[k].masscenter, node)
-            if way is None or any(self._given(point) for point in way):
+    def _find_shifting_branch(self, node: int, dependencies: ColumnDependencies) -> KinematicBranch | None:
+        """Return the branch of all that is shifted with a point."""
+        points_between: set[int] = set()
+        for k in dependencies.bodies:
+            path = self._points.ancestors_between(self._mechanism.bodies[k].masscenter, node)
+            if path is None or any(self._has_given_velocity(point) for point in path):
                 return None
-            between.update(way)
-        frames = self._frames_of(between)
-        return KinematicBranch(node, turns=False, point=node, frame=self._common(frames) if frames else -1)
+            points_between.update(path)
+        frames = self._frames_of(points_between)
+        return KinematicBranch(
+            node, turns=False, point=node, frame=self._find_common_ancestor(frames) if frames else -1
+        )
 
-    def _common(self, frames: Sequence[int]) -> int:
+    def _find_common_ancestor(self, frames: Sequence[int]) -> int:
         """Return the last frame that is above all of some frames, or one of them."""
         shared = set.intersection(*(set(self._frames.with_ancestors([frame])) for frame in frames))
         return max(shared, key=lambda frame: len(self._frames.with_ancestors([frame])))
 
     def _moves_composite_of(self, i: int, j: int) -> bool:
-        """Return whether speed i moves the rigid whole of speed j, so that j's resultant tells M_ij."""
-        one, other = self.branches[i], self.branches[j]
-        if one is None or other is None or not set(self.moved[i].bodies) >= set(self.moved[j].bodies):
+        """Return whether speed i moves the rigid whole of speed j, so that j's resultant gives M_ij."""
+        first, second = self.branches[i], self.branches[j]
+        if first is None or second is None or not set(self.dependencies[i].bodies) >= set(self.dependencies[j].bodies):
             return False
-        at = other.point == one.point or other.point in self.moved[i].points
-        return at and (not one.turns or other.frame < 0 or other.frame in self.moved[i].turned)
+        point_is_moved = second.point == first.point or second.point in self.dependencies[i].points
+        return point_is_moved and (
+            not first.turns or second.frame < 0 or second.frame in self.dependencies[i].turned_frames
+        )
 
     def _drop_crossing_branches(self) -> None:
-        """Make no stem of speeds that move some of the same bodies, neither all that the other one moves."""
-        bodies = [set(moved.bodies) for moved in self.moved]
+        """Make no branch of speeds that move some of the same bodies, neither all that the other one moves."""
+        bodies = [set(dependencies.bodies) for dependencies in self.dependencies]
         crossing = {
             speed
-            for j, stem in enumerate(self.branches)
-            if stem
+            for j, branch in enumerate(self.branches)
+            if branch
             for i in range(j)
             if self.branches[i]
             and bodies[i] & bodies[j]
@@ -239,24 +251,28 @@ class MassMatrixColumns:
             self.branches[speed] = None
 
     def _composites(self) -> list[CompositeBody]:
-        """Return the wholes of all stems, smaller ones first, each made of the largest ones before it."""
-        stems = zip(self.moved, self.branches, strict=True)
-        wanted = {(frozenset(moved.bodies), stem.point) for moved, stem in stems if stem}
+        """Return the wholes of all branches, smaller ones first, each made of the largest ones before it."""
+        branches = zip(self.dependencies, self.branches, strict=True)
+        keys = {(frozenset(dependencies.bodies), branch.point) for dependencies, branch in branches if branch}
 
         def depth(point: int) -> int:
             return len(self._points.with_ancestors([point]))
 
-        found: list[CompositeBody] = []
-        for bodies, point in sorted(wanted, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):
-            left, pieces = set(bodies), []
-            for k in reversed(range(len(found))):
-                way = self._points.up(found[k].point, point) if found[k].bodies <= left else None
-                if way is not None and not any(self._given(node) for node in way):
-                    pieces.append((-1 - k, tuple(way)))
-                    left -= found[k].bodies
-            for k in sorted(left):
-                way = self._points.up(self._m.bodies[k].masscenter, point)
-                assert way is not None, "a stem's bodies hang below its point"
-                pieces.append((k, tuple(way)))
-            found.append(CompositeBody(bodies, point, tuple(pieces)))
-        return found
+        composites: list[CompositeBody] = []
+        for bodies, point in sorted(keys, key=lambda key: (len(key[0]), -depth(key[1]), sorted(key[0]), key[1])):
+            remaining, pieces = set(bodies), []
+            for k in reversed(range(len(composites))):
+                path = (
+                    self._points.ancestors_between(composites[k].point, point)
+                    if composites[k].bodies <= remaining
+                    else None
+                )
+                if path is not None and not any(self._has_given_velocity(node) for node in path):
+                    pieces.append((-1 - k, tuple(path)))
+                    remaining -= composites[k].bodies
+            for k in sorted(remaining):
+                path = self._points.ancestors_between(self._mechanism.bodies[k].masscenter, point)
+                assert path is not None, "a branch's bodies hang below its point"
+                pieces.append((k, tuple(path)))
+            composites.append(CompositeBody(bodies, point, tuple(pieces)))
+        return composites

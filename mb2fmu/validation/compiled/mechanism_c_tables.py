@@ -66,21 +66,25 @@ class MechanismCTables:
         )
         positions = tuple(tuple(self._terms(p.position or (), twice=True)) for p in m.points)
         velocities = tuple(tuple(self._terms(p.velocity or (), twice=False)) for p in m.points)
-        own = tuple(v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True))
+        terms_of_points = tuple(
+            v if p.velocity is not None else x for p, v, x in zip(m.points, velocities, positions, strict=True)
+        )
         self._places = FrameAndPointTerms(positions, tuple(p.parent for p in m.points))
-        self._moving = FrameAndPointTerms(own, tuple(p.parent if p.velocity is None else -1 for p in m.points))
-        self._first_terms = [*itertools.accumulate(map(len, own), initial=0)]
+        self._moving = FrameAndPointTerms(
+            terms_of_points, tuple(p.parent if p.velocity is None else -1 for p in m.points)
+        )
+        self._first_terms = [*itertools.accumulate(map(len, terms_of_points), initial=0)]
         self._motion = self.values.write(self._expressions_of_motion())
         self._acting = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
 
     def structure(
-        self, library: ctypes.CDLL, sights: Sequence[KinematicQuantity], first: int
+        self, library: ctypes.CDLL, quantities: Sequence[KinematicQuantity], first: int
     ) -> c_structures.MechanismStructure:
         """Return the filled structure, which lives as long as this object.
 
         Args:
             library: Has the functions of :attr:`values`.
-            sights: What is read off when a motion is asked for as a whole.
+            quantities: Quantities that are evaluated when a motion is requested as a whole.
             first: The slot of their first number.
         """
         m, values = self._m, self.values
@@ -94,11 +98,11 @@ class MechanismCTables:
         self._add_loads(s)
         self._add_constraints(s)
         self._add_columns(s)
-        counts = [len(sight.symbols) for sight in sights]
-        s.n_sights = len(sights)
-        s.sight_kind = self._whole(KINEMATIC_QUANTITY_KINDS.index(sight.kind) for sight in sights)
-        s.sight_node = self._whole(sight.node for sight in sights)
-        s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(sights)])
+        counts = [len(quantity.symbols) for quantity in quantities]
+        s.n_sights = len(quantities)
+        s.sight_kind = self._whole(KINEMATIC_QUANTITY_KINDS.index(quantity.kind) for quantity in quantities)
+        s.sight_node = self._whole(quantity.node for quantity in quantities)
+        s.sight_slot = self._whole([*itertools.accumulate(counts, initial=first)][: len(quantities)])
         return s
 
     # ------------------------------------------------------------------ expressions
@@ -112,15 +116,15 @@ class MechanismCTables:
         """Return terms of a position (``twice``: partial velocities are those of its rate), or of a velocity."""
         found = []
         for frame, components in vector:
-            own = [sm.sympify(c) for c in components]
-            rate = [self._rate(c) for c in own]
-            linear = rate if twice else own
+            expressions = [sm.sympify(c) for c in components]
+            rate = [self._rate(c) for c in expressions]
+            linear = rate if twice else expressions
             second = [self._rate(c) for c in rate] if twice else [sm.S.Zero] * 3
             free = set().union(*(c.free_symbols for c in linear))
             speeds = sorted(free & self._columns.keys(), key=self._columns.__getitem__)
             partials = [c.diff(speed) for speed in speeds for c in linear]
             indices = tuple(self._columns[speed] for speed in speeds)
-            found.append(FrameVectorTerm(frame, indices, (*partials, *own, *rate, *second)))
+            found.append(FrameVectorTerm(frame, indices, (*partials, *expressions, *rate, *second)))
         return found
 
     def _expressions_of_motion(self) -> list[sm.Expr]:
@@ -187,12 +191,12 @@ class MechanismCTables:
         paths = []
         for each in nodes:
             first = []
-            for own in each.terms:
+            for terms_of_node in each.terms:
                 first.append(len(terms))
-                terms += own
-            counts = [len(own) for own in each.terms]
-            arrays = map(self._whole, (each.order(), each.above, first, counts))
-            paths.append(c_structures.PathSumsStructure(len(each.above), *arrays))
+                terms += terms_of_node
+            counts = [len(terms_of_node) for terms_of_node in each.terms]
+            arrays = map(self._whole, (each.order(), each.parents, first, counts))
+            paths.append(c_structures.PathSumsStructure(len(each.parents), *arrays))
         numbers = []
         for term in terms:
             numbers.append(len(gathered))
@@ -251,8 +255,8 @@ class MechanismCTables:
     ) -> c_structures.LoadPiecesStructure:
         """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
         nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
-        whole = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
-        return c_structures.LoadPiecesStructure(len(rows), *whole, self._array([*signs, 0.0]))
+        integer_arrays = map(self._whole, (nodes, frames, itertools.chain(*vectors), factors))
+        return c_structures.LoadPiecesStructure(len(rows), *integer_arrays, self._array([*signs, 0.0]))
 
     def _add_constraints(self, s: c_structures.MechanismStructure) -> None:
         """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""
@@ -266,7 +270,7 @@ class MechanismCTables:
     def _entries(self, matrix: sm.MatrixBase) -> c_structures.MatrixEntriesStructure:
         """Return a matrix as rows, columns and places of the entries that are not zero."""
         entries = matrix.todok()
-        rows, columns = ([at[k] for at in entries] for k in (0, 1))
+        rows, columns = ([position[k] for position in entries] for k in (0, 1))
         places = self.values.places(list(entries.values()))
         return c_structures.MatrixEntriesStructure(len(entries), *map(self._whole, (rows, columns, places)))
 
@@ -276,16 +280,16 @@ class MechanismCTables:
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
         s.frames_begin, s.frames_of = self._lists([frames for frames, _ in paths])
         s.points_begin, s.points_of = self._lists([points for _, points in paths])
-        s.bodies_begin, s.bodies_of = self._lists([moved.bodies for moved in columns.moved])
+        s.bodies_begin, s.bodies_of = self._lists([dependencies.bodies for dependencies in columns.dependencies])
         pieces = [piece for composite in columns.composites for piece in composite.pieces]
         s.composites.count = len(columns.composites)
         s.composites.begin, s.composites.piece = self._lists(
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
         s.composites.path_begin, s.composites.path = self._lists([self._terms_of(path) for _, path in pieces])
-        stems = [stem or KinematicBranch(-1, turns=False, point=-1, frame=-1) for stem in columns.branches]
+        branches = [branch or KinematicBranch(-1, turns=False, point=-1, frame=-1) for branch in columns.branches]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
-            self._whole(getattr(stem, name) for stem in stems) for name in ("node", "point", "frame", "turns")
+            self._whole(getattr(branch, name) for branch in branches) for name in ("node", "point", "frame", "turns")
         )
         s.rigid.composite = self._whole(columns.numbers)
         s.rigid.rows_begin, s.rigid.rows = self._lists(columns.rows)
@@ -297,7 +301,9 @@ class MechanismCTables:
             return
         s.articulated.count = len(tree.order)
         s.articulated.order, s.articulated.parent = self._whole(tree.order), self._whole(tree.parents)
-        s.articulated.path_begin, s.articulated.path = self._lists([self._terms_of(path) for path in tree.shifts])
+        s.articulated.path_begin, s.articulated.path = self._lists(
+            [self._terms_of(path) for path in tree.link_offset_paths]
+        )
         s.articulated.sign = self._whole(tree.signs)
         for name in ("bodies", "points", "frames"):
             places = getattr(tree, name)

@@ -52,7 +52,7 @@ class ColumnTolerance:
             raise ValueError(f"{text!r} is not positive")
         return cls(number / 100.0, relative=True) if stripped.endswith("%") else cls(number)
 
-    def of(self, values: Floats) -> float:
+    def absolute_tolerance(self, values: Floats) -> float:
         """Return the tolerance in the unit of a column with these values."""
         return self.value * float(np.nanmax(np.abs(values))) if self.relative else self.value
 
@@ -88,7 +88,7 @@ class DataTable:
     columns: tuple[DataColumn, ...]
     lines: tuple[int, ...] = ()
 
-    def where(self, row: int) -> str:
+    def describe_row(self, row: int) -> str:
         """Return the place of a row, for people."""
         return f"{self.source}:{self.lines[row]}" if self.lines else f"{self.source}: point {row + 1}"
 
@@ -111,8 +111,10 @@ def read_table(path: Path) -> DataTable:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _make_table_error(path, [Fault(what, str(path), "is it the right path, and text in UTF-8?")]) from error
+        problem = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _make_table_error(
+            path, [Fault(problem, str(path), "is it the right path, and text in UTF-8?")]
+        ) from error
     table, faults = _read_json(path, text) if path.suffix.lower() == ".json" else _read_csv(path, text)
     names = [column.name for column in table.columns]
     faults += [
@@ -129,8 +131,8 @@ def read_table(path: Path) -> DataTable:
 
 def _make_table_error(path: Path, faults: Sequence[Fault]) -> ValidationError:
     """Return the error of a table with its first faults, and how many more there are."""
-    more = [Fault(f"and {len(faults) - _MAX_SHOWN_FAULTS} more")] if len(faults) > _MAX_SHOWN_FAULTS else []
-    return ValidationError(f"{path} cannot be used as a table of numbers:", [*faults[:_MAX_SHOWN_FAULTS], *more])
+    remaining = [Fault(f"and {len(faults) - _MAX_SHOWN_FAULTS} more")] if len(faults) > _MAX_SHOWN_FAULTS else []
+    return ValidationError(f"{path} cannot be used as a table of numbers:", [*faults[:_MAX_SHOWN_FAULTS], *remaining])
 
 
 def _read_csv(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
@@ -140,39 +142,41 @@ def _read_csv(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
         return DataTable(path.name, ()), []
     delimiter = max(",;\t", key=lines[0][1].count)
     faults: list[Fault] = []
-    rows = [_split_cells(line, delimiter, f"{path.name}:{number}", faults) for number, line in lines]
+    rows = [_split_cells(line, delimiter, f"{path.name}:{line_number}", faults) for line_number, line in lines]
     if faults:
         return DataTable(path.name, ()), faults
     head = [_parse_heading(cell) for cell in rows[0]]
     faults += [
-        Fault(f"column {k} has no name", f"{path.name}:{lines[0][0]}") for k, (n, _) in enumerate(head, 1) if not n
+        Fault(f"column {k} has no name", f"{path.name}:{lines[0][0]}")
+        for k, (name, _) in enumerate(head, 1)
+        if not name
     ]
-    numbers = [number for number, _ in lines]
+    numbers = [line_number for line_number, _ in lines]
     tolerances: list[ColumnTolerance | None] = [None] * len(head)
-    first = 1
+    first_data_row = 1
     if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE_ROW:
-        first = 2
+        first_data_row = 2
         if len(rows[1]) > len(head):
             faults.append(Fault(f"{len(rows[1])} cells below {len(head)} names", f"{path.name}:{numbers[1]}"))
         for k, cell in enumerate(rows[1][1 : len(head)], 1):
             tolerances[k] = _parse_tolerance(cell, f"{path.name}:{numbers[1]}", head[k][0], faults)
-    values = np.full((len(rows) - first, len(head)), np.nan)
-    for row, (number, cells) in enumerate(zip(numbers[first:], rows[first:], strict=True)):
+    values = np.full((len(rows) - first_data_row, len(head)), np.nan)
+    for row, (line_number, cells) in enumerate(zip(numbers[first_data_row:], rows[first_data_row:], strict=True)):
         if len(cells) != len(head):
-            faults.append(Fault(f"{len(cells)} cells below {len(head)} names", f"{path.name}:{number}"))
+            faults.append(Fault(f"{len(cells)} cells below {len(head)} names", f"{path.name}:{line_number}"))
             continue
         for column, cell in enumerate(cells):
-            values[row, column] = _parse_number(cell, f"{path.name}:{number}", head[column][0], faults)
+            values[row, column] = _parse_number(cell, f"{path.name}:{line_number}", head[column][0], faults)
     columns = [DataColumn(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
-    return DataTable(path.name, tuple(columns), tuple(numbers[first:])), faults
+    return DataTable(path.name, tuple(columns), tuple(numbers[first_data_row:])), faults
 
 
-def _split_cells(line: str, delimiter: str, where: str, faults: list[Fault]) -> list[str]:
+def _split_cells(line: str, delimiter: str, place: str, faults: list[Fault]) -> list[str]:
     """Return the cells of a line; with a fault, none, where its quotation marks do not close, for example."""
     try:
         (cells,) = csv.reader([line], delimiter=delimiter, strict=True)
     except csv.Error as error:
-        faults.append(Fault(f"is no line of cells: {error}", where, "every quotation mark needs one that closes it"))
+        faults.append(Fault(f"is no line of cells: {error}", place, "every quotation mark needs one that closes it"))
         return []
     return cells
 
@@ -183,8 +187,8 @@ def _read_json(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         return DataTable(path.name, ()), [Fault(f"is no JSON: {error}", path.name)]
-    given: Any = record if isinstance(record, dict) else {"points": record}
-    points, tolerances = given.get("points"), given.get(TOLERANCE_ROW, {})
+    data: Any = record if isinstance(record, dict) else {"points": record}
+    points, tolerances = data.get("points"), data.get(TOLERANCE_ROW, {})
     if not (isinstance(points, list) and all(isinstance(each, dict) for each in points)) or not isinstance(
         tolerances, Mapping
     ):
@@ -192,28 +196,30 @@ def _read_json(path: Path, text: str) -> tuple[DataTable, list[Fault]]:
         return DataTable(path.name, ()), [Fault("it holds no list of points", path.name, remedy)]
     faults: list[Fault] = []
     columns = []
-    for head in dict.fromkeys(name for point in points for name in point):
-        name, unit = _parse_heading(head)
-        cells = [point.get(head, "") for point in points]
+    for heading in dict.fromkeys(name for point in points for name in point):
+        name, unit = _parse_heading(heading)
+        cells = [point.get(heading, "") for point in points]
         values = [_parse_number(cell, f"{path.name}: point {k}", name, faults) for k, cell in enumerate(cells, 1)]
-        said = tolerances.get(head, tolerances.get(name, ""))
-        columns.append(DataColumn(name, unit, np.array(values), _parse_tolerance(str(said), path.name, name, faults)))
-    named = {column.name for column in columns}
+        tolerance_text = tolerances.get(heading, tolerances.get(name, ""))
+        columns.append(
+            DataColumn(name, unit, np.array(values), _parse_tolerance(str(tolerance_text), path.name, name, faults))
+        )
+    column_names = {column.name for column in columns}
     faults += [
         Fault("no point has the quantity of this tolerance", f"{path.name}: {name}")
         for name in tolerances
-        if _parse_heading(name)[0] not in named
+        if _parse_heading(name)[0] not in column_names
     ]
     return DataTable(path.name, tuple(columns)), faults
 
 
 def _parse_heading(text: str) -> tuple[str, str]:
     """Return name and unit of a column; an empty name if it cannot be read."""
-    found = _COLUMN_HEADING.match(text.strip())
-    return (found["name"].strip(), (found["unit"] or found["close"] or "").strip()) if found else ("", "")
+    match = _COLUMN_HEADING.match(text.strip())
+    return (match["name"].strip(), (match["unit"] or match["close"] or "").strip()) if match else ("", "")
 
 
-def _parse_number(cell: object, where: str, name: str, faults: list[Fault]) -> float:
+def _parse_number(cell: object, place: str, name: str, faults: list[Fault]) -> float:
     """Return a cell as a number; NaN where it is empty, or, with a fault, where it is no number."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return math.nan
@@ -222,16 +228,16 @@ def _parse_number(cell: object, where: str, name: str, faults: list[Fault]) -> f
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        faults.append(Fault(f"{name}: {cell!r} is no number", where, "write it as 1.5e-3, or leave the cell empty"))
+        faults.append(Fault(f"{name}: {cell!r} is no number", place, "write it as 1.5e-3, or leave the cell empty"))
     return number
 
 
-def _parse_tolerance(cell: str, where: str, name: str, faults: list[Fault]) -> ColumnTolerance | None:
+def _parse_tolerance(cell: str, place: str, name: str, faults: list[Fault]) -> ColumnTolerance | None:
     """Read a tolerance from a cell; None if the cell is empty, or wrong: then ``faults`` grows."""
     if not cell.strip():
         return None
     try:
         return ColumnTolerance.read(cell)
     except ValueError:
-        faults.append(Fault(f"{name}: {cell!r} is no tolerance", where, "a positive number, or one with %: 0.01, 1%"))
+        faults.append(Fault(f"{name}: {cell!r} is no tolerance", place, "a positive number, or one with %: 0.01, 1%"))
         return None

@@ -1,6 +1,6 @@
 """Compare an FMU with the user's data: measured over time, or published numbers at given points.
 
-Data: the unit steps exactly to the times of the table, in steps that are no longer than its experiment's. Columns that
+Data: the FMU steps exactly to the times of the table, in steps that are no longer than its experiment's. Columns that
 are inputs drive it: straight lines between the rows, over each step held at their value in its middle (so that the
 area is right), and set to their own value before a row is read. All other columns are compared.
 
@@ -98,21 +98,21 @@ class ColumnResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
-    """Comparison of a table with a unit of one interface type.
+    """Comparison of a table with an FMU of one interface type.
 
     Attributes:
         source: The table's file.
         kind: How the FMU was run.
         points: The rows are points of their own, not moments of one motion.
         columns: One per compared column.
-        driven: Names of the columns that were set.
+        set_columns: Names of the columns that were set.
     """
 
     source: str
     kind: InterfaceType
     points: bool
     columns: tuple[ColumnResult, ...]
-    driven: tuple[str, ...]
+    set_columns: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
@@ -126,7 +126,7 @@ class TableResult:
             "kind": self.kind,
             "points": self.points,
             "passed": self.passed,
-            "driven": list(self.driven),
+            "driven": list(self.set_columns),
             "columns": [_form_column_record(column) for column in self.columns],
         }
 
@@ -147,7 +147,7 @@ def compare_data(fmu: Path, table: DataTable, settings: DataRunSettings | None =
 
     Raises:
         PackageError: If the file is no FMU archive.
-        ValidationError: If table and unit do not fit together, with every fault.
+        ValidationError: If table and FMU do not fit together, with every fault.
         ToolError: If the FMU fails.
     """
     return _compare_table(fmu, table, settings or DataRunSettings(), points=False)
@@ -166,20 +166,22 @@ def _compare_table(fmu: Path, table: DataTable, settings: DataRunSettings, *, po
     tree = read_archive(fmu)
     description = read_description(tree)
     plan = _DataRunPlan(table, read_fmu_variables(tree, description), settings, points=points)
-    kinds = tuple(description.identifiers)
+    interface_types = tuple(description.identifiers)
     if points:
-        kinds = ("ModelExchange",) if "ModelExchange" in kinds else kinds
+        interface_types = ("ModelExchange",) if "ModelExchange" in interface_types else interface_types
     results = []
-    if not points and "CoSimulation" in kinds and not description.any_step:
+    if not points and "CoSimulation" in interface_types and not description.any_step:
         plan.check_even_steps()
-    for kind in kinds:
-        sessions = plan.plan_point_sessions(kind) if points else {"data": plan.along()}
-        driven = run_fmu_process(fmu, [], (), kind=kind, sessions=sessions, tolerance=settings.tolerance)
-        results.append(plan.judged(kind, _read_recorded_values(driven.answers, plan, fmu.name)))
+    for interface_type in interface_types:
+        sessions = plan.plan_point_sessions(interface_type) if points else {"data": plan.plan_motion_session()}
+        fmu_result = run_fmu_process(fmu, [], (), kind=interface_type, sessions=sessions, tolerance=settings.tolerance)
+        results.append(
+            plan.judge_columns(interface_type, _read_recorded_values(fmu_result.recorded_values, plan, fmu.name))
+        )
     return tuple(results)
 
 
-def _read_recorded_values(answers: Mapping[str, list[Any]], plan: _DataRunPlan, unit: str) -> Floats:
+def _read_recorded_values(recorded_values: Mapping[str, list[Any]], plan: _DataRunPlan, fmu_name: str) -> Floats:
     """Return the values that were read, shape (n_rows, n_compared).
 
     Raises:
@@ -187,15 +189,15 @@ def _read_recorded_values(answers: Mapping[str, list[Any]], plan: _DataRunPlan, 
     """
     rows: list[list[float]] = []
     faults = []
-    for name, given in answers.items():
-        last = given[-1]
+    for name, values_of_session in recorded_values.items():
+        last = values_of_session[-1]
         if isinstance(last, dict):
-            where = f"{plan.table.source}: row {name}" if plan.points else plan.table.source
-            faults.append(Fault(str(last["failed"]), where))
+            place = f"{plan.table.source}: row {name}" if plan.points else plan.table.source
+            faults.append(Fault(str(last["failed"]), place))
         else:
             rows += [last] if plan.points else last
     if faults:
-        raise ToolError(f"running {unit} in fmpy failed:", faults)
+        raise ToolError(f"running {fmu_name} in fmpy failed:", faults)
     return np.array(rows, dtype=np.float64).reshape(plan.table.rows, len(plan.compared))
 
 
@@ -212,104 +214,120 @@ class _DataRunPlan:
         ValidationError: If they do not fit together, with every fault.
     """
 
-    def __init__(self, table: DataTable, anatomy: FmuVariables, settings: DataRunSettings, *, points: bool) -> None:
-        self.table, self.fmu_variables, self.settings, self.points = table, anatomy, settings, points
+    def __init__(
+        self, table: DataTable, fmu_variables: FmuVariables, settings: DataRunSettings, *, points: bool
+    ) -> None:
+        self.table, self.fmu_variables, self.settings, self.points = table, fmu_variables, settings, points
         self.faults: list[Fault] = []
-        self.time = self._times()
-        self.driven: list[tuple[ScalarVariable, Floats]] = []
+        self.time = self._read_times()
+        self.set_columns: list[tuple[ScalarVariable, Floats]] = []
         self.compared: list[tuple[DataColumn, ScalarVariable, UnitOfMeasurement | None]] = []
         for column in table.columns:
-            scalar = self._scalar(column.name, table.source) if column.name != TIME_COLUMN else None
+            scalar = self._find_scalar(column.name, table.source) if column.name != TIME_COLUMN else None
             if scalar is not None:
-                self._take(column, scalar)
+                self._assign_column(column, scalar)
         if not self.compared and not self.faults:
-            self._fault("no column is an output or derivative: nothing is compared", table.source, "add one")
-        self.starts = [(scalar, value) for scalar, value in self._starts() if scalar is not None]
-        self.tolerances = [self._tolerance(column) for column, _, _ in self.compared]
+            self._add_fault("no column is an output or derivative: nothing is compared", table.source, "add one")
+        self.starts = [(scalar, value) for scalar, value in self._iterate_start_values() if scalar is not None]
+        self.tolerances = [self._choose_tolerance(column) for column, _, _ in self.compared]
         self._check_tolerance_names()
         if self.faults:
             raise ValidationError(f"{table.source} and the FMU do not fit together:", self.faults)
 
-    def _fault(self, what: str, where: str, remedy: str = "") -> None:
+    def _add_fault(self, problem: str, place: str, remedy: str = "") -> None:
         """Add a fault of the table."""
-        self.faults.append(Fault(what, where, remedy))
+        self.faults.append(Fault(problem, place, remedy))
 
-    def _times(self) -> Floats:
+    def _read_times(self) -> Floats:
         """Return times in s; 0 for points without a time."""
         column, source = self.table.column(TIME_COLUMN), self.table.source
         if column is None:
             if not self.points:
-                self._fault("it has no column time", source, "head the column of times with time, or time [ms]")
+                self._add_fault("it has no column time", source, "head the column of times with time, or time [ms]")
             return np.zeros(self.table.rows)
         unit = self.fmu_variables.unit(column.unit or "s")
         if unit is None or unit.powers != {"s": 1}:
-            self._fault(f"{column.unit!r} is no unit of time", f"{source}: time", "s, ms, min, h")
+            self._add_fault(f"{column.unit!r} is no unit of time", f"{source}: time", "s, ms, min, h")
             return np.zeros(self.table.rows)
         times = column.values * unit.factor
         if self.points:
             return np.where(np.isnan(times), 0.0, times)
-        wrong = np.isnan(times) | ~(np.diff(times, prepend=-np.inf) > 0.0) | (times < 0.0)
-        if wrong.any():
-            where = self.table.where(int(np.argmax(wrong)))
-            self._fault("times must be in every row, rise, and begin at 0 or later", f"{where}: time", "sort the rows")
+        is_wrong = np.isnan(times) | ~(np.diff(times, prepend=-np.inf) > 0.0) | (times < 0.0)
+        if is_wrong.any():
+            place = self.table.describe_row(int(np.argmax(is_wrong)))
+            self._add_fault(
+                "times must be in every row, rise, and begin at 0 or later", f"{place}: time", "sort the rows"
+            )
         return times
 
-    def _scalar(self, name: str, where: str) -> ScalarVariable | None:
+    def _find_scalar(self, name: str, place: str) -> ScalarVariable | None:
         """Return the FMU's variable; one that is absent is a fault with similar names."""
         scalar = self.fmu_variables.scalars.get(name)
         if scalar is None:
-            near = difflib.get_close_matches(name, self.fmu_variables.scalars, n=3, cutoff=0.5)
-            remedy = f"did you mean {' or '.join(near)}?" if near else "write its name as the FMU's description does"
-            self._fault("the FMU has no such variable of doubles", f"{where}: {name}", remedy)
+            similar_names = difflib.get_close_matches(name, self.fmu_variables.scalars, n=3, cutoff=0.5)
+            remedy = (
+                f"did you mean {' or '.join(similar_names)}?"
+                if similar_names
+                else "write its name as the FMU's description does"
+            )
+            self._add_fault("the FMU has no such variable of doubles", f"{place}: {name}", remedy)
         return scalar
 
-    def _take(self, column: DataColumn, scalar: ScalarVariable) -> None:
+    def _assign_column(self, column: DataColumn, scalar: ScalarVariable) -> None:
         """Set or compare a column, in the right unit."""
         source = f"{self.table.source}: {column.name}"
-        own, given = self.fmu_variables.unit(scalar.unit or "1"), None
+        fmu_unit, column_unit = self.fmu_variables.unit(scalar.unit or "1"), None
         if column.unit and column.unit != scalar.unit:
-            given = self.fmu_variables.unit(column.unit)
-            if given is None or own is None or given.exponents != own.exponents:
-                has = scalar.unit or "none"
-                self._fault(
-                    f"unit {column.unit!r} does not measure what the FMU's unit does: {has}", source, f"take {has}"
+            column_unit = self.fmu_variables.unit(column.unit)
+            if column_unit is None or fmu_unit is None or column_unit.exponents != fmu_unit.exponents:
+                fmu_unit_name = scalar.unit or "none"
+                self._add_fault(
+                    f"unit {column.unit!r} does not measure what the FMU's unit does: {fmu_unit_name}",
+                    source,
+                    f"take {fmu_unit_name}",
                 )
                 return
         is_set = scalar.role in {"input", "parameter"} or (self.points and scalar.role == "state")
         if not is_set:
             if np.isnan(column.values).all():
-                self._fault("the column is empty", source, "leave it out")
-            self.compared.append((column, scalar, given))
+                self._add_fault("the column is empty", source, "leave it out")
+            self.compared.append((column, scalar, column_unit))
             return
         values = column.values
-        if given is not None and own is not None:
-            values = (values * given.factor + given.offset - own.offset) / own.factor
+        if column_unit is not None and fmu_unit is not None:
+            values = (values * column_unit.factor + column_unit.offset - fmu_unit.offset) / fmu_unit.factor
         if scalar.role == "parameter" and not self.points:
-            self._fault("is a parameter, which does not change", source, f"set it: --at {column.name}=VALUE")
+            self._add_fault("is a parameter, which does not change", source, f"set it: --at {column.name}=VALUE")
         elif scalar.role == "input" and not self.points and np.isnan(values).any():
-            where = f"{self.table.where(int(np.argmax(np.isnan(values))))}: {column.name}"
-            self._fault("is an input, and has empty cells", where, "an input needs a value in every row")
-        self.driven.append((scalar, values))
+            place = f"{self.table.describe_row(int(np.argmax(np.isnan(values))))}: {column.name}"
+            self._add_fault("is an input, and has empty cells", place, "an input needs a value in every row")
+        self.set_columns.append((scalar, values))
 
-    def _starts(self) -> Iterator[tuple[ScalarVariable | None, float]]:
+    def _iterate_start_values(self) -> Iterator[tuple[ScalarVariable | None, float]]:
         """Yield values to set before initialization in every session."""
         for name, value in self.settings.starts.items():
-            scalar = self._scalar(name, "--at")
+            scalar = self._find_scalar(name, "--at")
             if scalar is not None and not scalar.settable_before_initialization:
-                self._fault("cannot be set before the FMU starts", f"--at {name}", "name a parameter or start value")
+                self._add_fault(
+                    "cannot be set before the FMU starts", f"--at {name}", "name a parameter or start value"
+                )
             yield scalar, value
 
-    def _tolerance(self, column: DataColumn) -> float:
+    def _choose_tolerance(self, column: DataColumn) -> float:
         """Return how far a column may be off, in its unit."""
-        given = self.settings.tolerances.get(column.name) or column.tolerance or self.settings.default_tolerance
-        if given is None:
+        tolerance_setting = (
+            self.settings.tolerances.get(column.name) or column.tolerance or self.settings.default_tolerance
+        )
+        if tolerance_setting is None:
             remedy = f"a second row that begins with tolerance, or --tolerance {column.name}=0.01 (or 1%)"
-            self._fault("it has no tolerance", f"{self.table.source}: {column.name}", remedy)
+            self._add_fault("it has no tolerance", f"{self.table.source}: {column.name}", remedy)
             return math.nan
-        tolerance = given.of(column.values) if not np.isnan(column.values).all() else math.nan
+        tolerance = (
+            tolerance_setting.absolute_tolerance(column.values) if not np.isnan(column.values).all() else math.nan
+        )
         if tolerance == 0.0:
             remedy = f"--tolerance {column.name}=0.01, in its unit"
-            self._fault(
+            self._add_fault(
                 "is 0 everywhere, and so is any percentage of it", f"{self.table.source}: {column.name}", remedy
             )
         return tolerance
@@ -319,37 +337,40 @@ class _DataRunPlan:
         known = {column.name for column, _, _ in self.compared}
         for name in self.settings.tolerances:
             if name not in known:
-                self._fault(
+                self._add_fault(
                     "no compared column has this name", f"--tolerance {name}", f"one of {', '.join(sorted(known))}"
                 )
 
-    def along(self) -> Operations:
+    def plan_motion_session(self) -> Operations:
         """Return the calls of one session along all rows."""
-        inputs = [(scalar, values) for scalar, values in self.driven if scalar.role == "input"]
+        inputs = [(scalar, values) for scalar, values in self.set_columns if scalar.role == "input"]
         references = [scalar.reference for scalar, _ in inputs]
-        grid, rows = self._grid()
+        grid, rows = self._form_time_grid()
         middles = (grid[:-1] + grid[1:]) / 2.0
-        middle = [np.interp(middles, self.time, values) for _, values in inputs]
-        at = [np.interp(grid, self.time, values) for _, values in inputs]
-        steps = np.column_stack([grid, *at]).tolist()
-        held = np.column_stack(middle).tolist() if middle else [[] for _ in middles]
-        read = [scalar.reference for _, scalar, _ in self.compared]
-        opening = self._form_experiment_record(float(grid[-1]), [scalar for scalar, _ in inputs])
-        return [["open", opening, steps[0][1:]], ["follow", references, steps, held, rows, read]]
+        input_middles = [np.interp(middles, self.time, values) for _, values in inputs]
+        input_values = [np.interp(grid, self.time, values) for _, values in inputs]
+        steps = np.column_stack([grid, *input_values]).tolist()
+        input_rows = np.column_stack(input_middles).tolist() if input_middles else [[] for _ in middles]
+        output_references = [scalar.reference for _, scalar, _ in self.compared]
+        experiment_record = self._form_experiment_record(float(grid[-1]), [scalar for scalar, _ in inputs])
+        return [
+            ["open", experiment_record, steps[0][1:]],
+            ["follow", references, steps, input_rows, rows, output_references],
+        ]
 
-    def _grid(self) -> tuple[Floats, list[int]]:
+    def _form_time_grid(self) -> tuple[Floats, list[int]]:
         """Return communication points from 0 on that include all times of the table, and their indices."""
         longest = self.settings.step or max(float(self.time[-1]), 1e-9) / DEFAULT_STEP_COUNT
         points, rows = [0.0], []
         if self.time[-1] / longest > MAX_COMMUNICATION_STEPS:
-            what = f"more than {MAX_COMMUNICATION_STEPS} steps of {longest} s"
+            problem = f"more than {MAX_COMMUNICATION_STEPS} steps of {longest} s"
             raise ValidationError(
-                "the data cannot be followed:", [Fault(what, self.table.source, "take a larger step")]
+                "the data cannot be followed:", [Fault(problem, self.table.source, "take a larger step")]
             )
         for time in self.time.tolist():
-            begin, count = points[-1], max(1, math.ceil((time - points[-1]) / longest * (1 - 1e-9)))
-            if time > begin:
-                points += [begin + (time - begin) * k / count for k in range(1, count)] + [time]
+            last_point, count = points[-1], max(1, math.ceil((time - points[-1]) / longest * (1 - 1e-9)))
+            if time > last_point:
+                points += [last_point + (time - last_point) * k / count for k in range(1, count)] + [time]
             rows.append(len(points) - 1)
         if len(points) == 1:
             points.append(longest)
@@ -361,23 +382,23 @@ class _DataRunPlan:
         Raises:
             ValidationError: If the table's times cannot be met by such steps.
         """
-        steps = np.diff(self._grid()[0])
+        steps = np.diff(self._form_time_grid()[0])
         if float(np.ptp(steps)) > _EQUAL_STEP_TOLERANCE * float(steps.max()):
             remedy = "equally spaced rows that begin at 0 (or one step later)"
             fault = Fault("the FMU makes steps of one size only, and the times are uneven", self.table.source, remedy)
             raise ValidationError("the data cannot be followed:", [fault])
 
     def _form_experiment_record(
-        self, stop: float, inputs: Sequence[ScalarVariable], more: Sequence[tuple[ScalarVariable, float]] = ()
+        self, stop: float, inputs: Sequence[ScalarVariable], further_starts: Sequence[tuple[ScalarVariable, float]] = ()
     ) -> dict[str, Any]:
         """Return an experiment as the driver reads it; inputs are set besides."""
-        given = [*self.starts, *more]
+        starts = [*self.starts, *further_starts]
         return {
             "tolerance": self.settings.tolerance,
             "stop": max(stop, 1.0e-9),
             "starts": {
-                "references": [scalar.reference for scalar, _ in given],
-                "values": [value for _, value in given],
+                "references": [scalar.reference for scalar, _ in starts],
+                "values": [value for _, value in starts],
             },
             "inputs": [scalar.reference for scalar in inputs],
         }
@@ -386,39 +407,45 @@ class _DataRunPlan:
         """Return the calls of one session per point, by its number.
 
         Raises:
-            ValidationError: If an FMU of Co-Simulation alone is asked for another time than 0.
+            ValidationError: If an FMU of Co-Simulation alone is requested at another time than 0.
         """
-        exchange = kind == "ModelExchange"
-        if not exchange and (self.time != 0.0).any():
+        is_model_exchange = kind == "ModelExchange"
+        if not is_model_exchange and (self.time != 0.0).any():
             remedy = "export it with Model Exchange, or leave the times out"
             raise ValidationError(
                 "the points cannot be reached:", [Fault("Co-Simulation alone begins at 0 s", self.table.source, remedy)]
             )
         order = {name: index for index, name in enumerate(self.fmu_variables.states)}
-        read = [scalar.reference for _, scalar, _ in self.compared]
+        output_references = [scalar.reference for _, scalar, _ in self.compared]
         sessions: dict[str, Operations] = {}
         for row, time in enumerate(self.time.tolist()):
-            given = [(scalar, float(column[row])) for scalar, column in self.driven if not math.isnan(column[row])]
-            inputs = [pair for pair in given if pair[0].role == "input"]
-            placed = {order[scalar.name]: value for scalar, value in given if scalar.role == "state"}
-            begin = [pair for pair in given if pair[0].role != "input" and pair[0].settable_before_initialization]
+            set_values = [
+                (scalar, float(column[row])) for scalar, column in self.set_columns if not math.isnan(column[row])
+            ]
+            inputs = [scalar_and_value for scalar_and_value in set_values if scalar_and_value[0].role == "input"]
+            states = {order[scalar.name]: value for scalar, value in set_values if scalar.role == "state"}
+            start_values = [
+                scalar_and_value
+                for scalar_and_value in set_values
+                if scalar_and_value[0].role != "input" and scalar_and_value[0].settable_before_initialization
+            ]
             values = [value for _, value in inputs]
             scalars = [scalar for scalar, _ in inputs]
-            operations: list[list[Any]] = [["open", self._form_experiment_record(time, scalars, begin), values]]
-            if exchange:
+            operations: list[list[Any]] = [["open", self._form_experiment_record(time, scalars, start_values), values]]
+            if is_model_exchange:
                 references = [scalar.reference for scalar in scalars]
-                operations.append(["moment", time, {str(k): value for k, value in placed.items()}, references, values])
-            sessions[str(row + 1)] = [*operations, ["get", read]]
+                operations.append(["moment", time, {str(k): value for k, value in states.items()}, references, values])
+            sessions[str(row + 1)] = [*operations, ["get", output_references]]
         return sessions
 
-    def judged(self, kind: InterfaceType, found: Floats) -> TableResult:
+    def judge_columns(self, kind: InterfaceType, recorded: Floats) -> TableResult:
         """Return the verdict on each column."""
         columns = []
-        for k, (column, scalar, given) in enumerate(self.compared):
-            own = self.fmu_variables.unit(scalar.unit or "1")
-            values = found[:, k]
-            if given is not None and own is not None:
-                values = (values * own.factor + own.offset - given.offset) / given.factor
+        for k, (column, scalar, column_unit) in enumerate(self.compared):
+            fmu_unit = self.fmu_variables.unit(scalar.unit or "1")
+            values = recorded[:, k]
+            if column_unit is not None and fmu_unit is not None:
+                values = (values * fmu_unit.factor + fmu_unit.offset - column_unit.offset) / column_unit.factor
             errors = np.abs(values - column.values)
             errors[~np.isfinite(values) & ~np.isnan(column.values)] = math.inf
             row = int(np.nanargmax(errors))
@@ -435,7 +462,7 @@ class _DataRunPlan:
                     found=float(values[row]),
                 )
             )
-        driven = tuple(scalar.name for scalar, _ in self.driven)
+        set_columns = tuple(scalar.name for scalar, _ in self.set_columns)
         return TableResult(
-            source=self.table.source, kind=kind, points=self.points, columns=tuple(columns), driven=driven
+            source=self.table.source, kind=kind, points=self.points, columns=tuple(columns), set_columns=set_columns
         )

@@ -164,7 +164,7 @@ class EvaluationPlanner:
 
         ``keep`` False: the plan need not be run for later plans to be right.
         """
-        before = set(self.evaluated)
+        evaluated_before = set(self.evaluated)
         steps: list[EvaluationStep] = []
         pending: list[Assignment] = []
         for index in self._needed(targets):
@@ -177,21 +177,21 @@ class EvaluationPlanner:
                 pending = []
         steps.append(self._step(pending, targets))
         if not keep:
-            self.evaluated = before
+            self.evaluated = evaluated_before
         return EvaluationPlan(tuple(steps))
 
     def _needed(self, targets: Sequence[sm.Expr]) -> list[int]:
         """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
-        wanted: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
+        needed_symbols: set[sm.Symbol] = set().union(*(t.free_symbols for t in targets)) if targets else set()
         needed = []
         for index in range(len(self.intermediates) - 1, -1, -1):
             item = self.intermediates[index]
-            gives = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
-            if index in self.evaluated or not gives & wanted:
+            defined = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
+            if index in self.evaluated or not defined & needed_symbols:
                 continue
             needed.append(index)
-            reads = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
-            wanted |= set().union(*(e.free_symbols for e in reads))
+            expressions = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
+            needed_symbols |= set().union(*(e.free_symbols for e in expressions))
         return needed[::-1]
 
     def _step(
@@ -200,8 +200,8 @@ class EvaluationPlanner:
         """Return one step, with slots reserved for what it gives."""
         local = {a.symbol for a in pending}
         targets = [sm.sympify(target) for target in targets]
-        read = set().union(*(e.free_symbols for e in (*(a.expression for a in pending), *targets))) - local
-        places = {s: self.slots[s] for s in sorted(read, key=lambda s: self.slots[s])}
+        read_symbols = set().union(*(e.free_symbols for e in (*(a.expression for a in pending), *targets))) - local
+        places = {s: self.slots[s] for s in sorted(read_symbols, key=lambda s: self.slots[s])}
         first = self.reserve([a.symbol for a in pending])
         unknowns = self.reserve(solved.unknowns) if solved else -1
         return EvaluationStep(tuple(pending), tuple(targets), places, first, solved, unknowns)

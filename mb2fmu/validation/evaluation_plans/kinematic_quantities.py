@@ -1,7 +1,8 @@
-"""Sights: quantities read from a mechanism at an instant, as symbols for expressions.
+"""Kinematic quantities: numbers read from a mechanism at an instant, as symbols for expressions.
 
-The reference knows how frames turn and points move by numbers, body by body. What is asked of it (outputs, energies,
-forces in cuts) is written in these numbers and in the user's own symbols, so nothing is composed between bodies.
+The reference knows how frames turn and points move by numbers, body by body. What is requested of it (outputs,
+energies, joint forces) is written in these numbers and in the user's own symbols, so nothing is composed between
+bodies.
 """
 
 from __future__ import annotations
@@ -60,41 +61,41 @@ class KinematicQuantities:
     """
 
     speeds: int
-    taken: dict[tuple[KinematicQuantityKind, int], KinematicQuantity] = field(default_factory=dict)
+    quantities: dict[tuple[KinematicQuantityKind, int], KinematicQuantity] = field(default_factory=dict)
 
-    def _symbols(self, kind: KinematicQuantityKind, node: int) -> tuple[sm.Dummy, ...]:
+    def _request_symbols(self, kind: KinematicQuantityKind, node: int) -> tuple[sm.Dummy, ...]:
         """Return the symbols of a quantity, and request it."""
-        if (kind, node) not in self.taken:
+        if (kind, node) not in self.quantities:
             n = self.speeds
             lengths = {"rotation": 9, "momentum": 1, "mass matrix": n * n, "forcing": n}
             length = 3 * n if kind.endswith("partials") else lengths.get(kind, 3)
             names = (sm.Dummy(f"{kind}_{node}_{i}", real=True) for i in range(length))
-            self.taken[kind, node] = KinematicQuantity(kind, node, tuple(names))
-        return self.taken[kind, node].symbols
+            self.quantities[kind, node] = KinematicQuantity(kind, node, tuple(names))
+        return self.quantities[kind, node].symbols
 
     def rotation(self, frame: int) -> sm.Matrix:
         """Return ``N_C_B`` of a frame B."""
-        return sm.eye(3) if frame == 0 else sm.Matrix(3, 3, self._symbols("rotation", frame))
+        return sm.eye(3) if frame == 0 else sm.Matrix(3, 3, self._request_symbols("rotation", frame))
 
     def vector(self, kind: KinematicQuantityKind, node: int) -> sm.Matrix:
         """Return a quantity of a frame or point, components in N."""
-        return sm.Matrix(self._symbols(kind, node))
+        return sm.Matrix(self._request_symbols(kind, node))
 
     def momentum(self, speed: int) -> sm.Expr:
         """Return dT/du of a speed."""
-        return self._symbols("momentum", speed)[0]
+        return self._request_symbols("momentum", speed)[0]
 
     def mass(self, i: int, j: int) -> sm.Expr:
         """Return an entry of M, without constraints."""
-        return self._symbols("mass matrix", 0)[i * self.speeds + j]
+        return self._request_symbols("mass matrix", 0)[i * self.speeds + j]
 
     def forcing(self, speed: int) -> sm.Expr:
         """Return an entry of f in M u' = f, without constraints."""
-        return self._symbols("forcing", 0)[speed]
+        return self._request_symbols("forcing", 0)[speed]
 
     def partial_velocity(self, kind: Literal["point partials", "frame partials"], node: int, speed: int) -> sm.Matrix:
         """Return the partial velocity of a point, or the partial angular velocity of a frame, in N."""
-        symbols = self._symbols(kind, node)
+        symbols = self._request_symbols(kind, node)
         return sm.Matrix([symbols[i * self.speeds + speed] for i in range(3)])
 
     def in_inertial_frame(self, terms: VectorTerms) -> sm.Matrix:
@@ -105,48 +106,48 @@ class KinematicQuantities:
     @property
     def all(self) -> tuple[KinematicQuantity, ...]:
         """All quantities, in the order of requests."""
-        return tuple(self.taken.values())
+        return tuple(self.quantities.values())
 
     @property
     def symbols(self) -> tuple[sm.Dummy, ...]:
         """The symbols of all, in order."""
-        return tuple(symbol for sight in self.all for symbol in sight.symbols)
+        return tuple(symbol for quantity in self.all for symbol in quantity.symbols)
 
 
 def evaluate_kinematic_quantities(
-    sights: Sequence[KinematicQuantity], numeric: NumericMechanism, u_dot: Floats
+    quantities: Sequence[KinematicQuantity], numeric: NumericMechanism, u_dot: Floats
 ) -> list[float]:
-    """Return the numbers of the sights at the state of ``numeric``; ``u_dot``: of all speeds, auxiliary too."""
-    found: list[float] = []
-    for sight in sights:
-        found += np.ravel(_evaluate_quantity(sight, numeric, u_dot)).tolist()
-    return found
+    """Return the numbers of the quantities at the state of ``numeric``; ``u_dot``: of all speeds, auxiliary too."""
+    numbers: list[float] = []
+    for quantity in quantities:
+        numbers += np.ravel(_evaluate_quantity(quantity, numeric, u_dot)).tolist()
+    return numbers
 
 
-def _evaluate_quantity(sight: KinematicQuantity, numeric: NumericMechanism, u_dot: Floats) -> Floats:
+def _evaluate_quantity(quantity: KinematicQuantity, numeric: NumericMechanism, u_dot: Floats) -> Floats:
     """Return one quantity in NumPy."""
-    if KINEMATIC_QUANTITY_KINDS.index(sight.kind) > KINEMATIC_QUANTITY_KINDS.index("acceleration"):
-        return _select_speed_entries(sight, numeric)
-    if KINEMATIC_QUANTITY_KINDS.index(sight.kind) < KINEMATIC_QUANTITY_KINDS.index("position"):
-        frame = numeric.frames[sight.node]
-        if sight.kind == "rotation":
+    if KINEMATIC_QUANTITY_KINDS.index(quantity.kind) > KINEMATIC_QUANTITY_KINDS.index("acceleration"):
+        return _select_speed_entries(quantity, numeric)
+    if KINEMATIC_QUANTITY_KINDS.index(quantity.kind) < KINEMATIC_QUANTITY_KINDS.index("position"):
+        frame = numeric.frames[quantity.node]
+        if quantity.kind == "rotation":
             return frame.rotation
-        return frame.omega if sight.kind == "omega" else frame.alpha0 + frame.partials @ u_dot
-    point = numeric.points[sight.node]
-    if sight.kind == "position":
+        return frame.omega if quantity.kind == "omega" else frame.alpha0 + frame.partials @ u_dot
+    point = numeric.points[quantity.node]
+    if quantity.kind == "position":
         return point.position
-    return point.velocity if sight.kind == "velocity" else point.acceleration0 + point.partials @ u_dot
+    return point.velocity if quantity.kind == "velocity" else point.acceleration0 + point.partials @ u_dot
 
 
-def _select_speed_entries(sight: KinematicQuantity, numeric: NumericMechanism) -> Floats:
+def _select_speed_entries(quantity: KinematicQuantity, numeric: NumericMechanism) -> Floats:
     """Return entries along one speed, or along all but the auxiliary ones."""
     n = len(numeric.mechanism.u)
-    match sight.kind:
+    match quantity.kind:
         case "momentum":
-            return numeric.momenta()[[sight.node]]
+            return numeric.momenta()[[quantity.node]]
         case "mass matrix":
             return numeric.dynamics()[0][:n, :n]
         case "forcing":
             return numeric.dynamics()[1][:n]
-    node = numeric.points[sight.node] if sight.kind == "point partials" else numeric.frames[sight.node]
+    node = numeric.points[quantity.node] if quantity.kind == "point partials" else numeric.frames[quantity.node]
     return node.partials[:, :n]

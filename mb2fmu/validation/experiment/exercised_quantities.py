@@ -1,7 +1,7 @@
 """Coverage of influence: the parameters, start values and inputs that changed a judged variable.
 
-Asked of the reference, along the perturbed experiment: by how much would each judged variable be off, had one
-parameter or input alone kept its default? Only what is off by more than its bound could have been seen. The motion is
+Computed from the reference, along the perturbed experiment: by how much would each judged variable differ, had one
+parameter or input alone kept its default? Only a difference beyond its bound could have been detected. The motion is
 integrated anew with that one quantity at its default, wherever this is cheap (compiled equations) or needed (events).
 Elsewhere, and where that motion cannot be run, the change is followed to first order by the variational equation d' =
 J d + g: J (by the states) and g (by the quantity) from differences of the reference's own x', d carried from sample to
@@ -48,99 +48,124 @@ class _ResetToDefault:
 
 def find_exercised_quantities(
     definition: Declarations,
-    moves: Sequence[Perturbation],
+    perturbations: Sequence[Perturbation],
     default: ReferenceRun,
-    moved: ReferenceRun | None,
+    perturbed: ReferenceRun | None,
     limits: ErrorBounds | None,
 ) -> tuple[ExercisedResult, ...]:
     """Return one result per free parameter, fixed start value and input.
 
     Args:
         definition: The checked model.
-        moves: What became of them, in the perturbed experiment.
+        perturbations: What became of them, in the perturbed experiment.
         default: The default experiment.
-        moved: The moved one; None if there is none: nothing is validated then.
+        perturbed: The moved one; None if there is none: nothing is validated then.
         limits: Bounds and horizons of the moved one.
     """
-    if moved is None or limits is None:
+    if perturbed is None or limits is None:
         return tuple(
-            ExercisedResult(name=m.name, role=m.role, ratio=0.0, most="", reason=m.reason or "nothing was moved")
-            for m in moves
+            ExercisedResult(
+                name=perturbation.name,
+                role=perturbation.role,
+                ratio=0.0,
+                most="",
+                reason=perturbation.reason or "nothing was moved",
+            )
+            for perturbation in perturbations
         )
-    changes = _form_resets(definition, moves, moved)
-    found = dict(zip(changes, _compute_change_ratios(moved, limits, list(changes.values())), strict=True))
-    return tuple(_judge_quantity(move, found.get((move.role, move.name)), default, moved, limits) for move in moves)
+    resets = _form_resets(definition, perturbations, perturbed)
+    ratios_by_reset = dict(zip(resets, _compute_change_ratios(perturbed, limits, list(resets.values())), strict=True))
+    return tuple(
+        _judge_quantity(
+            perturbation, ratios_by_reset.get((perturbation.role, perturbation.name)), default, perturbed, limits
+        )
+        for perturbation in perturbations
+    )
 
 
 def _compute_change_ratios(
-    moved: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]
+    perturbed: ReferenceRun, limits: ErrorBounds, resets: Sequence[_ResetToDefault]
 ) -> list[Floats]:
     """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
-    events = isinstance(moved.numeric, HybridEquations)
-    if not (events or moved.numeric.machine):
-        return _follow_changes_to_first_order(moved, limits, changes)
-    found = [_integrate_change(moved, limits, change) for change in changes]
-    lacking = [] if events else [i for i, ratios in enumerate(found) if ratios is None]
+    has_events = isinstance(perturbed.numeric, HybridEquations)
+    if not (has_events or perturbed.numeric.compiled_equations):
+        return _follow_changes_to_first_order(perturbed, limits, resets)
+    ratios_by_change = [_integrate_change(perturbed, limits, reset) for reset in resets]
+    unintegrated = [] if has_events else [i for i, ratios in enumerate(ratios_by_change) if ratios is None]
     first_order = dict(
-        zip(lacking, _follow_changes_to_first_order(moved, limits, [changes[i] for i in lacking]), strict=True)
+        zip(
+            unintegrated,
+            _follow_changes_to_first_order(perturbed, limits, [resets[i] for i in unintegrated]),
+            strict=True,
+        )
     )
-    none = np.zeros(len(moved.variables))
-    return [first_order.get(i, none) if ratios is None else ratios for i, ratios in enumerate(found)]
+    no_change = np.zeros(len(perturbed.variables))
+    return [first_order.get(i, no_change) if ratios is None else ratios for i, ratios in enumerate(ratios_by_change)]
 
 
 def _judge_quantity(
-    move: Perturbation, followed: Floats | None, default: ReferenceRun, moved: ReferenceRun, limits: ErrorBounds
+    perturbation: Perturbation,
+    ratios: Floats | None,
+    default: ReferenceRun,
+    perturbed: ReferenceRun,
+    limits: ErrorBounds,
 ) -> ExercisedResult:
     """Return the verdict on one quantity."""
-    if followed is None:  # a start value: it is a variable itself
-        column = moved.trajectory.column(move.name)
-        allowed = float(limits.values[0, column])
-        off = abs(moved.trajectory.values[0, column] - default.trajectory.values[0, column])
-        ratio, most = off / max(allowed, np.finfo(float).tiny), move.name
+    if ratios is None:  # a start value: it is a variable itself
+        column = perturbed.trajectory.column(perturbation.name)
+        bound = float(limits.values[0, column])
+        difference = abs(perturbed.trajectory.values[0, column] - default.trajectory.values[0, column])
+        ratio, most_affected = difference / max(bound, np.finfo(float).tiny), perturbation.name
     else:
-        worst = int(np.argmax(followed))
-        ratio, most = float(followed[worst]), moved.variables[worst].name
-    reason = move.reason
+        worst = int(np.argmax(ratios))
+        ratio, most_affected = float(ratios[worst]), perturbed.variables[worst].name
+    reason = perturbation.reason
     if not reason and ratio <= _NEGLIGIBLE_RATIO:
         reason = "not exercised"
     elif not reason and ratio <= 1.0:
         reason = "its influence is smaller than the bounds"
     return ExercisedResult(
-        name=move.name, role=move.role, ratio=float(ratio), most=most if ratio > 0 else "", reason=reason
+        name=perturbation.name,
+        role=perturbation.role,
+        ratio=float(ratio),
+        most=most_affected if ratio > 0 else "",
+        reason=reason,
     )
 
 
 def _form_resets(
-    definition: Declarations, moves: Sequence[Perturbation], moved: ReferenceRun
+    definition: Declarations, perturbations: Sequence[Perturbation], perturbed: ReferenceRun
 ) -> dict[tuple[str, str], _ResetToDefault]:
     """Return for each parameter and input the changes if it keeps its default."""
-    run = moved.conditions
-    still = np.zeros_like(run.inputs)
+    run = perturbed.experiment
+    unchanged_inputs = np.zeros_like(run.inputs)
     free = [p.name for p in definition.parameters if not p.calculated]
-    found: dict[tuple[str, str], _ResetToDefault] = {}
-    for move in moves:
-        parameters, inputs = np.zeros(len(free)), still.copy()
-        if move.role == "parameter":
-            parameters[free.index(move.name)] = move.default - run.parameters[free.index(move.name)]
-        elif move.role == "input":
-            column = run.input_names.index(move.name)
-            inputs[:, column] = move.default - run.inputs[:, column]
+    resets: dict[tuple[str, str], _ResetToDefault] = {}
+    for perturbation in perturbations:
+        parameters, inputs = np.zeros(len(free)), unchanged_inputs.copy()
+        if perturbation.role == "parameter":
+            parameters[free.index(perturbation.name)] = (
+                perturbation.default - run.parameters[free.index(perturbation.name)]
+            )
+        elif perturbation.role == "input":
+            column = run.input_names.index(perturbation.name)
+            inputs[:, column] = perturbation.default - run.inputs[:, column]
         else:
             continue
-        found[move.role, move.name] = _ResetToDefault(parameters, inputs)
-    return found
+        resets[perturbation.role, perturbation.name] = _ResetToDefault(parameters, inputs)
+    return resets
 
 
-def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault) -> Floats | None:
+def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetToDefault) -> Floats | None:
     """Return :func:`_compute_change_ratios` for one change; None where the motion cannot be run or has no numbers.
 
     With events, which a motion is not taken up between, it is run all at once, and for a shorter time where it fails.
     """
-    ends = _list_check_points(len(reference.conditions.time) - 1)
-    ways = [[end] for end in reversed(ends)] if isinstance(reference.numeric, HybridEquations) else [ends]
-    for way in ways:
+    ends = _list_check_points(len(reference.experiment.time) - 1)
+    end_lists = [[end] for end in reversed(ends)] if isinstance(reference.numeric, HybridEquations) else [ends]
+    for ends_of_run in end_lists:
         try:
-            ratios = _follow_change(reference, limits, change, way)
+            ratios = _follow_change(reference, limits, reset, ends_of_run)
         except (ValidationError, ArithmeticError, ValueError):
             continue
         if np.all(np.isfinite(ratios)):
@@ -148,26 +173,26 @@ def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, change: _Res
     return None
 
 
-def _follow_change(
-    reference: ReferenceRun, limits: ErrorBounds, change: _ResetToDefault, ends: Sequence[int]
-) -> Floats:
+def _follow_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetToDefault, ends: Sequence[int]) -> Floats:
     """Return :func:`_compute_change_ratios` for one change, compared at each of the points ``ends``."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     scales = reference.error_scales(_INTEGRATION_TOLERANCE)
-    parameters = tuple((np.array(run.parameters) + change.parameters).tolist())
-    other = replace(run, parameters=parameters, inputs=run.inputs + change.inputs)
+    parameters = tuple((np.array(run.parameters) + reset.parameters).tolist())
+    changed_experiment = replace(run, parameters=parameters, inputs=run.inputs + reset.inputs)
     prepared = numeric.prepare(parameters)
     start = numeric.project(0.0, reference.states[0], prepared)
-    moved, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
+    trajectory, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
     for end in ends:
-        rows = slice(len(moved) - 1, end + 1)
-        part = TrajectoryIntegration(numeric, run.time[rows], other.inputs[rows.start : end], prepared, stiff=run.stiff)
-        further = part.integrate_trajectory(
-            moved[-1], _INTEGRATION_TOLERANCE, scales, projected=numeric.has_state_constraints
+        rows = slice(len(trajectory) - 1, end + 1)
+        part = TrajectoryIntegration(
+            numeric, run.time[rows], changed_experiment.inputs[rows.start : end], prepared, stiff=run.stiff
         )
-        moved = np.concatenate([moved, further[1:]])
+        continuation = part.integrate_trajectory(
+            trajectory[-1], _INTEGRATION_TOLERANCE, scales, projected=numeric.has_state_constraints
+        )
+        trajectory = np.concatenate([trajectory, continuation[1:]])
         ratios = _compute_largest_ratios(
-            reference, limits, observe_trajectory(numeric, other, moved[:, :-1], prepared)[0]
+            reference, limits, observe_trajectory(numeric, changed_experiment, trajectory[:, :-1], prepared)[0]
         )
         if not np.max(ratios) <= _CLEAR_RATIO:
             break
@@ -176,52 +201,52 @@ def _follow_change(
 
 def _list_check_points(last: int) -> list[int]:
     """Return the points up to which a change is followed before the next look."""
-    return sorted({max(1, last // part) for part in (16, 8, 4, 2, 1)})
+    return sorted({max(1, last // divisor) for divisor in (16, 8, 4, 2, 1)})
 
 
-def _compute_largest_ratios(reference: ReferenceRun, limits: ErrorBounds, seen: Floats) -> Floats:
+def _compute_largest_ratios(reference: ReferenceRun, limits: ErrorBounds, values: Floats) -> Floats:
     """Return the largest |change of each variable| over its bound, at the first judged points, as many as there are."""
-    count = len(seen)
-    judged = np.arange(count)[:, None] < limits.judged[None, :]
-    off = np.where(judged, np.abs(seen - reference.trajectory.values[:count]), 0.0)
-    return np.asarray(np.max(off / np.maximum(limits.values[:count], np.finfo(float).tiny), axis=0))
+    count = len(values)
+    is_judged = np.arange(count)[:, None] < limits.predictable_points[None, :]
+    differences = np.where(is_judged, np.abs(values - reference.trajectory.values[:count]), 0.0)
+    return np.asarray(np.max(differences / np.maximum(limits.values[:count], np.finfo(float).tiny), axis=0))
 
 
 def _follow_changes_to_first_order(
-    reference: ReferenceRun, limits: ErrorBounds, changes: Sequence[_ResetToDefault]
+    reference: ReferenceRun, limits: ErrorBounds, resets: Sequence[_ResetToDefault]
 ) -> list[Floats]:
     """Return :func:`_compute_change_ratios` to first order; a change that overflows is followed no further."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     n_x, steps = numeric.n_x, len(run.time) - 1
-    affordable = _EVALUATION_BUDGET // max(1, n_x + 2 * len(changes))
+    affordable = _EVALUATION_BUDGET // max(1, n_x + 2 * len(resets))
     count = min(steps, max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, affordable)))
     rows = np.unique(np.linspace(0, steps, count + 1).astype(np.int64))
-    gone = [np.zeros(n_x) for _ in changes]
-    ratios = [np.zeros(len(reference.variables)) for _ in changes]
+    distance = [np.zeros(n_x) for _ in resets]
+    ratios = [np.zeros(len(reference.variables)) for _ in resets]
     for k, row in enumerate(rows.tolist()):
         span = float(run.time[rows[k + 1]] - run.time[row]) if k + 1 < len(rows) else 0.0
         # What is held over the coming steps; at the last row over the step before.
-        held = min(row, steps - 1)
-        matrix = _compute_state_jacobian(reference, row, held) if span else np.zeros((n_x, n_x))
-        flow, reach = _compute_linear_flow(matrix, span)
-        base = _evaluate_with_change(reference, row, held, np.zeros(n_x), None)
-        for i, change in enumerate(changes):
-            after = _evaluate_with_change(reference, row, held, gone[i], change)
-            if base is None or after is None or not _is_finite(after):
+        input_row = min(row, steps - 1)
+        state_jacobian = _compute_state_jacobian(reference, row, input_row) if span else np.zeros((n_x, n_x))
+        flow, forcing_matrix = _compute_linear_flow(state_jacobian, span)
+        unchanged = _evaluate_with_change(reference, row, input_row, np.zeros(n_x), None)
+        for i, reset in enumerate(resets):
+            changed = _evaluate_with_change(reference, row, input_row, distance[i], reset)
+            if unchanged is None or changed is None or not _is_finite(changed):
                 continue
-            values = np.abs(after.values - base.values) / _PROBE_FRACTION
-            judged = limits.judged > row
+            values = np.abs(changed.values - unchanged.values) / _PROBE_FRACTION
+            is_judged = limits.predictable_points > row
             bound = np.maximum(limits.values[row], np.finfo(float).tiny)
-            ratios[i] = np.where(judged, np.maximum(ratios[i], values / bound), ratios[i])
+            ratios[i] = np.where(is_judged, np.maximum(ratios[i], values / bound), ratios[i])
             if span:
-                away = after.moved - base.moved
-                forced = (after.x_dot - base.x_dot) / _PROBE_FRACTION - matrix @ away
-                gone[i] = flow @ away + reach @ forced
+                displacement = changed.state_distance - unchanged.state_distance
+                forcing = (changed.x_dot - unchanged.x_dot) / _PROBE_FRACTION - state_jacobian @ displacement
+                distance[i] = flow @ displacement + forcing_matrix @ forcing
     return ratios
 
 
-def _is_finite(seen: _ComparedValues) -> bool:
-    return bool(np.all(np.isfinite(seen.values)) and np.all(np.isfinite(seen.x_dot)))
+def _is_finite(values: _ComparedValues) -> bool:
+    return bool(np.all(np.isfinite(values.values)) and np.all(np.isfinite(values.x_dot)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,22 +255,22 @@ class _ComparedValues:
 
     values: Floats
     x_dot: Floats
-    moved: Floats
+    state_distance: Floats
 
 
 def _evaluate_with_change(
-    reference: ReferenceRun, row: int, held: int, gone: Floats, change: _ResetToDefault | None
+    reference: ReferenceRun, row: int, input_row: int, distance: Floats, reset: _ResetToDefault | None
 ) -> _ComparedValues | None:
-    """Evaluate at a state shifted by the probe times ``gone``, with a change; None where that is impossible."""
-    numeric, run = reference.numeric, reference.conditions
-    parameters, inputs = np.array(run.parameters), run.inputs[held].copy()
-    if change is not None:
-        parameters = parameters + _PROBE_FRACTION * change.parameters
-        inputs += _PROBE_FRACTION * change.inputs[held]
+    """Evaluate at a state shifted by the probe times ``distance``, with a change; None where that is impossible."""
+    numeric, run = reference.numeric, reference.experiment
+    parameters, inputs = np.array(run.parameters), run.inputs[input_row].copy()
+    if reset is not None:
+        parameters = parameters + _PROBE_FRACTION * reset.parameters
+        inputs += _PROBE_FRACTION * reset.inputs[input_row]
     t, x0 = float(run.time[row]), reference.states[row]
     try:
         prepared = numeric.prepare(parameters.tolist())
-        x = numeric.project(t, x0 + _PROBE_FRACTION * gone, prepared)
+        x = numeric.project(t, x0 + _PROBE_FRACTION * distance, prepared)
         motion = numeric.motion(t, x, inputs.tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None
@@ -253,18 +278,18 @@ def _evaluate_with_change(
     return _ComparedValues(values, motion.x_dot, (x - x0) / _PROBE_FRACTION)
 
 
-def _compute_state_jacobian(reference: ReferenceRun, row: int, held: int) -> Floats:
+def _compute_state_jacobian(reference: ReferenceRun, row: int, input_row: int) -> Floats:
     """Return J of x' by x at a row, shape (n_x, n_x); zeros where it cannot be evaluated."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     prepared = numeric.prepare(run.parameters)
-    t, x, r = float(run.time[row]), reference.states[row], run.inputs[held].tolist()
+    t, x, inputs = float(run.time[row]), reference.states[row], run.inputs[input_row].tolist()
     columns = np.zeros((numeric.n_x, numeric.n_x))
     try:
-        base, _ = numeric.x_dot(t, x, r, prepared)
+        base, _ = numeric.x_dot(t, x, inputs, prepared)
         for j, scale in enumerate(reference.state_scales.tolist()):
-            beside = x.copy()
-            beside[j] += _PROBE_FRACTION * scale
-            columns[:, j] = (numeric.x_dot(t, beside, r, prepared)[0] - base) / (_PROBE_FRACTION * scale)
+            displaced = x.copy()
+            displaced[j] += _PROBE_FRACTION * scale
+            columns[:, j] = (numeric.x_dot(t, displaced, inputs, prepared)[0] - base) / (_PROBE_FRACTION * scale)
     except (ValidationError, ArithmeticError, ValueError):
         return np.zeros_like(columns)
     return columns
@@ -273,8 +298,8 @@ def _compute_state_jacobian(reference: ReferenceRun, row: int, held: int) -> Flo
 def _compute_linear_flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
     """Return (A, B), each (n_x, n_x): d' = ``matrix`` d + f, f constant, ends at A d(0) + B f after ``span``."""
     n = len(matrix)
-    whole = np.zeros((2 * n, 2 * n))
-    whole[:n, :n] = matrix
-    whole[:n, n:] = np.eye(n)
-    grown = expm(whole * span)
-    return grown[:n, :n], grown[:n, n:]
+    block_matrix = np.zeros((2 * n, 2 * n))
+    block_matrix[:n, :n] = matrix
+    block_matrix[:n, n:] = np.eye(n)
+    exponential = expm(block_matrix * span)
+    return exponential[:n, :n], exponential[:n, n:]

@@ -1,8 +1,9 @@
 """The perturbed experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
-What is intended (``moving``) is tried on the reference's equations, never on the FMU: the loops must close with the
-moved lengths and leave as many degrees of freedom as by default, x' must be finite, a rough integration must reach the
-end. Where it does not, all moves are halved, down to a sixteenth. Where even that is impossible, what cannot be moved
+The intended perturbation (``perturbation_sizes``) is tried on the reference's equations, never on the FMU: the loops
+must close with the changed lengths and leave as many degrees of freedom as by default, x' must be finite, a rough
+integration must reach the end. Where it does not, all moves are halved, down to a sixteenth. Where even that is
+impossible, what cannot be moved
 by itself is moved by one factor: three equal cranks carry a platform at any length that is all of theirs, and are a
 rigid frame if one is longer. If that does not help it keeps its default, is not validated, and the report says so.
 """
@@ -48,7 +49,7 @@ _CLOSURE_TOLERANCE = 1e-9
 _ROUGH_RUN_BUDGET = 200_000  # evaluations of a rough integration: what needs more comes near a singularity, or is wild
 _NO_EXPERIMENT_TEXT = "there is no perturbed experiment"
 _WILD_MOTION_FACTOR = (
-    1e3  # times the magnitudes of the default experiment: such a motion tells nothing within its bounds
+    1e3  # times the magnitudes of the default experiment: such a motion cannot be judged within its bounds
 )
 
 
@@ -57,14 +58,14 @@ class PerturbedExperiment:
     """The perturbed experiment, or the reason why there is none.
 
     Attributes:
-        conditions: None where the mechanism allows none.
-        moves: One per free parameter, fixed start value and input.
+        experiment: None where the mechanism allows none.
+        perturbations: One per free parameter, fixed start value and input.
         part: Part of the intended moves that is used; 0 if there is no experiment.
         text: How it was made, in one sentence.
     """
 
-    conditions: ExperimentNumbers | None
-    moves: tuple[Perturbation, ...]
+    experiment: ExperimentNumbers | None
+    perturbations: tuple[Perturbation, ...]
     part: float
     text: str
 
@@ -82,7 +83,7 @@ class _IntendedPerturbation:
         signals: One per input.
         rows: Scale of each constraint row, shape (n_phi + m,).
         dependent_speeds: Speeds that the FMU solves for; it goes no further than they follow from its states.
-        gaps: Of contacts: the experiment starts where none is negative.
+        contact_gaps: Of contacts: the experiment starts where none is negative.
         independent: Rows of the velocity constraints that follow from no others in the default experiment.
     """
 
@@ -94,25 +95,25 @@ class _IntendedPerturbation:
     signals: tuple[ExcitationSignal, ...]
     rows: Floats
     dependent_speeds: tuple[int, ...]
-    gaps: ContactGaps
+    contact_gaps: ContactGaps
     independent: int
 
-    def without(self, blocked: Collection[int]) -> _IntendedPerturbation:
+    def without_parameters(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters at their defaults."""
         parameters = self.parameters.copy()
         parameters[list(blocked)] = 0.0
         return replace(self, parameters=parameters)
 
-    def together(self, blocked: Collection[int]) -> _IntendedPerturbation:
+    def with_common_factor(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters moved by one factor, the first one's."""
-        parameters, values = self.parameters.copy(), np.array(self.reference.conditions.parameters)
-        chosen = [k for k in sorted(blocked) if values[k]]
-        factor = parameters[chosen[0]] / values[chosen[0]] if chosen else 0.0
+        parameters, values = self.parameters.copy(), np.array(self.reference.experiment.parameters)
+        nonzero = [k for k in sorted(blocked) if values[k]]
+        factor = parameters[nonzero[0]] / values[nonzero[0]] if nonzero else 0.0
         parameters[list(blocked)] = 0.0
-        parameters[chosen] = factor * values[chosen]
+        parameters[nonzero] = factor * values[nonzero]
         return replace(self, parameters=parameters)
 
-    def only(self, index: int) -> _IntendedPerturbation:
+    def with_single_perturbation(self, index: int) -> _IntendedPerturbation:
         """Return the experiment with one parameter moved, and nothing else."""
         parameters = np.zeros_like(self.parameters)
         parameters[index] = self.parameters[index]
@@ -126,7 +127,7 @@ def form_perturbed_experiment(
     settable: Collection[str] | None = None,
     any_step: bool = True,
     states: Collection[str] | None = None,
-    smallest: int = 0,
+    first_part_index: int = 0,
 ) -> PerturbedExperiment:
     """Choose the perturbed experiment.
 
@@ -136,34 +137,42 @@ def form_perturbed_experiment(
         settable: FMU names of parameters, start values and inputs that the FMU lets one set; None: all.
         any_step: The FMU can make communication steps of another size than the default.
         states: FMU names of the FMU's continuous states; None: unknown.
-        smallest: Index in ``PERTURBATION_PARTS`` of the largest part to try.
+        first_part_index: Index in ``PERTURBATION_PARTS`` of the largest part to try.
     """
     intention = _form_intended_perturbation(
         definition, reference, settable, any_step, find_dependent_speeds(definition, reference, states)
     )
     blocked: frozenset[int] = frozenset()
-    found = _find_largest_perturbation(intention, smallest)
-    if found is None:
-        alone = [
+    part_and_experiment = _find_largest_perturbation(intention, first_part_index)
+    if part_and_experiment is None:
+        not_startable = [
             k
             for k in np.flatnonzero(intention.parameters)
-            if _start_experiment(intention.only(int(k)), PERTURBATION_PARTS[-1]) is None
+            if _start_experiment(intention.with_single_perturbation(int(k)), PERTURBATION_PARTS[-1]) is None
         ]
-        blocked = frozenset(int(k) for k in alone)
-        together, intention = intention.together(blocked), intention.without(blocked)
-        found = _find_largest_perturbation(together, smallest) if len(blocked) > 1 else None
-        if found is not None:
-            blocked, intention = frozenset(), together
+        blocked = frozenset(int(k) for k in not_startable)
+        common_factor_perturbation, intention = (
+            intention.with_common_factor(blocked),
+            intention.without_parameters(blocked),
+        )
+        part_and_experiment = (
+            _find_largest_perturbation(common_factor_perturbation, first_part_index) if len(blocked) > 1 else None
+        )
+        if part_and_experiment is not None:
+            blocked, intention = frozenset(), common_factor_perturbation
         else:
-            found = _find_largest_perturbation(intention, smallest)
-    if found is None:
+            part_and_experiment = _find_largest_perturbation(intention, first_part_index)
+    if part_and_experiment is None:
         blocked = frozenset(range(len(intention.parameters)))
-        intention = intention.without(blocked)
-        found = _find_largest_perturbation(intention, smallest)
-    part, run = found or (0.0, None)
-    moves = _list_perturbations(intention, run, blocked, settable)
+        intention = intention.without_parameters(blocked)
+        part_and_experiment = _find_largest_perturbation(intention, first_part_index)
+    part, run = part_and_experiment or (0.0, None)
+    perturbations = _list_perturbations(intention, run, blocked, settable)
     return PerturbedExperiment(
-        run, moves, part, _describe_experiment(run, part, moves, charted=bool(intention.dependent_speeds))
+        run,
+        perturbations,
+        part,
+        _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds)),
     )
 
 
@@ -178,8 +187,8 @@ def find_dependent_speeds(
     speeds = [record.name for record in definition.speeds]
     if states is None or not set(speeds) & set(states):
         return ()
-    left = tuple(i for i, name in enumerate(speeds) if name not in states)
-    return left if len(left) == reference.numeric.m else ()
+    dependent = tuple(i for i, name in enumerate(speeds) if name not in states)
+    return dependent if len(dependent) == reference.numeric.m else ()
 
 
 def _form_intended_perturbation(
@@ -187,37 +196,37 @@ def _form_intended_perturbation(
     reference: ReferenceRun,
     settable: Collection[str] | None,
     any_step: bool,
-    followers: tuple[int, ...],
+    dependent_speeds: tuple[int, ...],
 ) -> _IntendedPerturbation:
     """Return all moves at their full size."""
-    run, gauge = reference.conditions, PerturbationScale.of(definition, reference)
+    run, scale_of_change = reference.experiment, PerturbationScale.sample_reference(definition, reference)
     steps = len(run.time) - 1
     count = max(min(steps, 10), min(TARGET_STEP_COUNT, steps // 2))
-    fixed = definition.experiment.solver == "fixed" or not any_step
-    stride = 1 if fixed else _choose_step_stride(reference, count)
+    is_fixed_step = definition.experiment.solver == "fixed" or not any_step
+    stride = 1 if is_fixed_step else _choose_step_stride(reference, count)
     time = np.arange(count + 1, dtype=np.float64) * (run.step * stride)
     free = [p for p in definition.parameters if not p.calculated]
     parameters, starts = (
-        choose_parameter_perturbations(definition, gauge),
+        choose_parameter_perturbations(definition, scale_of_change),
         choose_start_perturbations(definition, reference),
     )
     if settable is not None:
         parameters *= [p.name in settable for p in free]
         starts *= [record.name in settable for record in list_state_records(definition, reference)]
     starts[list(find_mode_state_indices(reference.numeric))] = 0.0
-    wished = make_excitation_signals(definition, gauge, float(time[-1]))
+    signals = make_excitation_signals(definition, scale_of_change, float(time[-1]))
     rows, gaps = compute_constraint_row_scales(reference), ContactGaps(reference.numeric)
     independent = _count_independent_rows(reference)
     return _IntendedPerturbation(
-        definition, reference, time, parameters, starts, wished, rows, followers, gaps, independent
+        definition, reference, time, parameters, starts, signals, rows, dependent_speeds, gaps, independent
     )
 
 
 def _count_independent_rows(reference: ReferenceRun) -> int:
     """Return how many rows of the velocity constraints follow from no others, at most, in the default experiment."""
-    numeric, run = reference.numeric, reference.conditions
-    prepared, last = numeric.prepare(run.parameters), len(reference.states) - 1
-    rows = sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)})
+    numeric, run = reference.numeric, reference.experiment
+    prepared, last_row = numeric.prepare(run.parameters), len(reference.states) - 1
+    rows = sorted({round(k * last_row / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)})
     return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
 
 
@@ -227,11 +236,15 @@ def _choose_step_stride(reference: ReferenceRun, count: int) -> int:
     All together cover a part of the default experiment, and as much as its first event needs twice: what counts behind
     events only, such as a coefficient of restitution, would never be seen otherwise.
     """
-    run = reference.conditions
+    run = reference.experiment
     steps = len(run.time) - 1
-    first = min((event.time for event in reference.events), default=float(run.time[0])) - float(run.time[0])
-    wanted = max(COVERED_TIME_FRACTION * steps / count, math.ceil(_FIRST_EVENT_FACTOR * first / (run.step * count)))
-    return max(1, min(round(wanted), steps // count))
+    time_to_first_event = min((event.time for event in reference.events), default=float(run.time[0])) - float(
+        run.time[0]
+    )
+    stride = max(
+        COVERED_TIME_FRACTION * steps / count, math.ceil(_FIRST_EVENT_FACTOR * time_to_first_event / (run.step * count))
+    )
+    return max(1, min(round(stride), steps // count))
 
 
 def compute_constraint_row_scales(reference: ReferenceRun) -> Floats:
@@ -239,7 +252,7 @@ def compute_constraint_row_scales(reference: ReferenceRun) -> Floats:
     numeric = reference.numeric
     if not numeric.m and not numeric.equations.position_rows:
         return np.ones(0)
-    return compute_constraint_scales(numeric, reference.conditions, reference.trajectory.values, reference.scales)[0]
+    return compute_constraint_scales(numeric, reference.experiment, reference.trajectory.values, reference.scales)[0]
 
 
 def list_state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
@@ -249,10 +262,10 @@ def list_state_records(definition: Declarations, reference: ReferenceRun) -> tup
 
 
 def _find_largest_perturbation(
-    intention: _IntendedPerturbation, smallest: int
+    intention: _IntendedPerturbation, first_part_index: int
 ) -> tuple[float, ExperimentNumbers] | None:
     """Return the largest part of the intention that the mechanism allows."""
-    for part in PERTURBATION_PARTS[smallest:]:
+    for part in PERTURBATION_PARTS[first_part_index:]:
         run = _start_experiment(intention, part)
         if run is not None and _reaches_end(intention.reference, run, intention.dependent_speeds):
             return part, run
@@ -262,33 +275,33 @@ def _find_largest_perturbation(
 def _start_experiment(intention: _IntendedPerturbation, part: float) -> ExperimentNumbers | None:
     """Return the experiment with part of the moves, started on its constraints; None where it cannot be."""
     definition, reference = intention.definition, intention.reference
-    numeric, given = reference.numeric, reference.conditions
-    moved = intention.parameters * part
+    numeric, default = reference.numeric, reference.experiment
+    perturbations = intention.parameters * part
     parameters = [
-        value if not move else round_to_digits(value + move)
-        for value, move in zip(given.parameters, moved.tolist(), strict=True)
+        value if not perturbation else round_to_digits(value + perturbation)
+        for value, perturbation in zip(default.parameters, perturbations.tolist(), strict=True)
     ]
     if not _calculated_parameters_in_bounds(definition, parameters):
         return None
-    held = np.array([signal.values(intention.time[:-1], part) for signal in intention.signals])
-    inputs = held.T if intention.signals else np.empty((len(intention.time) - 1, 0))
+    input_rows = np.array([signal.values(intention.time[:-1], part) for signal in intention.signals])
+    inputs = input_rows.T if intention.signals else np.empty((len(intention.time) - 1, 0))
     try:
         prepared = numeric.prepare(parameters)
         x = reference.states[0] + part * intention.starts
         x = numeric.project(0.0, x, prepared)
-        x = intention.gaps.opened(x, prepared, reference.states[0], numeric.prepare(given.parameters))
+        x = intention.contact_gaps.open_gaps(x, prepared, reference.states[0], numeric.prepare(default.parameters))
         x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None
-    finite = all(np.all(np.isfinite(a)) for a in (x, motion.x_dot, motion.outputs, motion.u))
-    if not finite or np.any(np.abs(motion.residual) > _CLOSURE_TOLERANCE * intention.rows):
+    is_finite = all(np.all(np.isfinite(array)) for array in (x, motion.x_dot, motion.outputs, motion.u))
+    if not is_finite or np.any(np.abs(motion.residual) > _CLOSURE_TOLERANCE * intention.rows):
         return None
     if numeric.independent_rows(0.0, x, prepared) > intention.independent:
         return None  # what moves by default is a rigid frame with such lengths
     n_q, n_z = numeric.n_q, numeric.n_z
     return replace(
-        given,
+        default,
         time=intention.time,
         inputs=inputs,
         parameters=tuple(parameters),
@@ -305,64 +318,70 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
     )
 
 
-def _stop_held_speeds(numeric: NumericEquations, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> Floats:
+def _stop_held_speeds(
+    numeric: NumericEquations, x: Floats, inputs: Sequence[float], prepared: Sequence[float]
+) -> Floats:
     """Return the state at t = 0 with speeds for which contacts that rest, and what sticks, stand still.
 
-    A contact that rests while its gap grows contradicts itself: it is let go at the next look, and looks differ.
+    A contact that rests while its gap grows contradicts itself: it is released at the next check, and the times of
+    checks differ.
     """
     if not isinstance(numeric, HybridEquations):
         return x
-    return numeric.stop_held_speeds(0.0, x, r, prepared, numeric.find_modes(0.0, x, r, prepared))
+    return numeric.stop_held_speeds(0.0, x, inputs, prepared, numeric.find_modes(0.0, x, inputs, prepared))
 
 
 def _calculated_parameters_in_bounds(definition: Declarations, parameters: Sequence[float]) -> bool:
     """Return whether calculated parameters stay within their bounds."""
-    found = evaluate_calculated_parameters(definition, parameters)
+    values = evaluate_calculated_parameters(definition, parameters)
     for parameter in definition.parameters:
-        if parameter.name in found:
-            low, high, value = parameter.minimum, parameter.maximum, found[parameter.name]
+        if parameter.name in values:
+            low, high, value = parameter.minimum, parameter.maximum, values[parameter.name]
             if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
                 return False
     return True
 
 
-def _reaches_end(reference: ReferenceRun, run: ExperimentNumbers, followers: tuple[int, ...]) -> bool:
+def _reaches_end(reference: ReferenceRun, run: ExperimentNumbers, dependent_speeds: tuple[int, ...]) -> bool:
     """Return whether a rough integration reaches the end, without singularities and not far beyond the default motion.
 
-    The FMU has no word in this: where its ``find_dependent_speeds`` are determined is what the mechanism's
-        constraints say.
+    This does not depend on the FMU: the mechanism's constraints alone decide where ``dependent_speeds`` are determined.
     """
     numeric = reference.numeric
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
     try:
         prepared = numeric.prepare(run.parameters)
-        journey = TrajectoryIntegration(
+        integration = TrajectoryIntegration(
             numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_ROUGH_RUN_BUDGET
         )
         scales = reference.error_scales(ROUGH_RUN_TOLERANCE)
-        y = journey.integrate_trajectory(
+        trajectory = integration.integrate_trajectory(
             np.append(x, 0.0), ROUGH_RUN_TOLERANCE, scales, projected=numeric.has_state_constraints
         )
     except (ValidationError, ArithmeticError, ValueError):
         return False
-    states = y[:, :-1]
+    states = trajectory[:, :-1]
     magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
     if not np.all(np.isfinite(states)) or np.any(np.abs(states) > _WILD_MOTION_FACTOR * magnitudes):
         return False
-    travelled = replace(reference, states=states, conditions=run)
-    return travelled.find_undetermined_time() is None and (
-        not followers or _stays_in_chart(reference, travelled, followers)
+    rough_run = replace(reference, states=states, experiment=run)
+    return rough_run.find_undetermined_time() is None and (
+        not dependent_speeds or _stays_in_chart(reference, rough_run, dependent_speeds)
     )
 
 
-def _stays_in_chart(default: ReferenceRun, moved: ReferenceRun, followers: tuple[int, ...]) -> bool:
+def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_speeds: tuple[int, ...]) -> bool:
     """Return whether a motion starts in the default's assembly, and its following coordinates stay determined."""
-    sides = []
-    for each in (default, moved):
-        numeric, run = each.numeric, each.conditions
+    determinant_signs = []
+    for reference_run in (default, perturbed):
+        numeric, run = reference_run.numeric, reference_run.experiment
         prepared = numeric.prepare(run.parameters)
-        sides.append(numeric.dependent_determinant_sign(float(run.time[0]), each.states[0], prepared, followers))
-    return sides[0] * sides[1] > 0 and moved.find_undetermined_time(followers) is None
+        determinant_signs.append(
+            numeric.dependent_determinant_sign(float(run.time[0]), reference_run.states[0], prepared, dependent_speeds)
+        )
+    return (
+        determinant_signs[0] * determinant_signs[1] > 0 and perturbed.find_undetermined_time(dependent_speeds) is None
+    )
 
 
 def _list_perturbations(
@@ -372,20 +391,24 @@ def _list_perturbations(
     settable: Collection[str] | None,
 ) -> tuple[Perturbation, ...]:
     """Return the move of every free parameter, fixed start value and input."""
-    definition, given = intention.definition, intention.reference.conditions
-    moved = run or given
-    found = []
+    definition, default_experiment = intention.definition, intention.reference.experiment
+    perturbed = run or default_experiment
+    perturbations = []
     for k, parameter in enumerate(p for p in definition.parameters if not p.calculated):
         reason = ""
         if settable is not None and parameter.name not in settable:
             reason = "the FMU does not let it be set"
         elif run is None or k in blocked:
             reason = "the mechanism cannot be started with another value" if run else _NO_EXPERIMENT_TEXT
-        elif moved.parameters[k] == given.parameters[k]:
+        elif perturbed.parameters[k] == default_experiment.parameters[k]:
             reason = "its bounds leave no room"
-        found.append(_form_perturbation(parameter, "parameter", given.parameters[k], moved.parameters[k], reason))
-    given_starts = (*given.q, *given.u, *given.z)
-    moved_starts = (*moved.q, *moved.u, *moved.z)
+        perturbations.append(
+            _form_perturbation(
+                parameter, "parameter", default_experiment.parameters[k], perturbed.parameters[k], reason
+            )
+        )
+    given_starts = (*default_experiment.q, *default_experiment.u, *default_experiment.z)
+    moved_starts = (*perturbed.q, *perturbed.u, *perturbed.z)
     records = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     states = list_state_records(definition, intention.reference)
     modes = {states[place].name for place in find_mode_state_indices(intention.reference.numeric)}
@@ -397,49 +420,53 @@ def _list_perturbations(
             reason = "the FMU does not let it be set"
         elif run is not None and record.name in modes:
             reason = "it follows from where bodies are"
-        found.append(_form_perturbation(record, "start value", default, value, reason))
+        perturbations.append(_form_perturbation(record, "start value", default, value, reason))
     for k, record in enumerate(definition.inputs):
-        largest = float(np.max(np.abs(moved.inputs[:, k]))) if run is not None else record.start
+        largest = float(np.max(np.abs(perturbed.inputs[:, k]))) if run is not None else record.start
         reason = "" if run is not None else _NO_EXPERIMENT_TEXT
-        found.append(_form_perturbation(record, "input", record.start, largest, reason))
-    return tuple(found)
+        perturbations.append(_form_perturbation(record, "input", record.start, largest, reason))
+    return tuple(perturbations)
 
 
-def _form_perturbation(record: Quantity, role: str, default: float, moved: float, reason: str) -> Perturbation:
+def _form_perturbation(record: Quantity, role: str, default: float, perturbed: float, reason: str) -> Perturbation:
     """Return a record of the report."""
-    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=moved, reason=reason)  # type: ignore[arg-type]
+    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)  # type: ignore[arg-type]
 
 
 def _describe_experiment(
-    run: ExperimentNumbers | None, part: float, moves: Sequence[Perturbation], *, charted: bool
+    run: ExperimentNumbers | None, part: float, perturbations: Sequence[Perturbation], *, in_chart: bool
 ) -> str:
-    """Describe how the experiment was made; ``charted``: within the range that the FMU's states determine."""
+    """Describe how the experiment was made; ``in_chart``: within the range that the FMU's states determine."""
     if run is None:
         return "No experiment with other parameters, start values and inputs could be started, run and judged."
-    why = "it cannot be started or run" + (", or leaves the positions that the FMU's states determine" * charted)
-    of = "" if part == 1.0 else f", by {part:g} of what was intended, for with more {why}"
-    kept = sum(bool(move.reason) for move in moves)
-    left = f"; {kept} keep their defaults" if kept else ""
+    obstacle = "it cannot be started or run" + (", or leaves the positions that the FMU's states determine" * in_chart)
+    part_note = "" if part == 1.0 else f", by {part:g} of what was intended, for with more {obstacle}"
+    kept_count = sum(bool(perturbation.reason) for perturbation in perturbations)
+    kept_note = f"; {kept_count} keep their defaults" if kept_count else ""
     steps = len(run.time) - 1
     return (
-        f"{len(moves) - kept} parameters, start values and inputs moved at once{of}{left}; "
+        f"{len(perturbations) - kept_count} parameters, start values and inputs moved at once{part_note}{kept_note}; "
         f"{steps} steps of {run.step:g} s"
     )
 
 
 def list_settable_names(description: FmuDescription) -> frozenset[str]:
-    """Return the names that can be set in a unit before the simulation."""
-    return frozenset(name for name, variable in description.variables.items() if variable.real and variable.settable)
+    """Return the names that can be set in an FMU before the simulation."""
+    return frozenset(
+        name for name, variable in description.variables.items() if variable.is_double and variable.settable
+    )
 
 
 def form_experiment_to_set(
-    moved: ExperimentNumbers, default: ExperimentNumbers, definition: Declarations, settable: Collection[str]
+    perturbed: ExperimentNumbers, default: ExperimentNumbers, definition: Declarations, settable: Collection[str]
 ) -> ExperimentNumbers:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""
     free = [p.name for p in definition.parameters if not p.calculated]
-    told = dict(default.overridden_values)
-    pairs = zip(free, moved.parameters, default.parameters, strict=True)
-    told |= {name: value for name, value, before in pairs if value != before}
+    overridden = dict(default.overridden_values)
+    pairs = zip(free, perturbed.parameters, default.parameters, strict=True)
+    overridden |= {name: value for name, value, default_value in pairs if value != default_value}
     starts = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
-    told |= {r.name: v for r, v in zip(starts, (*moved.q, *moved.u, *moved.z), strict=True)}
-    return replace(moved, overridden_values=MappingProxyType({name: v for name, v in told.items() if name in settable}))
+    overridden |= {r.name: v for r, v in zip(starts, (*perturbed.q, *perturbed.u, *perturbed.z), strict=True)}
+    return replace(
+        perturbed, overridden_values=MappingProxyType({name: v for name, v in overridden.items() if name in settable})
+    )

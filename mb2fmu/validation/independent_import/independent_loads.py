@@ -21,7 +21,7 @@ from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMot
 
 GROUND_POSE: Pose = (np.eye(3), np.zeros(3))
 _DIFFERENCE_STEP = 1e-7
-_DEFAULT_LOAD_WORDS: Sequence[str] = ("force",)  # what a table asks for that does not say it
+_DEFAULT_LOAD_WORDS: Sequence[str] = ("force",)  # of a table that does not name it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,16 @@ class LinkLoad:
 
 @dataclass(frozen=True, slots=True)
 class MotionVectors:
-    """What expressions name of the motion.
+    """Vectors of the motion that expressions contain.
 
     Attributes:
-        what: ``position``, ``velocity`` or ``angular velocity``.
+        quantity: ``position``, ``velocity`` or ``angular velocity``.
         link: Of which; empty: the ground.
         offset: Of the point, m, in the link's axes.
         symbols: Three.
     """
 
-    what: str
+    quantity: str
     link: str
     offset: Sequence[float]
     symbols: Sequence[sm.Expr]
@@ -73,11 +73,11 @@ def read_link_loads(
 
     Args:
         tables: As written.
-        names: What each is called in the unit.
+        names: Names of the loads in the FMU.
         links: Of the robot.
         inputs: Name → symbol.
     """
-    known, found = {*links}, []
+    known_links, loads = {*links}, []
     for table, name in zip(tables, names, strict=True):
         words = table.get("of", _DEFAULT_LOAD_WORDS)
         axes = str(table.get("axes", ""))
@@ -85,21 +85,23 @@ def read_link_loads(
             offset = table.get("offset", (0.0, 0.0, 0.0))
             numbers = offset.replace(",", " ").split() if isinstance(offset, str) else offset
             components = [inputs[f"{name}.{word}.{axis}"] for axis in "xyz"]
-            where = tuple(map(float, numbers))
-            found.append(LinkLoad(word == "torque", table["frame"], where, axes if axes in known else "", components))
-    return found
+            place = tuple(map(float, numbers))
+            loads.append(
+                LinkLoad(word == "torque", table["frame"], place, axes if axes in known_links else "", components)
+            )
+    return loads
 
 
 class AddedGeneralizedForces:
-    """The generalized forces of what was added, in the columns of the independent import.
+    """Generalized forces of added loads and efforts, in the columns of the independent import.
 
     Args:
         loads: On links.
         efforts: (column, expression) along the speeds.
-        seen: Of the motion, what the expressions may contain.
+        motion_vectors: Vectors of the motion that the expressions may contain.
         symbols: That the expressions may contain, in the order of the values.
-        known: What else they may contain → what it is in terms of the symbols, and of what else they may contain.
-        place: A link's name → its frame in the frame that the independent import has for it.
+        definitions: Further symbol that they may contain → its expression in the symbols, and in further ones.
+        place_of_link: A link's name → its frame in the frame of the independent import for it.
 
     Raises:
         ValueError: If there is something in an expression that has no value here.
@@ -109,29 +111,33 @@ class AddedGeneralizedForces:
         self,
         loads: Sequence[LinkLoad],
         efforts: Sequence[tuple[int, sm.Expr]],
-        seen: Sequence[MotionVectors],
+        motion_vectors: Sequence[MotionVectors],
         symbols: Sequence[sm.Expr],
-        known: Mapping[sm.Expr, Any],
-        place: Callable[[str], Pose],
+        definitions: Mapping[sm.Expr, Any],
+        place_of_link: Callable[[str], Pose],
     ) -> None:
-        self._loads, self._columns, self._place = loads, [column for column, _ in efforts], place
-        self._seen = seen
-        every = [*symbols, *(symbol for each in seen for symbol in each.symbols)]
-        plain = {symbol: sm.Dummy(f"x{k}", real=True) for k, symbol in enumerate(every)}
-        given = [*(e for _, e in efforts), *(c for load in loads for c in load.components)]
-        expressions = [_replace_symbols(sm.sympify(e), plain, known) for e in given]
-        odd = set().union(*(e.atoms(sm.Symbol, AppliedUndef, Pre) for e in expressions)) - {*plain.values()}
-        if odd:
-            raise ValueError(f"{', '.join(sorted(map(str, odd)))} has no value")
-        self._values = compile_scalar_function(list(plain.values()), expressions)
+        self._loads, self._columns, self._place_of_link = loads, [column for column, _ in efforts], place_of_link
+        self._motion_vectors = motion_vectors
+        all_symbols = [*symbols, *(symbol for each in motion_vectors for symbol in each.symbols)]
+        plain_symbols = {symbol: sm.Dummy(f"x{k}", real=True) for k, symbol in enumerate(all_symbols)}
+        load_expressions = [*(e for _, e in efforts), *(c for load in loads for c in load.components)]
+        expressions = [_replace_symbols(sm.sympify(e), plain_symbols, definitions) for e in load_expressions]
+        unknown_symbols = set().union(*(e.atoms(sm.Symbol, AppliedUndef, Pre) for e in expressions)) - {
+            *plain_symbols.values()
+        }
+        if unknown_symbols:
+            raise ValueError(f"{', '.join(sorted(map(str, unknown_symbols)))} has no value")
+        self._values = compile_scalar_function(list(plain_symbols.values()), expressions)
 
     @property
     def links(self) -> dict[str, None]:
-        """Links whose motions :meth:`forces` needs."""
+        """Links whose motions :meth:`evaluate_forces` needs."""
         names = [name for load in self._loads for name in (load.link, load.axes)]
-        return dict.fromkeys(name for name in (*names, *(each.link for each in self._seen)) if name)
+        return dict.fromkeys(name for name in (*names, *(each.link for each in self._motion_vectors)) if name)
 
-    def forces(self, values: Sequence[float], motions: Mapping[str, LinkMotion], size: int) -> tuple[Array, Array]:
+    def evaluate_forces(
+        self, values: Sequence[float], motions: Mapping[str, LinkMotion], size: int
+    ) -> tuple[Array, Array]:
         """Return the generalized forces, shape (n,), and the size of their terms before they cancel.
 
         Args:
@@ -139,63 +145,71 @@ class AddedGeneralizedForces:
             motions: Of :attr:`links`.
             size: n.
         """
-        seen, sizes = self._motion(motions)
-        numbers, before_cancelling = self._with_sizes(values, seen, sizes)
-        total, before = np.zeros(size), np.zeros(size)
+        motion_values, sizes = self._evaluate_motion_vectors(motions)
+        numbers, term_sizes = self._evaluate_with_sizes(values, motion_values, sizes)
+        total, total_sizes = np.zeros(size), np.zeros(size)
         for k, column in enumerate(self._columns):
             total[column] += numbers[k]
-            before[column] += before_cancelling[k]
+            total_sizes[column] += term_sizes[k]
         for k, load in enumerate(self._loads):
             first = len(self._columns) + 3 * k
             vector = numbers[first : first + 3]
-            R, p = self._place(load.link)
-            m = motions[load.link]
-            axes = motions[load.axes].R @ self._place(load.axes)[0] if load.axes else np.eye(3)
+            R, p = self._place_of_link(load.link)
+            motion = motions[load.link]
+            axes = motions[load.axes].R @ self._place_of_link(load.axes)[0] if load.axes else np.eye(3)
             if load.torque:
-                J = m.Jw
+                J = motion.Jw
             else:
-                arm = m.R @ (p + R @ np.asarray(load.offset))
-                J = m.Jv + np.cross(m.Jw, arm, axis=0)
+                arm = motion.R @ (p + R @ np.asarray(load.offset))
+                J = motion.Jv + np.cross(motion.Jw, arm, axis=0)
             total += J.T @ (axes @ vector)
-            before += np.abs(J.T) @ (np.abs(axes) @ before_cancelling[first : first + 3])
-        return total, before
+            total_sizes += np.abs(J.T) @ (np.abs(axes) @ term_sizes[first : first + 3])
+        return total, total_sizes
 
-    def _motion(self, motions: Mapping[str, LinkMotion]) -> tuple[Array, Array]:
+    def _evaluate_motion_vectors(self, motions: Mapping[str, LinkMotion]) -> tuple[Array, Array]:
         """Return the values of what is seen of the motion, and the size of the terms that each is a sum of."""
-        found, sizes = [], []
-        for each in self._seen:
-            offset = np.asarray(each.offset, dtype=float)
-            if not each.link:
-                found.append(offset if each.what == "position" else np.zeros(3))
-                sizes.append(np.abs(found[-1]))
+        values, sizes = [], []
+        for vector in self._motion_vectors:
+            offset = np.asarray(vector.offset, dtype=float)
+            if not vector.link:
+                values.append(offset if vector.quantity == "position" else np.zeros(3))
+                sizes.append(np.abs(values[-1]))
                 continue
-            R, p = self._place(each.link)
-            m = motions[each.link]
-            arm = m.R @ (p + R @ offset)
-            value = {"position": m.p + arm, "velocity": m.v + np.cross(m.w, arm), "angular velocity": m.w}[each.what]
-            size = {"position": m.p, "velocity": m.v, "angular velocity": m.w}[each.what]
-            more = arm if each.what == "position" else np.linalg.norm(m.w) * np.linalg.norm(arm) * np.ones(3)
-            found.append(value)
-            sizes.append(np.linalg.norm(size) + np.abs(more))
-        return np.concatenate([*found, np.zeros(0)]), np.concatenate([*sizes, np.zeros(0)])
+            R, p = self._place_of_link(vector.link)
+            motion = motions[vector.link]
+            arm = motion.R @ (p + R @ offset)
+            value = {
+                "position": motion.p + arm,
+                "velocity": motion.v + np.cross(motion.w, arm),
+                "angular velocity": motion.w,
+            }[vector.quantity]
+            size = {"position": motion.p, "velocity": motion.v, "angular velocity": motion.w}[vector.quantity]
+            arm_size = (
+                arm if vector.quantity == "position" else np.linalg.norm(motion.w) * np.linalg.norm(arm) * np.ones(3)
+            )
+            values.append(value)
+            sizes.append(np.linalg.norm(size) + np.abs(arm_size))
+        return np.concatenate([*values, np.zeros(0)]), np.concatenate([*sizes, np.zeros(0)])
 
-    def _with_sizes(self, values: Sequence[float], seen: Array, sizes: Array) -> tuple[Array, Array]:
+    def _evaluate_with_sizes(self, values: Sequence[float], motion_values: Array, sizes: Array) -> tuple[Array, Array]:
         """Return all scalars and their sizes before terms cancel: a stiff spring has a small force between large ones.
 
         Of what is seen of the motion these are slopes (by differences) times what its round-off is a part of.
         """
-        numbers = np.array(self._values(*values, *seen), dtype=float)
-        before = np.abs(numbers)
+        numbers = np.array(self._values(*values, *motion_values), dtype=float)
+        term_sizes = np.abs(numbers)
         for k, size in enumerate(sizes):
             step = _DIFFERENCE_STEP * (1.0 + size)
-            moved = seen.copy()
-            moved[k] += step
-            before += np.abs(np.array(self._values(*values, *moved), dtype=float) - numbers) / step * size
-        return numbers, before
+            changed_values = motion_values.copy()
+            changed_values[k] += step
+            term_sizes += np.abs(np.array(self._values(*values, *changed_values), dtype=float) - numbers) / step * size
+        return numbers, term_sizes
 
 
-def _replace_symbols(expression: sm.Expr, plain: Mapping[sm.Expr, sm.Expr], known: Mapping[sm.Expr, Any]) -> sm.Expr:
+def _replace_symbols(
+    expression: sm.Expr, plain_symbols: Mapping[sm.Expr, sm.Expr], definitions: Mapping[sm.Expr, Any]
+) -> sm.Expr:
     """Return an expression in the plain symbols; what makes no event is the same number."""
-    for _ in known:
-        expression = expression.xreplace(known)
-    return expression.replace(NoEvent, lambda inner: inner).xreplace(plain)
+    for _ in definitions:
+        expression = expression.xreplace(definitions)
+    return expression.replace(NoEvent, lambda inner: inner).xreplace(plain_symbols)

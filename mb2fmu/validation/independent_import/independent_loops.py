@@ -59,27 +59,27 @@ class LoopConstraints:
 
 def read_loop_tables(text: bytes) -> list[Mapping[str, Any]]:
     """Return the loops of a side file, unchanged."""
-    found: list[Mapping[str, Any]] = tomllib.loads(text.decode()).get("loops", [])
-    return found
+    loops: list[Mapping[str, Any]] = tomllib.loads(text.decode()).get("loops", [])
+    return loops
 
 
-def read_connected_frames(written: Mapping[str, Any], link: Callable[[str], Pose]) -> ConnectedFrames:
+def read_connected_frames(table: Mapping[str, Any], place_of_link: Callable[[str], Pose]) -> ConnectedFrames:
     """Return the closure of a loop of a side file.
 
     Args:
-        written: Its table.
-        link: A link's name → its frame in the frame that the independent import has for it.
+        table: Its table.
+        place_of_link: A link's name → its frame in the frame of the independent import for it.
     """
-    first, second = written["frames"]
-    axis = written.get("axis", (0.0, 0.0, 1.0))
-    sides = (("offset", axis), ("other_offset", written.get("other_axis") or axis))
-    hinge = written.get("by", "point") == "hinge"
+    first, second = table["frames"]
+    axis = table.get("axis", (0.0, 0.0, 1.0))
+    sides = (("offset", axis), ("other_offset", table.get("other_axis") or axis))
+    hinge = table.get("by", "point") == "hinge"
     places = []
-    for name, (offset, along) in zip((first, second), sides, strict=True):
-        R, p = link(name)
-        own = axes_with_third_direction(np.array(_parse_three_numbers(along))) if hinge else np.eye(3)
-        places.append((R @ own, p + R @ np.array(_parse_three_numbers(written.get(offset, (0.0, 0.0, 0.0))))))
-    return ConnectedFrames(written.get("by", "point"), (first, second), (places[0], places[1]))
+    for name, (offset, axis_text) in zip((first, second), sides, strict=True):
+        R, p = place_of_link(name)
+        axes = axes_with_third_direction(np.array(_parse_three_numbers(axis_text))) if hinge else np.eye(3)
+        places.append((R @ axes, p + R @ np.array(_parse_three_numbers(table.get(offset, (0.0, 0.0, 0.0))))))
+    return ConnectedFrames(table.get("by", "point"), (first, second), (places[0], places[1]))
 
 
 def compute_loop_constraints(closures: Sequence[ConnectedFrames], motions: Mapping[str, LinkMotion]) -> LoopConstraints:
@@ -90,44 +90,51 @@ def compute_loop_constraints(closures: Sequence[ConnectedFrames], motions: Mappi
         motions: Of the links that carry them.
     """
     residual, A, gamma = [], [], []
-    for each in closures:
-        one, two = (
-            _motion_of_fixed_frame(motions[link], place) for link, place in zip(each.links, each.places, strict=True)
+    for closure in closures:
+        first_motion, second_motion = (
+            _motion_of_fixed_frame(motions[link], place)
+            for link, place in zip(closure.links, closure.places, strict=True)
         )
-        residual.append(one.p - two.p)
-        A.append(one.Jv - two.Jv)
-        gamma.append(one.a - two.a)
-        if each.kind == "point":
+        residual.append(first_motion.p - second_motion.p)
+        A.append(first_motion.Jv - second_motion.Jv)
+        gamma.append(first_motion.a - second_motion.a)
+        if closure.kind == "point":
             continue
-        across_it = one.R[:, :2] if each.kind == "hinge" else one.R
-        spin = one.w - two.w
-        residual.append(across_it.T @ _rotation_vector_between(one.R, two.R, hinge=each.kind == "hinge"))
-        A.append(across_it.T @ (one.Jw - two.Jw))
-        gamma.append(across_it.T @ (one.alpha - two.alpha) + np.cross(one.w, across_it.T) @ spin)
+        constrained_directions = first_motion.R[:, :2] if closure.kind == "hinge" else first_motion.R
+        relative_omega = first_motion.w - second_motion.w
+        residual.append(
+            constrained_directions.T
+            @ _rotation_vector_between(first_motion.R, second_motion.R, hinge=closure.kind == "hinge")
+        )
+        A.append(constrained_directions.T @ (first_motion.Jw - second_motion.Jw))
+        gamma.append(
+            constrained_directions.T @ (first_motion.alpha - second_motion.alpha)
+            + np.cross(first_motion.w, constrained_directions.T) @ relative_omega
+        )
     return LoopConstraints(np.concatenate(residual), np.vstack(A), np.concatenate(gamma))
 
 
 def close_loops_from_guess(
     values: list[float],
     rows: Callable[[list[float]], LoopConstraints],
-    moved: Callable[[list[float], Array], list[float]],
-    slowed: Callable[[list[float], Array], list[float]],
+    move: Callable[[list[float], Array], list[float]],
+    project_speeds: Callable[[list[float], Array], list[float]],
 ) -> list[float] | None:
     """Return values on the loops by Newton's method, then their speeds; None if there is no solution near.
 
     Args:
         values: Of all slots.
         rows: Of the loops there.
-        moved: Values after a small motion along the speeds.
-        slowed: Values with something taken off the speeds A u = 0, given A.
+        move: Function that gives the values after a small motion along the speeds.
+        project_speeds: Function that gives the values with speeds projected on A u = 0, given A.
     """
     for _ in range(_MAX_NEWTON_STEPS):
-        found = rows(values)
-        step = _pseudo_inverse(found.A) @ found.residual
+        constraints = rows(values)
+        step = _pseudo_inverse(constraints.A) @ constraints.residual
         size = float(np.max(np.abs(step), initial=0.0))
-        values = moved(values, -step * min(1.0, _LARGEST_NEWTON_STEP / max(size, _CLOSURE_TOLERANCE)))
+        values = move(values, -step * min(1.0, _LARGEST_NEWTON_STEP / max(size, _CLOSURE_TOLERANCE)))
         if size < _CLOSURE_TOLERANCE:
-            return slowed(values, rows(values).A)
+            return project_speeds(values, rows(values).A)
     return None
 
 

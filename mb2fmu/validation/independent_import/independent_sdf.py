@@ -33,7 +33,7 @@ def read_sdf_tree(content: bytes) -> RobotTree:
     models = [*root.findall("model"), *root.findall("world/model")]
     model = next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
     old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
-    return _SdfTreeReader(model, old).tree(_read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+    return _SdfTreeReader(model, old).form_tree(_read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
 
 
 @dataclass(slots=True)
@@ -41,63 +41,66 @@ class _SdfTreeReader:
     """A model, and the poses of its parts in the world."""
 
     model: ET.Element
-    old: bool  # axes are along the model's unless the file says otherwise
-    _known: dict[str, Pose] = field(default_factory=dict)
+    is_older_version: bool  # axes are along the model's unless the file says otherwise
+    _places: dict[str, Pose] = field(default_factory=dict)
     _parts: dict[str, ET.Element] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._parts = {e.get("name", ""): e for e in self.model if e.tag in {"link", "joint", "frame"}}
-        whole, _ = _read_pose(self.model)
-        self._known = {_WORLD_NAME: _IDENTITY_POSE, "": whole, "__model__": whole}
+        model_pose, _ = _read_pose(self.model)
+        self._places = {_WORLD_NAME: _IDENTITY_POSE, "": model_pose, "__model__": model_pose}
 
-    def tree(self, gravity: Array) -> RobotTree:
+    def form_tree(self, gravity: Array) -> RobotTree:
         """Return all of it; gravity is in the world's axes."""
         links = {name: part for name, part in self._parts.items() if part.tag == "link"}
         joints = [part for part in self._parts.values() if part.tag == "joint"]
-        ends = {joint.get("name", ""): (self._link(joint, "parent"), self._link(joint, "child")) for joint in joints}
+        ends = {
+            joint.get("name", ""): (self._find_link(joint, "parent"), self._find_link(joint, "child"))
+            for joint in joints
+        }
         moved_by: dict[str, str] = {}
         for name, (_, child) in ends.items():
             moved_by.setdefault(child, name)
-        free = next((link for link in links if link not in moved_by), "")
-        root = _WORLD_NAME if any(parent == _WORLD_NAME for parent, _ in ends.values()) else free
-        frame = {link: self.of(moved_by.get(link, link)) for link in (*links, _WORLD_NAME)}
-        bodies = {link: self._body(part, frame[link]) for link, part in links.items()}
-        found: dict[str, TreeJoint] = {}
+        unmoved_link = next((link for link in links if link not in moved_by), "")
+        root = _WORLD_NAME if any(parent == _WORLD_NAME for parent, _ in ends.values()) else unmoved_link
+        frame = {link: self.place_of(moved_by.get(link, link)) for link in (*links, _WORLD_NAME)}
+        bodies = {link: self._read_body(part, frame[link]) for link, part in links.items()}
+        tree_joints: dict[str, TreeJoint] = {}
         closing = []
         for joint in joints:
             name = joint.get("name", "")
             parent, child = ends[name]
             if moved_by[child] != name:
-                closing.append(self._closing(joint, (parent, child), (frame[parent], frame[child])))
+                closing.append(self._form_loop_closure(joint, (parent, child), (frame[parent], frame[child])))
                 continue
-            found |= {each.name: each for each in self._joints(joint, parent, child, frame[parent])}
-        own = {link: _relative_pose(frame[link], self.of(link)) for link in links}
-        return RobotTree(bodies, found, root, frame[root][0].T @ gravity, closing, own)
+            tree_joints |= {each.name: each for each in self._iterate_joints(joint, parent, child, frame[parent])}
+        frames_of_links = {link: _relative_pose(frame[link], self.place_of(link)) for link in links}
+        return RobotTree(bodies, tree_joints, root, frame[root][0].T @ gravity, closing, frames_of_links)
 
-    def _closing(
+    def _form_loop_closure(
         self, joint: ET.Element, links: tuple[str, str], frames: tuple[Pose, Pose]
     ) -> tuple[str, tuple[str, str], tuple[Pose, Pose]]:
         """Return a joint whose child another one moves, in the frames of both links' bodies."""
         name = joint.get("name", "")
-        still = TreeJoint(name, "", *links, *_IDENTITY_POSE, np.array([0.0, 0.0, 1.0]))
-        turned = self._along(joint, "axis", still).axis
-        place = _compose_poses(self.of(name), (axes_with_third_direction(turned), np.zeros(3)))
+        joint_without_axis = TreeJoint(name, "", *links, *_IDENTITY_POSE, np.array([0.0, 0.0, 1.0]))
+        axis = self._read_axis(joint, "axis", joint_without_axis).axis
+        place = _compose_poses(self.place_of(name), (axes_with_third_direction(axis), np.zeros(3)))
         return (
             _CLOSING_JOINT_KINDS[joint.get("type", "")],
             links,
             (_relative_pose(frames[0], place), _relative_pose(frames[1], place)),
         )
 
-    def of(self, name: str) -> Pose:
+    def place_of(self, name: str) -> Pose:
         """Return the place of a link, joint or frame in the world."""
-        if name not in self._known:
+        if name not in self._places:
             part = self._parts[name]
             default = {"link": "", "joint": _read_text(part, "child"), "frame": part.get("attached_to", "")}[part.tag]
             place, relative = _read_pose(part)
-            self._known[name] = _compose_poses(self.of(relative or default), place)
-        return self._known[name]
+            self._places[name] = _compose_poses(self.place_of(relative or default), place)
+        return self._places[name]
 
-    def _link(self, joint: ET.Element, end: str) -> str:
+    def _find_link(self, joint: ET.Element, end: str) -> str:
         """Return the link, or the world, that an end of a joint is fixed to."""
         name = _read_text(joint, end)
         while name in self._parts and self._parts[name].tag != "link":
@@ -106,52 +109,62 @@ class _SdfTreeReader:
         first = next(name for name, part in self._parts.items() if part.tag == "link")
         return name if name in {*self._parts, _WORLD_NAME} else self.model.get("canonical_link", first)
 
-    def _body(self, link: ET.Element, frame: Pose) -> tuple[float, Array, Array]:
+    def _read_body(self, link: ET.Element, frame: Pose) -> tuple[float, Array, Array]:
         """Return mass, mass centre and inertia in the frame of the joint that moves the link."""
         inertial = link.find("inertial")
         if inertial is None:  # the standard's default: 1 kg, 1 kg m2
-            return 1.0, _relative_pose(frame, self.of(link.get("name", "")))[1], np.eye(3)
-        R, center = _compose_poses(_relative_pose(frame, self.of(link.get("name", ""))), _read_pose(inertial)[0])
+            return 1.0, _relative_pose(frame, self.place_of(link.get("name", "")))[1], np.eye(3)
+        R, center = _compose_poses(_relative_pose(frame, self.place_of(link.get("name", ""))), _read_pose(inertial)[0])
         xx, yy, zz = (float(_read_text(inertial, f"inertia/i{ii}") or 1.0) for ii in ("xx", "yy", "zz"))
         xy, xz, yz = (float(_read_text(inertial, f"inertia/i{ij}") or 0.0) for ij in ("xy", "xz", "yz"))
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         return float(_read_text(inertial, "mass") or 1.0), center, inertia
 
-    def _joints(self, element: ET.Element, parent: str, child: str, frame: Pose) -> Iterator[TreeJoint]:
+    def _iterate_joints(self, element: ET.Element, parent: str, child: str, frame: Pose) -> Iterator[TreeJoint]:
         """Yield one joint, or the two of a universal one."""
         name, kind = element.get("name", ""), element.get("type", "")
-        R, p = _relative_pose(frame, self.of(name))
+        R, p = _relative_pose(frame, self.place_of(name))
         if kind != "universal":
-            joint = self._along(element, "axis", TreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0])))
+            joint = self._read_axis(
+                element, "axis", TreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0]))
+            )
             if kind != "ball":
-                inertia, ratio = (_read_number(element, word) for word in ("rotor_inertia", "gear_ratio"))
+                inertia, ratio = (
+                    _read_number(element, element_name) for element_name in ("rotor_inertia", "gear_ratio")
+                )
                 joint.armature = (inertia or 0.0) * (1.0 if ratio is None else ratio) ** 2
             yield joint
             return
-        between = f"{child} behind {name}"
-        for word, ends, place in (("axis", (parent, between), (R, p)), ("axis2", (between, child), _IDENTITY_POSE)):
-            joint = TreeJoint(f"{name}_{word}", "revolute", *ends, *place, np.array([0.0, 0.0, 1.0]))
-            yield self._along(element, word, joint)
+        intermediate_link = f"{child} behind {name}"
+        for element_name, ends, place in (
+            ("axis", (parent, intermediate_link), (R, p)),
+            ("axis2", (intermediate_link, child), _IDENTITY_POSE),
+        ):
+            joint = TreeJoint(f"{name}_{element_name}", "revolute", *ends, *place, np.array([0.0, 0.0, 1.0]))
+            yield self._read_axis(element, element_name, joint)
 
-    def _along(self, element: ET.Element, word: str, joint: TreeJoint) -> TreeJoint:
+    def _read_axis(self, element: ET.Element, axis_name: str, joint: TreeJoint) -> TreeJoint:
         """Return the joint with the content of its axis element."""
-        axis = element.find(word)
+        axis = element.find(axis_name)
         if axis is None:
             return joint
         xyz = axis.find("xyz")
-        given = _read_numbers(axis, "xyz", (0.0, 0.0, 1.0))
-        turned = "" if xyz is None else xyz.get("expressed_in", "")
-        if turned or (_read_text(axis, "use_parent_model_frame") or str(self.old)).lower() in {"true", "1"}:
-            given = self.of(element.get("name", ""))[0].T @ self.of(turned)[0] @ given
-        joint.axis = given / np.linalg.norm(given)
+        axis_numbers = _read_numbers(axis, "xyz", (0.0, 0.0, 1.0))
+        expressed_in = "" if xyz is None else xyz.get("expressed_in", "")
+        if expressed_in or (_read_text(axis, "use_parent_model_frame") or str(self.is_older_version)).lower() in {
+            "true",
+            "1",
+        }:
+            axis_numbers = self.place_of(element.get("name", ""))[0].T @ self.place_of(expressed_in)[0] @ axis_numbers
+        joint.axis = axis_numbers / np.linalg.norm(axis_numbers)
         joint.friction, joint.stiffness, joint.rest = (
-            float(_read_text(axis, f"dynamics/{what}") or 0.0)
-            for what in ("friction", "spring_stiffness", "spring_reference")
+            float(_read_text(axis, f"dynamics/{field_name}") or 0.0)
+            for field_name in ("friction", "spring_stiffness", "spring_reference")
         )
         mimic = axis.find("mimic")
         if mimic is not None:
             factor = float(_read_text(mimic, "multiplier") or 1.0)
-            offset, reference = (float(_read_text(mimic, what) or 0.0) for what in ("offset", "reference"))
+            offset, reference = (float(_read_text(mimic, field_name) or 0.0) for field_name in ("offset", "reference"))
             joint.mimic = (mimic.get("joint", ""), factor, offset - factor * reference)
         return joint
 
@@ -188,9 +201,9 @@ def _read_pose(element: ET.Element) -> tuple[Pose, str]:
     ), relative
 
 
-def _read_number(element: ET.Element, word: str) -> float | None:
+def _read_number(element: ET.Element, tag: str) -> float | None:
     """Return the number in a child of any namespace; None without one."""
-    found = [child for child in element if child.tag.rpartition("}")[2] == word]
+    found = [child for child in element if child.tag.rpartition("}")[2] == tag]
     return float(found[0].text or "") if found else None
 
 

@@ -1,6 +1,6 @@
-"""A second, minimal reading of a URDF file, and Kane's equations of a robot in numbers, without ``mb2fmu.robots``.
+"""An independent, minimal import of a URDF file, and Kane's equations of a robot in numbers, without ``mb2fmu.robots``.
 
-SDF is read by ``second_sdf``.
+SDF is read by ``independent_sdf``.
 
 Links are followed from the root in the ground's components: positions, velocities, accelerations at u' = 0, and the
 Jacobians of every link. Then, with J_v of a mass centre and J_w of a link,
@@ -119,7 +119,7 @@ class IndependentImport:
 
     Args:
         content: Of the file.
-        read: :func:`read_urdf_tree`, or ``second_sdf.sdf_tree``.
+        read: :func:`read_urdf_tree`, or ``independent_sdf.read_sdf_tree``.
         base: ``fixed``, ``floating`` or ``planar``: how the root link stands; its joint is called ``base``.
         locked: Joint → position at which it is held.
         free: True: joints that mimic others move by themselves.
@@ -160,36 +160,36 @@ class IndependentImport:
                 self.column[joint.name] = self.size
                 self.size += _SPEED_COUNTS[joint.kind]
 
-    def equations(self, at: RobotState) -> tuple[Array, Array]:
+    def equations(self, state: RobotState) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         n = self.size
         M, f = np.zeros((n, n)), np.zeros(n)
         for joint in self.joints:
-            self._add_efforts(joint, at, M, f)
-        for name, motion in self.motions(at).items():
+            self._add_efforts(joint, state, M, f)
+        for name, motion in self.compute_motions(state).items():
             mass, center, inertia = self._bodies.get(name, (0.0, np.zeros(3), np.zeros((3, 3))))
             r, I = motion.R @ center, motion.R @ inertia @ motion.R.T
             Jv = motion.Jv + _cross_columns(motion.Jw, r)
             a = motion.a + _cross(motion.alpha, r) + _cross(motion.w, _cross(motion.w, r))
             M += mass * Jv.T @ Jv + motion.Jw.T @ I @ motion.Jw
-            f -= Jv.T @ (mass * (a - at.gravity))
+            f -= Jv.T @ (mass * (a - state.gravity))
             f -= motion.Jw.T @ (I @ motion.alpha + _cross(motion.w, I @ motion.w))
         return M, f
 
-    def has(self, name: str) -> bool:
+    def has_frame(self, name: str) -> bool:
         """Return whether there is a link of that name."""
         return name in self._bodies
 
-    def motions(self, at: RobotState) -> dict[str, LinkMotion]:
+    def compute_motions(self, state: RobotState) -> dict[str, LinkMotion]:
         """Return the motion of every link."""
-        zero, none = np.zeros(3), np.zeros((3, self.size))
-        still = LinkMotion(np.eye(3), zero, zero, zero, zero, zero, none, none)
-        found = {self._root if self.base == "fixed" else "": still}
+        zero, no_columns = np.zeros(3), np.zeros((3, self.size))
+        ground_motion = LinkMotion(np.eye(3), zero, zero, zero, zero, zero, no_columns, no_columns)
+        motions = {self._root if self.base == "fixed" else "": ground_motion}
         for joint in self.joints:
-            found[joint.child] = self._moved(joint, found[joint.parent], at)
-        return found
+            motions[joint.child] = self._move_child(joint, motions[joint.parent], state)
+        return motions
 
-    def _own(self, joint: TreeJoint, at: RobotState) -> tuple[float, float, float, str, float]:
+    def _resolve_mimic(self, joint: TreeJoint, state: RobotState) -> tuple[float, float, float, str, float]:
         """Return position, speed and given acceleration of a joint with one coordinate; its mover, and the factor."""
         factor, offset, current = 1.0, 0.0, joint
         known = {each.name: each for each in self.joints}
@@ -199,11 +199,11 @@ class IndependentImport:
             current = known[current.mimic[0]]
         if current.name in self.locked or current.kind == "fixed":
             return factor * self.locked.get(current.name, 0.0) + offset, 0.0, 0.0, current.name, 0.0
-        q, u = at.q[current.name][0], at.u[current.name][0]
-        given = at.acceleration.get(current.name, 0.0)
+        q, u = state.q[current.name][0], state.u[current.name][0]
+        given = state.acceleration.get(current.name, 0.0)
         return factor * q + offset, factor * u, factor * given, current.name, factor
 
-    def _moved(self, joint: TreeJoint, m: LinkMotion, at: RobotState) -> LinkMotion:
+    def _move_child(self, joint: TreeJoint, m: LinkMotion, state: RobotState) -> LinkMotion:
         """Return the motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
@@ -214,10 +214,10 @@ class IndependentImport:
         if joint.kind == "fixed":
             return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
         if joint.kind in {"floating", "ball"}:
-            return self._floating(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), at)
+            return self._move_floating(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), state)
         if joint.kind == "planar":
-            return self._planar(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), at)
-        q, u, given, owner, factor = self._own(joint, at)
+            return self._move_planar(joint, LinkMotion(R, p, w, v, alpha, a, Jw, Jv), state)
+        q, u, given, owner, factor = self._resolve_mimic(joint, state)
         axis = R @ joint.axis
         column = self.column.get(owner)
         if joint.kind == "prismatic":
@@ -235,10 +235,10 @@ class IndependentImport:
                 Jw[:, column] += factor * axis
         return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
 
-    def _floating(self, joint: TreeJoint, m: LinkMotion, at: RobotState) -> LinkMotion:
+    def _move_floating(self, joint: TreeJoint, m: LinkMotion, state: RobotState) -> LinkMotion:
         """Return the motion behind a floating joint, or behind a ball joint, which only turns."""
         column, ball = self.column[joint.name], joint.kind == "ball"
-        q, u = [*[0.0] * (3 * ball), *at.q[joint.name]], np.array([*[0.0] * (3 * ball), *at.u[joint.name]])
+        q, u = [*[0.0] * (3 * ball), *state.q[joint.name]], np.array([*[0.0] * (3 * ball), *state.u[joint.name]])
         e0, e = q[3] / np.linalg.norm(q[3:]), np.array(q[4:]) / np.linalg.norm(q[3:])
         cross = cross_product_matrix(e)
         C = np.eye(3) + 2 * e0 * cross + 2 * cross @ cross
@@ -255,9 +255,9 @@ class IndependentImport:
         v = m.v + _cross(m.w, slid) + rate
         return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _planar(self, joint: TreeJoint, m: LinkMotion, at: RobotState) -> LinkMotion:
+    def _move_planar(self, joint: TreeJoint, m: LinkMotion, state: RobotState) -> LinkMotion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
-        column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], at.q[joint.name], at.u[joint.name]
+        column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], state.q[joint.name], state.u[joint.name]
         first, second, normal = (m.R @ each for each in planar_joint_directions(joint.axis))
         slid, sliding, turn = x * first + y * second, vx * first + vy * second, rate * normal
         a = m.a + _cross(m.alpha, slid) + _cross(m.w, _cross(m.w, slid)) + 2 * _cross(m.w, sliding)
@@ -268,19 +268,19 @@ class IndependentImport:
         v, R = m.v + _cross(m.w, slid) + sliding, m.R @ rotation_about_axis(joint.axis, angle)
         return LinkMotion(R, m.p + slid, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _add_efforts(self, joint: TreeJoint, at: RobotState, M: Array, f: Array) -> None:
+    def _add_efforts(self, joint: TreeJoint, state: RobotState, M: Array, f: Array) -> None:
         """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
         if _SPEED_COUNTS[joint.kind] != 1:
-            column, damping = self.column.get(joint.name), at.damping.get(joint.name, 0.0)
+            column, damping = self.column.get(joint.name), state.damping.get(joint.name, 0.0)
             if column is not None and damping:
-                f[column : column + _SPEED_COUNTS[joint.kind]] -= damping * np.array(at.u[joint.name])
+                f[column : column + _SPEED_COUNTS[joint.kind]] -= damping * np.array(state.u[joint.name])
             return
-        q, u, _, owner, factor = self._own(joint, at)
+        q, u, _, owner, factor = self._resolve_mimic(joint, state)
         column = self.column.get(owner)
         if column is not None:
-            f[column] += factor * (at.effort.get(joint.name, 0.0) - at.damping.get(joint.name, 0.0) * u)
+            f[column] += factor * (state.effort.get(joint.name, 0.0) - state.damping.get(joint.name, 0.0) * u)
             f[column] -= factor * joint.stiffness * (q - joint.rest)
-            f[column] -= factor * at.friction.get(owner, 0.0) * joint.friction * np.sign(u)
+            f[column] -= factor * state.friction.get(owner, 0.0) * joint.friction * np.sign(u)
             M[column, column] += factor**2 * joint.armature
 
 
@@ -300,8 +300,8 @@ def parse_element_tree(content: bytes) -> ET.Element:
 
     def named(name: str) -> str:
         """Return a name in ElementTree's form."""
-        prefix, colon, own = name.rpartition(":")
-        return f"{{{prefix}}}{own}" if colon else own
+        prefix, colon, local_name = name.rpartition(":")
+        return f"{{{prefix}}}{local_name}" if colon else local_name
 
     def start(name: str, attributes: dict[str, str]) -> None:
         """Open an element."""
@@ -321,10 +321,10 @@ def _add_rotor_inertias(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> N
     for transmission in robot.findall("transmission"):
         ends = [joint.get("name", "") for joint in transmission.findall("joint")]
         for actuator in transmission.findall("actuator"):
-            words = reversed(_list_rotor_elements(actuator))  # of several the first one counts
-            told = {e.tag.rpartition("}")[2]: float(e.get("value") or e.text or "nan") for e in words}
-            inertia = next((told[w] for w in ("motorInertia", "rotorInertia", "rotor_inertia") if w in told), 0.0)
-            reduction = told.get("gear_ratio", told.get("mechanicalReduction", 1.0))
+            elements = reversed(_list_rotor_elements(actuator))  # of several the first one counts
+            values = {e.tag.rpartition("}")[2]: float(e.get("value") or e.text or "nan") for e in elements}
+            inertia = next((values[w] for w in ("motorInertia", "rotorInertia", "rotor_inertia") if w in values), 0.0)
+            reduction = values.get("gear_ratio", values.get("mechanicalReduction", 1.0))
             if len(ends) == 1 and ends[0] in joints:
                 joints[ends[0]].armature += inertia * reduction**2
 

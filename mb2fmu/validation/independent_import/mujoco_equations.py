@@ -1,8 +1,8 @@
-"""An independent import of an MJCF file, by MuJoCo where it is installed: M and f of M u' = f, in our speeds.
+"""An independent import of an MJCF file, by MuJoCo where it is installed: M and f of M u' = f, in the speeds of mb2fmu.
 
-Our speeds differ from MuJoCo's where a body floats (its velocity is along its own axes here, along the world's there),
-and where a joint follows another one or is held (MuJoCo has soft constraints for that). With MuJoCo's v = S u and
-v' = S u' + s0,
+The speeds of mb2fmu differ from MuJoCo's where a body floats (its velocity is along its own axes here, along the
+world's there), and where a joint follows another one or is held (MuJoCo has soft constraints for that). With MuJoCo's v
+= S u and v' = S u' + s0,
 
     Sᵀ M S u' = Sᵀ (f − M s0)
 """
@@ -66,20 +66,20 @@ class MujocoEquations:
 
     def __post_init__(self) -> None:
         self._mj = importlib.import_module("mujoco")
-        self._model = model = self._loaded()
+        self._model = model = self._load_model()
         for flag in (*_DISABLED_FEATURES, *(() if self.actuators else ("mjDSBL_ACTUATION",))):
             model.opt.disableflags |= int(getattr(self._mj.mjtDisableBit, flag))
         self._data = self._mj.MjData(model)
-        own = [self._mj.mj_id2name(model, _JOINT_OBJECT, j) or "" for j in range(model.njnt)]
-        nameless = iter([name for name in self.names if name not in own])
-        self._joint = {name or next(nameless): j for j, name in enumerate(own)}
+        joint_names = [self._mj.mj_id2name(model, _JOINT_OBJECT, j) or "" for j in range(model.njnt)]
+        names_of_nameless = iter([name for name in self.names if name not in joint_names])
+        self._joint = {name or next(names_of_nameless): j for j, name in enumerate(joint_names)}
         self._read_equalities()
         for name, j in self._joint.items():
             if j not in self._follows and name not in self.locked and name not in self.prescribed:
                 self.column[name] = self.size
                 self.size += {_FREE_JOINT: 6, _BALL_JOINT: 3}.get(int(model.jnt_type[j]), 1)
 
-    def _loaded(self) -> Any:
+    def _load_model(self) -> Any:
         """Return MuJoCo's model; the axes of free bodies are the file's, which ``align`` would turn."""
         with warnings.catch_warnings():  # of words that MuJoCo will give up
             warnings.simplefilter("ignore")
@@ -105,33 +105,33 @@ class MujocoEquations:
             else:
                 self._follows[follower] = (leader, float(a1), float(zero[follower] + a0 - a1 * zero[leader]))
 
-    def equations(self, at: RobotState) -> tuple[Array, Array]:
+    def equations(self, state: RobotState) -> tuple[Array, Array]:
         """Return M, shape (n, n), and f, shape (n,), of M u' = f; rows by :attr:`column`."""
         m, d, mj = self._model, self._data, self._mj
-        m.opt.gravity[:] = at.gravity
-        S, s0 = self._place(at)
+        m.opt.gravity[:] = state.gravity
+        S, s0 = self._set_state(state)
         if self.actuators:
-            d.ctrl[:] = [at.control[name] for name in self.actuators]
+            d.ctrl[:] = [state.control[name] for name in self.actuators]
         d.qfrc_applied[:] = 0.0
-        for name, effort in at.effort.items():
+        for name, effort in state.effort.items():
             d.qfrc_applied[m.jnt_dofadr[self._joint[name]]] = effort
         for name, j in self._joint.items():
             count = {_FREE_JOINT: 6, _BALL_JOINT: 3}.get(int(m.jnt_type[j]), 1)
-            m.dof_damping[m.jnt_dofadr[j] : m.jnt_dofadr[j] + count] = at.damping.get(name, 0.0)
+            m.dof_damping[m.jnt_dofadr[j] : m.jnt_dofadr[j] + count] = state.damping.get(name, 0.0)
         mj.mj_forward(m, d)
         M = np.zeros((m.nv, m.nv))
         mj.mj_fullM(m, d, M)
         f = d.qfrc_passive + d.qfrc_actuator + d.qfrc_applied - d.qfrc_bias
         for dof, leader in self._leader.items():
-            f[dof] -= at.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
+            f[dof] -= state.friction.get(leader, 0.0) * m.dof_frictionloss[dof] * np.sign(d.qvel[dof])
         return S.T @ M @ S, S.T @ (f - M @ s0)
 
-    def compute_motions(self, links: Iterable[str], at: RobotState) -> dict[str, LinkMotion]:
-        """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``at``."""
+    def compute_motions(self, links: Iterable[str], state: RobotState) -> dict[str, LinkMotion]:
+        """Return the motion of bodies and sites by MuJoCo's Jacobians; positions are those of ``state``."""
         m, d, mj = self._model, self._data, self._mj
-        S, s0 = self._place(at)
+        S, s0 = self._set_state(state)
         mj.mj_forward(m, d)
-        found = {}
+        motions = {}
         for name in links:
             body = mj.mj_name2id(m, _BODY_OBJECT, name)
             site = mj.mj_name2id(m, _SITE_OBJECT, name) if body < 0 else -1
@@ -144,34 +144,34 @@ class MujocoEquations:
             mj.mj_jacDot(m, d, K[0], K[1], p, body)
             v, w = J @ d.qvel
             a, alpha = K @ d.qvel + J @ s0
-            found[name] = LinkMotion(R.reshape(3, 3).copy(), p.copy(), w, v, alpha, a, J[1] @ S, J[0] @ S)
-        return found
+            motions[name] = LinkMotion(R.reshape(3, 3).copy(), p.copy(), w, v, alpha, a, J[1] @ S, J[0] @ S)
+        return motions
 
     @property
-    def closing(self) -> list[tuple[str, tuple[str, str], tuple[Pose, Pose]]]:
+    def loop_closures(self) -> list[tuple[str, tuple[str, str], tuple[Pose, Pose]]]:
         """Loops of the file: kind, both bodies or sites, and their meeting points in each."""
-        m, mj, found = self._model, self._mj, []
+        m, mj, loops = self._model, self._mj, []
         for k in range(m.neq):
             kind, data = int(m.eq_type[k]), m.eq_data[k]
             if kind not in {_CONNECT_EQUALITY, _WELD_EQUALITY} or not m.eq_active0[k]:
                 continue
-            of = int(m.eq_objtype[k])
-            first, second = (str(mj.mj_id2name(m, of, int(i))) for i in (m.eq_obj1id[k], m.eq_obj2id[k]))
-            turn, one, two = np.eye(3), data[:3].copy(), data[3:6].copy()
+            object_type = int(m.eq_objtype[k])
+            first, second = (str(mj.mj_id2name(m, object_type, int(i))) for i in (m.eq_obj1id[k], m.eq_obj2id[k]))
+            rotation, first_place, second_place = np.eye(3), data[:3].copy(), data[3:6].copy()
             if kind == _WELD_EQUALITY:
-                one, two = two, one
-                turn = _rotation_matrix(data[6:10])
-            if of == _SITE_OBJECT:
-                turn, one, two = np.eye(3), np.zeros(3), np.zeros(3)
-            word = "point" if kind == _CONNECT_EQUALITY else "weld"
-            found.append((word, (first, second), ((turn, one), (np.eye(3), two))))
-        return found
+                first_place, second_place = second_place, first_place
+                rotation = _rotation_matrix(data[6:10])
+            if object_type == _SITE_OBJECT:
+                rotation, first_place, second_place = np.eye(3), np.zeros(3), np.zeros(3)
+            loop_kind = "point" if kind == _CONNECT_EQUALITY else "weld"
+            loops.append((loop_kind, (first, second), ((rotation, first_place), (np.eye(3), second_place))))
+        return loops
 
-    def has(self, name: str) -> bool:
+    def has_frame(self, name: str) -> bool:
         """Return whether there is a body or site of that name."""
         return any(self._mj.mj_name2id(self._model, kind, name) >= 0 for kind in (_BODY_OBJECT, _SITE_OBJECT))
 
-    def _place(self, at: RobotState) -> tuple[Array, Array]:
+    def _set_state(self, state: RobotState) -> tuple[Array, Array]:
         """Set positions and speeds; return S and s0 of these."""
         m, d = self._model, self._data
         S, s0, names = np.zeros((m.nv, self.size)), np.zeros(m.nv), {j: name for name, j in self._joint.items()}
@@ -179,32 +179,32 @@ class MujocoEquations:
             at_q, at_v, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
             column = self.column.get(name)
             if kind == _FREE_JOINT and column is not None:
-                q, u = np.array(at.q[name]), np.array(at.u[name])
+                q, u = np.array(state.q[name]), np.array(state.u[name])
                 R = _rotation_matrix(q[3:])
                 d.qpos[at_q : at_q + 7], d.qvel[at_v : at_v + 6] = q, np.concatenate([R @ u[:3], u[3:]])
                 S[at_v : at_v + 3, column : column + 3] = R
                 S[at_v + 3 : at_v + 6, column + 3 : column + 6] = np.eye(3)
                 s0[at_v : at_v + 3] = np.cross(R @ u[3:], R @ u[:3])
             elif kind == _BALL_JOINT and column is not None:
-                d.qpos[at_q : at_q + 4], d.qvel[at_v : at_v + 3] = at.q[name], at.u[name]
+                d.qpos[at_q : at_q + 4], d.qvel[at_v : at_v + 3] = state.q[name], state.u[name]
                 S[at_v : at_v + 3, column : column + 3] = np.eye(3)
             else:
-                self._place_single(j, at, names, S, s0)
+                self._set_joint_state(j, state, names, S, s0)
         return S, s0
 
-    def _place_single(self, j: int, at: RobotState, names: Mapping[int, str], S: Array, s0: Array) -> None:
+    def _set_joint_state(self, j: int, state: RobotState, names: Mapping[int, str], S: Array, s0: Array) -> None:
         """Place one hinge or slide, which may follow another, be held, or be prescribed."""
         m, d = self._model, self._data
         at_q, at_v = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
         factor, offset, current = 1.0, 0.0, j
         while current >= 0 and current in self._follows and names[current] not in self.locked:
-            current, own, more = self._follows[current]
-            offset, factor = offset + factor * more, factor * own
+            current, own_factor, own_offset = self._follows[current]
+            offset, factor = offset + factor * own_offset, factor * own_factor
         name = names.get(current, "")
         position, speed = self.locked.get(name, 0.0), 0.0
         if current >= 0 and name not in self.locked:
-            position, speed = at.q[name][0], at.u[name][0]
-            s0[at_v] = factor * at.acceleration.get(name, 0.0)
+            position, speed = state.q[name][0], state.u[name][0]
+            s0[at_v] = factor * state.acceleration.get(name, 0.0)
             self._leader[at_v] = name
             if name in self.column:
                 S[at_v, self.column[name]] = factor

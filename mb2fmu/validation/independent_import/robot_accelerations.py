@@ -1,4 +1,4 @@
-"""x' of a robot, or its efforts, from an independent import of its file: samples for ``independence``."""
+"""x' of a robot, or its efforts, from an independent import of its file: samples for ``independent_checks``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
 _TRIES_PER_POINT = 20
 """Times as many points are drawn where loops are closed: not all of them close."""
 _TRIES_BEFORE_HALF_REACH = 5
-"""After so many points that did not close others are drawn within half the reach."""
+"""After so many points that did not close, further ones are drawn within half the range."""
 RobotImport = IndependentImport | MujocoEquations
 
 
@@ -84,7 +84,7 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
             {},
             {},
             {INDEPENDENT_IMPORT_WAY: missing or "the robot was not read from a file"},
-            ways=(INDEPENDENT_IMPORT_WAY,),
+            methods=(INDEPENDENT_IMPORT_WAY,),
         )
     try:
         content = source.read_bytes()
@@ -94,25 +94,29 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     s = robot.settings
     inverse = s.role == "inverse-dynamics"
     prescribed = () if inverse else s.prescribed  # efforts are M u' − f of joints that move by themselves
-    written = _list_loops_of_settings(robot)
-    reading: RobotImport
+    loop_tables = _list_loops_of_settings(robot)
+    independent_import: RobotImport
     if robot.kind == MJCF:
-        moving = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
-        drives = [] if inverse else [actuator.name for actuator in robot.description.actuators]
+        moving_joints = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
+        actuators = [] if inverse else [actuator.name for actuator in robot.description.actuators]
         try:
-            reading = MujocoEquations(source, moving, drives, s.locked, s.mimic == "free", prescribed)
+            independent_import = MujocoEquations(
+                source, moving_joints, actuators, s.locked, s.mimic == "free", prescribed
+            )
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-            return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, ways=(INDEPENDENT_IMPORT_WAY,))
+            return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, methods=(INDEPENDENT_IMPORT_WAY,))
     else:
-        read = read_urdf_tree if robot.kind == URDF else read_sdf_tree
-        reading = IndependentImport(content, read, s.base, s.locked, s.mimic == "free", prescribed)
+        read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
+        independent_import = IndependentImport(content, read_tree, s.base, s.locked, s.mimic == "free", prescribed)
     try:
-        added = _form_added_forces(definition, robot, reading)
+        added = _form_added_forces(definition, robot, independent_import)
     except ValueError as error:
         reason = f"what was added to the file is not known to the independent import: {error}"
-        return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, ways=(INDEPENDENT_IMPORT_WAY,))
-    return _RobotPointSampler(definition, robot, reading, _list_loop_closures(reading, written), added).motions()
+        return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, methods=(INDEPENDENT_IMPORT_WAY,))
+    return _RobotPointSampler(
+        definition, robot, independent_import, _list_loop_closures(independent_import, loop_tables), added
+    ).sample_all()
 
 
 def _list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
@@ -134,12 +138,12 @@ def _read_side_file(side_file: Path) -> bytes:
 
 
 def _form_added_forces(
-    definition: ModelDefinition, robot: RobotMechanics, reading: RobotImport
+    definition: ModelDefinition, robot: RobotMechanics, independent_import: RobotImport
 ) -> AddedGeneralizedForces:
-    """Return what acts beside what the file says: loads of the settings, loads and efforts of the model.
+    """Return the forces beside those of the file: loads of the settings, loads and efforts of the model.
 
     Raises:
-        ValueError: If something of it is not known to the reading.
+        ValueError: If something of it is not known to the independent import.
     """
     links = [link.name for link in robot.description.links]
     inputs = {item.name: item.symbol for item in definition.inputs}
@@ -152,32 +156,45 @@ def _form_added_forces(
         offset = load.at.offset if isinstance(load.at, RecordedPoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
         loads.append(LinkLoad(load.word == "torque", load.frame, offset, axes, load.components))
-    seen = [_form_motion_vectors(what, at, symbols, links) for (what, at), symbols in robot.sensed.items()]
-    named = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in seen)]
-    strange = [name for name in named if name and not reading.has(name)]
-    if strange:
-        raise ValueError(f"there is no frame {', '.join(dict.fromkeys(strange))} in it")
+    motion_vectors = [
+        _form_motion_vectors(quantity, place, symbols, links) for (quantity, place), symbols in robot.sensed.items()
+    ]
+    link_names = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in motion_vectors)]
+    unknown_names = [name for name in link_names if name and not independent_import.has_frame(name)]
+    if unknown_names:
+        raise ValueError(f"there is no frame {', '.join(dict.fromkeys(unknown_names))} in it")
     efforts = []
-    for joint, own in robot.efforts.items():
-        if joint in robot.friction and len(own) > 1:
+    for joint, joint_efforts in robot.efforts.items():
+        if joint in robot.friction and len(joint_efforts) > 1:
             raise ValueError(f"efforts beside the dry friction of joint {joint}")
-        efforts += [(reading.column[joint], effort) for effort in own if joint not in robot.friction]
+        efforts += [
+            (independent_import.column[joint], effort) for effort in joint_efforts if joint not in robot.friction
+        ]
     rates = {differentiate_by_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
     rates |= {differentiate_by_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
-    known = {p.symbol: p.value for p in definition.parameters if p.calculated}
-    frames = reading.tree.frames if isinstance(reading, IndependentImport) and reading.tree else {}
+    calculated_values = {p.symbol: p.value for p in definition.parameters if p.calculated}
+    frames = (
+        independent_import.tree.frames
+        if isinstance(independent_import, IndependentImport) and independent_import.tree
+        else {}
+    )
     return AddedGeneralizedForces(
-        loads, efforts, seen, _list_point_symbols(definition), known | rates, lambda name: frames.get(name, GROUND_POSE)
+        loads,
+        efforts,
+        motion_vectors,
+        _list_point_symbols(definition),
+        calculated_values | rates,
+        lambda name: frames.get(name, GROUND_POSE),
     )
 
 
 def _form_motion_vectors(
-    what: str, at: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
+    quantity: str, place: RecordedPoint | RecordedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
 ) -> MotionVectors:
-    """Return what expressions name of the motion of a link or the ground, for the independent import."""
-    offset = at.offset if isinstance(at, RecordedPoint) else (0.0, 0.0, 0.0)
-    name = at.frame if isinstance(at, RecordedPoint) else at.name
-    return MotionVectors(what, name if name in links else "", offset, symbols)
+    """Return the vectors of the motion of a link or the ground that expressions contain, for the independent import."""
+    offset = place.offset if isinstance(place, RecordedPoint) else (0.0, 0.0, 0.0)
+    name = place.frame if isinstance(place, RecordedPoint) else place.name
+    return MotionVectors(quantity, name if name in links else "", offset, symbols)
 
 
 def _list_point_items(definition: ModelDefinition) -> list[Any]:
@@ -192,27 +209,35 @@ def _list_point_symbols(definition: ModelDefinition) -> list[sm.Expr]:
     return [t, *(item.symbol for item in _list_point_items(definition))]
 
 
-def _list_loop_closures(reading: RobotImport, written: Sequence[Mapping[str, Any]]) -> list[ConnectedFrames]:
+def _list_loop_closures(
+    independent_import: RobotImport, loop_tables: Sequence[Mapping[str, Any]]
+) -> list[ConnectedFrames]:
     """Return loops of the file, then of the settings."""
-    tree = reading.tree if isinstance(reading, IndependentImport) else None
+    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
     frames: Mapping[str, Pose] = tree.frames if tree else {}
-    found = [ConnectedFrames(*each) for each in (reading.closing if isinstance(reading, MujocoEquations) else ())]
-    found += [ConnectedFrames(*each) for each in (tree.closing if tree else ())]
-    return [*found, *(read_connected_frames(each, lambda name: frames.get(name, GROUND_POSE)) for each in written)]
+    closures = [
+        ConnectedFrames(*each)
+        for each in (independent_import.loop_closures if isinstance(independent_import, MujocoEquations) else ())
+    ]
+    closures += [ConnectedFrames(*each) for each in (tree.closing if tree else ())]
+    return [
+        *closures,
+        *(read_connected_frames(each, lambda name: frames.get(name, GROUND_POSE)) for each in loop_tables),
+    ]
 
 
 def _explain_missing_import(definition: ModelDefinition, robot: RobotMechanics) -> str:
     """Return why a model has no independent import; empty if it has one."""
-    repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
-    why = {
+    is_repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
+    applies_by_reason = {
         f"the independent import of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
             robot.kind == MJCF and not is_mujoco_installed()
         ),
         "joints have hard stops, of whose stiffness the file says nothing": robot.stops,
         "states were added to what the file says": definition.auxiliary_states,
-        "inertias were repaired: the unit is not what the file says": repaired,
+        "inertias were repaired: the FMU is not what the file says": is_repaired,
     }
-    return next((reason for reason, holds in why.items() if holds), "")
+    return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
 
 class _RobotPointSampler:
@@ -222,100 +247,115 @@ class _RobotPointSampler:
         self,
         definition: ModelDefinition,
         robot: RobotMechanics,
-        reading: RobotImport,
+        independent_import: RobotImport,
         closures: Sequence[ConnectedFrames],
         added: AddedGeneralizedForces | None = None,
     ) -> None:
-        self._d, self._robot, self._reading, self._closures = definition, robot, reading, closures
-        self._added = added or AddedGeneralizedForces(
+        self._definition, self._robot, self._import, self._closures = definition, robot, independent_import, closures
+        self._added_forces = added or AddedGeneralizedForces(
             (), (), (), _list_point_symbols(definition), {}, lambda _: GROUND_POSE
         )
         states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
         self._items = _list_point_items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
-        self._of = {item.symbol: self._slot[item.name] for item in self._items}
+        self._slot_of_symbol = {item.symbol: self._slot[item.name] for item in self._items}
         self._states = states
         self._inverse = robot.settings.role == "inverse-dynamics"
-        self._slides: npt.NDArray[np.bool_] = np.zeros(reading.size, dtype=np.bool_)
-        for slot, column in (*self._speeds(), *((self._of[motion[1]], column) for motion, column, _ in self._given())):
+        self._slides: npt.NDArray[np.bool_] = np.zeros(independent_import.size, dtype=np.bool_)
+        for slot, column in (
+            *self._iterate_speeds(),
+            *((self._slot_of_symbol[motion[1]], column) for motion, column, _ in self._iterate_prescribed()),
+        ):
             self._slides[column] = self._items[slot - 1].unit.startswith("m")
 
-    def motions(self) -> SourceAccelerations:
+    def sample_all(self) -> SourceAccelerations:
         """Return all samples."""
-        sample = self._efforts if self._inverse else self._sample
-        samples = [sample(values) for values in itertools.islice(self._points(), RANDOM_POINT_COUNT)]
+        sample = self._sample_efforts if self._inverse else self._sample_accelerations
+        samples = [sample(values) for values in itertools.islice(self._draw_points(), RANDOM_POINT_COUNT)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
-        inputs = {item.name: self._slot[item.name] for item in self._d.inputs}
-        return SourceAccelerations(tuple(samples), starts, inputs, {}, ways=(INDEPENDENT_IMPORT_WAY,))
+        inputs = {item.name: self._slot[item.name] for item in self._definition.inputs}
+        return SourceAccelerations(tuple(samples), starts, inputs, {}, methods=(INDEPENDENT_IMPORT_WAY,))
 
-    def _points(self) -> Iterator[list[float]]:
+    def _draw_points(self) -> Iterator[list[float]]:
         """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
         random = np.random.default_rng(RANDOM_SEED)
         start = [0.0, *(float(item.value if isinstance(item, Parameter) else item.start) for item in self._items)]
-        around, failed = (self._closed(start) or start), 0
+        centre, failed_count = (self._close_loops(start) or start), 0
         for _ in range(RANDOM_POINT_COUNT * _TRIES_PER_POINT):
-            found = self._closed(self._drawn(random, around, 0.5 ** (failed // _TRIES_BEFORE_HALF_REACH)))
-            if found is not None:
-                yield found
-            failed += found is None
+            closed = self._close_loops(
+                self._draw_values(random, centre, 0.5 ** (failed_count // _TRIES_BEFORE_HALF_REACH))
+            )
+            if closed is not None:
+                yield closed
+            failed_count += closed is None
 
-    def _drawn(self, random: np.random.Generator, around: Sequence[float], within: float) -> list[float]:
+    def _draw_values(self, random: np.random.Generator, centre: Sequence[float], range_fraction: float) -> list[float]:
         """Return values of all slots: time, then the items.
 
         Args:
             random: Where they are from.
-            around: Values of all slots; states are drawn around these.
-            within: Part of the reach of coordinates.
+            centre: Values of all slots; states are drawn around these.
+            range_fraction: Part of the range of coordinates.
         """
         t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-        values = [float(random.uniform(0.0, self._d.experiment.stop))]
-        for item, middle in zip(self._items, around[1:], strict=True):
-            part = float(random.uniform(-1.0, 1.0))
+        values = [float(random.uniform(0.0, self._definition.experiment.stop))]
+        for item, centre_value in zip(self._items, centre[1:], strict=True):
+            random_part = float(random.uniform(-1.0, 1.0))
             match item:
                 case Parameter():
-                    value = float(item.value) * (1.0 + 0.3 * part)
+                    value = float(item.value) * (1.0 + 0.3 * random_part)
                 case Input():
-                    signal = sm.sympify(self._d.experiment.signals.get(item.symbol, 0.0))
-                    value = part * (1.0 + 2.0 * abs(float(signal.subs(t, values[0]))))  # of either sign
+                    signal = sm.sympify(self._definition.experiment.signals.get(item.symbol, 0.0))
+                    value = random_part * (1.0 + 2.0 * abs(float(signal.subs(t, values[0]))))  # of either sign
                 case _:
-                    reach = _LARGEST_SLIDE_M if item.unit.startswith("m") else _LARGEST_TURN_RAD
-                    value = middle + part * reach * (5.0 if isinstance(item, Speed) else within)
+                    largest_change = _LARGEST_SLIDE_M if item.unit.startswith("m") else _LARGEST_TURN_RAD
+                    value = centre_value + random_part * largest_change * (
+                        5.0 if isinstance(item, Speed) else range_fraction
+                    )
             values.append(_keep_within_bounds(item, value))
         self._normalize(values)
         return values
 
-    def _sample(self, values: list[float]) -> AccelerationSample:
+    def _sample_accelerations(self, values: list[float]) -> AccelerationSample:
         """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
-        A bound is what one unit of round-off of every term makes of u', times ROUNDING. Each column is given terms in
-        its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
-        A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
+        A bound is what one unit of round-off of every term makes of u', times ``ROUND_OFF_FACTOR``. Each column is
+        given terms in its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is
+        judged alike. A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same
+        size.
         """
-        at = self._form_robot_state(values)
-        M, f = self._reading.equations(at)
-        added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
-        f = f + added
+        state = self._form_robot_state(values)
+        M, f = self._import.equations(state)
+        added_forces, added_force_sizes = self._added_forces.evaluate_forces(
+            values, self._motions(self._added_forces.links, state), len(f)
+        )
+        f = f + added_forces
         # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
-        turning = self._turning(values)
-        held: Array = np.zeros(len(f))
-        pulled: Array = np.zeros(len(f))
+        rotational_accelerations = self._estimate_rotational_accelerations(values)
+        constraint_accelerations: Array = np.zeros(len(f))
+        loop_force_sizes: Array = np.zeros(len(f))
         if self._closures:
-            rows = self._rows(values)
-            u_dot, inverse, given = solve_loop_accelerations(M, f, rows)
-            held = np.abs(given) @ (np.abs(rows.gamma) + np.abs(rows.A) @ turning)
-            pulled = self._compute_size_at_lever_arms(rows.A, np.abs(given.T @ (f - M @ u_dot)))
+            rows = self._compute_loop_rows(values)
+            u_dot, inverse, gamma_effect = solve_loop_accelerations(M, f, rows)
+            constraint_accelerations = np.abs(gamma_effect) @ (
+                np.abs(rows.gamma) + np.abs(rows.A) @ rotational_accelerations
+            )
+            loop_force_sizes = self._compute_size_at_lever_arms(rows.A, np.abs(gamma_effect.T @ (f - M @ u_dot)))
         else:
             u_dot, inverse = np.asarray(np.linalg.solve(M, f)), np.abs(np.linalg.inv(M))
-        scale = held + inverse @ (
-            np.abs(M) @ (np.abs(u_dot) + turning + held) + pulled + self._size_of_forces(values) + size_of_added
+        scale = constraint_accelerations + inverse @ (
+            np.abs(M) @ (np.abs(u_dot) + rotational_accelerations + constraint_accelerations)
+            + loop_force_sizes
+            + self._size_of_forces(values)
+            + added_force_sizes
         )
         rates, bounds = self._rates_of_coordinates(values)
         for i, each in self._robot.variables.items():
-            column = self._reading.column.get(self._robot.tree.parts[i].moving_joint.name)
+            column = self._import.column.get(self._robot.tree.parts[i].moving_joint.name)
             for k, u in enumerate(each.u):
                 assert column is not None
-                name = self._name(u)
+                name = self._name_of_symbol(u)
                 rates[name], bounds[name] = (
                     float(u_dot[column + k]),
                     ROUND_OFF_FACTOR * EPSILON * float(scale[column + k]),
@@ -324,46 +364,50 @@ class _RobotPointSampler:
             RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT_WAY: rates}, bounds, {}, {}
         )
 
-    def _efforts(self, values: list[float]) -> AccelerationSample:
-        """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample`.
+    def _sample_efforts(self, values: list[float]) -> AccelerationSample:
+        """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
         """
-        at = self._form_robot_state(values)
-        M, f = self._reading.equations(at)
-        added, size_of_added = self._added.forces(values, self._motions(self._added.links, at), len(f))
+        state = self._form_robot_state(values)
+        M, f = self._import.equations(state)
+        added, size_of_added = self._added_forces.evaluate_forces(
+            values, self._motions(self._added_forces.links, state), len(f)
+        )
         u_dot, outputs = np.zeros(len(f)), {}
-        moved = list(self._given())
-        for motion, column, _ in moved:
-            u_dot[column] = values[self._of[motion[2]]]
+        changed_values = list(self._iterate_prescribed())
+        for motion, column, _ in changed_values:
+            u_dot[column] = values[self._slot_of_symbol[motion[2]]]
         efforts = M @ u_dot - f - added
         whole = np.sqrt(np.diag(M))
-        size = whole * (whole @ (np.abs(u_dot) + self._turning(values)))
+        size = whole * (whole @ (np.abs(u_dot) + self._estimate_rotational_accelerations(values)))
         size = size + self._size_of_forces(values) + size_of_added
-        for _, column, name in moved:
+        for _, column, name in changed_values:
             outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FACTOR * EPSILON * float(size[column]))
         return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT_WAY: {}}, {}, {}, outputs)
 
     # --- loops -------------------------------------------------------------------------------------------------------
 
-    def _closed(self, values: list[float]) -> list[float] | None:
+    def _close_loops(self, values: list[float]) -> list[float] | None:
         """Return values moved onto the closed loops, if any; None where they do not close."""
         return (
-            close_loops_from_guess(values, self._rows, self._moved, self._project_speeds) if self._closures else values
+            close_loops_from_guess(values, self._compute_loop_rows, self._move_coordinates, self._project_speeds)
+            if self._closures
+            else values
         )
 
-    def _rows(self, values: list[float]) -> LoopConstraints:
+    def _compute_loop_rows(self, values: list[float]) -> LoopConstraints:
         """Return the constraint rows of closed loops: A, γ and residuals, from the motions of the links they tie."""
         links = dict.fromkeys(link for each in self._closures for link in each.links)
         return compute_loop_constraints(self._closures, self._motions(links, self._form_robot_state(values)))
 
-    def _motions(self, links: Mapping[str, None], at: RobotState) -> Mapping[str, LinkMotion]:
+    def _motions(self, links: Mapping[str, None], state: RobotState) -> Mapping[str, LinkMotion]:
         """Return the motion of links, if there are any."""
         if not links:
             return {}
-        if isinstance(self._reading, MujocoEquations):
-            return self._reading.compute_motions(links, at)
-        return self._reading.motions(at)
+        if isinstance(self._import, MujocoEquations):
+            return self._import.compute_motions(links, state)
+        return self._import.compute_motions(state)
 
     def _compute_size_at_lever_arms(self, A: Array, forces: Array) -> Array:
         """Return the size by column of Aᵀ λ before arms cancel.
@@ -380,34 +424,38 @@ class _RobotPointSampler:
         longest = [np.max(size[:, of_kind], axis=1, initial=0.0) for of_kind in (~self._slides, self._slides)]
         return np.asarray(np.where(self._slides, longest[1] @ forces, longest[0] @ forces))
 
-    def _turning(self, values: list[float]) -> Array:
+    def _estimate_rotational_accelerations(self, values: list[float]) -> Array:
         """Return by column the size of accelerations that come of turning: ω² where it turns, ω v where it slides."""
-        given = (self._of[each.prescribed[1]] for each in self._robot.variables.values() if each.prescribed is not None)
-        slots = [*(slot for slot, _ in self._speeds()), *given]
+        given = (
+            self._slot_of_symbol[each.prescribed[1]]
+            for each in self._robot.variables.values()
+            if each.prescribed is not None
+        )
+        slots = [*(slot for slot, _ in self._iterate_speeds()), *given]
         fastest = {
             kind: max((abs(values[k]) for k in slots if self._items[k - 1].unit.startswith("m") is kind), default=0.0)
             for kind in (False, True)
         }
         return np.asarray(fastest[False] * np.where(self._slides, fastest[True], fastest[False]))
 
-    def _speeds(self) -> Iterator[tuple[int, int]]:
+    def _iterate_speeds(self) -> Iterator[tuple[int, int]]:
         """Yield slot and column of every speed."""
         for i, each in self._robot.variables.items():
-            column = self._reading.column.get(self._robot.tree.parts[i].moving_joint.name)
+            column = self._import.column.get(self._robot.tree.parts[i].moving_joint.name)
             for k, u in enumerate(each.u):
                 assert column is not None
-                yield self._of[u], column + k
+                yield self._slot_of_symbol[u], column + k
 
-    def _given(self) -> Iterator[tuple[tuple[sm.Expr, sm.Expr, sm.Expr], int, str]]:
-        """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are asked for."""
+    def _iterate_prescribed(self) -> Iterator[tuple[tuple[sm.Expr, sm.Expr, sm.Expr], int, str]]:
+        """Yield symbols (position, speed, acceleration), column and name of joints whose efforts are computed."""
         for i, each in self._robot.variables.items() if self._inverse else ():
             assert each.prescribed is not None
-            yield each.prescribed, self._reading.column[self._robot.tree.parts[i].moving_joint.name], each.name
+            yield each.prescribed, self._import.column[self._robot.tree.parts[i].moving_joint.name], each.name
 
-    def _moved(self, values: list[float], step: Array) -> list[float]:
+    def _move_coordinates(self, values: list[float], step: Array) -> list[float]:
         """Return coordinates after a small motion along the speeds; quaternions of unit length."""
         moving = list(values)
-        for slot, column in self._speeds():
+        for slot, column in self._iterate_speeds():
             moving[slot] = float(step[column])
         rates, _ = self._rates_of_coordinates(moving)
         found = list(values)
@@ -418,8 +466,8 @@ class _RobotPointSampler:
 
     def _project_speeds(self, values: list[float], A: Array) -> list[float]:
         """Return the nearest speeds that keep the loops closed."""
-        slots = dict(self._speeds())
-        u = np.zeros(self._reading.size)
+        slots = dict(self._iterate_speeds())
+        u = np.zeros(self._import.size)
         for slot, column in slots.items():
             u[column] = values[slot]
         u, found = project_speeds_on_loops(A, u), list(values)
@@ -431,52 +479,57 @@ class _RobotPointSampler:
         """Scale the quaternions among the values to unit length, in place."""
         for each in self._robot.variables.values():
             if len(each.q) > len(each.u):
-                places = [self._of[q] for q in each.q[-4:]]
+                places = [self._slot_of_symbol[q] for q in each.q[-4:]]
                 length = float(np.linalg.norm([values[k] for k in places]))
                 for k in places:
                     values[k] /= length
 
     def _size_of_forces(self, values: list[float]) -> Array:
         """Return the size of f's terms before they cancel: gravity, velocities, efforts one by one."""
-        at = self._form_robot_state(values)
-        nothing = dict.fromkeys(at.effort, 0.0)
-        idle = dict.fromkeys(at.control, 0.0)
-        zero = {name: [0.0] * len(u) for name, u in at.u.items()}
+        state = self._form_robot_state(values)
+        zero_efforts = dict.fromkeys(state.effort, 0.0)
+        zero_controls = dict.fromkeys(state.control, 0.0)
+        zero_speeds = {name: [0.0] * len(u) for name, u in state.u.items()}
         parts = [
-            RobotState(at.q, zero, {}, nothing, at.damping, at.gravity, idle, {}),
-            RobotState(at.q, at.u, at.acceleration, nothing, at.damping, np.zeros(3), idle, {}),
-            RobotState(at.q, zero, {}, at.effort, at.damping, np.zeros(3), at.control, at.friction),
+            RobotState(state.q, zero_speeds, {}, zero_efforts, state.damping, state.gravity, zero_controls, {}),
+            RobotState(
+                state.q, state.u, state.acceleration, zero_efforts, state.damping, np.zeros(3), zero_controls, {}
+            ),
+            RobotState(
+                state.q, zero_speeds, {}, state.effort, state.damping, np.zeros(3), state.control, state.friction
+            ),
         ]
-        return np.asarray(sum(np.abs(self._reading.equations(part)[1]) for part in parts))
+        return np.asarray(sum(np.abs(self._import.equations(part)[1]) for part in parts))
 
     def _form_robot_state(self, values: list[float]) -> RobotState:
         """Return a point in the independent import's form: q, u, efforts, damping, gravity by joint name.
 
-        Where efforts are asked for, accelerations are among u'.
+        Where efforts are computed, accelerations are among u'.
         """
         q, u, acceleration, effort = {}, {}, {}, {}
         for i, each in self._robot.variables.items():
             joint = self._robot.tree.parts[i].moving_joint.name
             if each.prescribed is not None:
-                position, speed, given = (values[self._of[symbol]] for symbol in each.prescribed)
+                position, speed, given = (values[self._slot_of_symbol[symbol]] for symbol in each.prescribed)
                 q[joint], u[joint], acceleration[joint] = [position], [speed], 0.0 if self._inverse else given
                 continue
-            q[joint] = [values[self._of[symbol]] for symbol in each.q]
-            u[joint] = [values[self._of[symbol]] for symbol in each.u]
+            q[joint] = [values[self._slot_of_symbol[symbol]] for symbol in each.q]
+            u[joint] = [values[self._slot_of_symbol[symbol]] for symbol in each.u]
             if each.effort is not None:
-                effort[joint] = values[self._of[each.effort]]
+                effort[joint] = values[self._slot_of_symbol[each.effort]]
         damping = {
-            self._robot.tree.parts[i].moving_joint.name: values[self._of[d]] for i, d in self._robot.damping.items()
+            self._robot.tree.parts[i].moving_joint.name: values[self._slot_of_symbol[d]]
+            for i, d in self._robot.damping.items()
         }
         parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
         gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
         declared = {p.name: float(p.value) for p in self._parameters}
-        own = self._reading.gravity if isinstance(self._reading, IndependentImport) else None
-        if own is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
+        file_gravity = self._import.gravity if isinstance(self._import, IndependentImport) else None
+        if file_gravity is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
             size = declared.get("gravity", 0.0)
-            gravity = own * (values[self._slot["gravity"]] / size if size else 1.0)
+            gravity = file_gravity * (values[self._slot["gravity"]] / size if size else 1.0)
         friction = {joint: values[self._slot[name]] / declared[name] for joint, name in self._robot.friction.items()}
-        control = {name: values[self._of[symbol]] for name, symbol in self._robot.controls.items()}
+        control = {name: values[self._slot_of_symbol[symbol]] for name, symbol in self._robot.controls.items()}
         return RobotState(q, u, acceleration, effort, damping, gravity, control, friction)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
@@ -484,22 +537,27 @@ class _RobotPointSampler:
         rates: dict[str, float] = {}
         for each in self._robot.variables.values():
             if len(each.q) == len(each.u):
-                rates |= {self._name(q): values[self._of[u]] for q, u in zip(each.q, each.u, strict=True)}
+                rates |= {
+                    self._name_of_symbol(q): values[self._slot_of_symbol[u]]
+                    for q, u in zip(each.q, each.u, strict=True)
+                }
                 continue
-            w, x, y, z = (values[self._of[q]] for q in each.q[-4:])
-            a, b, c = (values[self._of[u]] for u in each.u[-3:])
+            w, x, y, z = (values[self._slot_of_symbol[q]] for q in each.q[-4:])
+            a, b, c = (values[self._slot_of_symbol[u]] for u in each.u[-3:])
             product = (-x * a - y * b - z * c, w * a + y * c - z * b, w * b + z * a - x * c, w * c + x * b - y * a)
-            rates |= {self._name(q): rate / 2 for q, rate in zip(each.q[-4:], product, strict=True)}
+            rates |= {self._name_of_symbol(q): rate / 2 for q, rate in zip(each.q[-4:], product, strict=True)}
             axis = np.array([x, y, z])
             for q, velocity in zip(
-                each.q[:-4], _rotate_by_quaternion(w, axis, [values[self._of[u]] for u in each.u[:-3]]), strict=True
+                each.q[:-4],
+                _rotate_by_quaternion(w, axis, [values[self._slot_of_symbol[u]] for u in each.u[:-3]]),
+                strict=True,
             ):
-                rates[self._name(q)] = velocity
+                rates[self._name_of_symbol(q)] = velocity
         return rates, {name: ROUND_OFF_FACTOR * EPSILON * (1.0 + abs(rate)) for name, rate in rates.items()}
 
-    def _name(self, symbol: sm.Expr) -> str:
+    def _name_of_symbol(self, symbol: sm.Expr) -> str:
         """Return the name of a symbol's variable."""
-        return str(self._items[self._of[symbol] - 1].name)
+        return str(self._items[self._slot_of_symbol[symbol] - 1].name)
 
 
 def _rotate_by_quaternion(w: float, axis: Array, v: list[float]) -> list[float]:

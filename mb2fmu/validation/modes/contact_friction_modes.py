@@ -33,14 +33,14 @@ class FrictionContacts:
     Attributes:
         accelerations: Rates of slip.
         slip_speeds: Speeds of sliding.
-        least: Magnitudes with which sliding begins.
+        sliding_thresholds: Magnitudes with which sliding begins.
         coefficients: mu.
         sliding: Senses.
     """
 
     accelerations: Floats
     slip_speeds: Floats
-    least: Floats
+    sliding_thresholds: Floats
     coefficients: Floats
     sliding: Floats
 
@@ -59,23 +59,23 @@ class _ContactProblem:
         q: Shape (k + f,).
         friction_contacts: Numbers of the contacts with friction.
         mu: Shape (f,).
-        least: N at least, shape (k,).
-        known: Senses of slip that are known, shape (f,); 0 of others.
+        minimum_forces: Smallest N, shape (k,).
+        known_senses: Known senses of slip, shape (f,); 0 of others.
     """
 
     W: Floats
     q: Floats
     friction_contacts: tuple[int, ...]
     mu: Floats
-    least: Floats
-    known: Floats
+    minimum_forces: Floats
+    known_senses: Floats
 
-    def solution(self, pressed: Sequence[bool], ways: Sequence[int | None]) -> tuple[Floats, Floats]:
-        """Return (N, T) and y for these pressed contacts; those with ``ways`` None stick, others slide."""
+    def solve(self, pressed: Sequence[bool], senses: Sequence[int | None]) -> tuple[Floats, Floats]:
+        """Return (N, T) and y for these pressed contacts; those with ``senses`` None stick, others slide."""
         k = len(pressed)
         # parts = base + S z, z the unknown ones
         columns, rows = [], []
-        base = np.where(pressed, 0.0, self.least)
+        base = np.where(pressed, 0.0, self.minimum_forces)
         base = np.append(base, np.zeros(len(self.friction_contacts)))
         for contact in range(k):
             if not pressed[contact]:
@@ -84,43 +84,47 @@ class _ContactProblem:
             column[contact] = 1.0
             columns.append(column)
             rows.append(contact)
-        for place, (contact, way) in enumerate(zip(self.friction_contacts, ways, strict=True)):
-            if way is None:
+        for friction_index, (contact, sense) in enumerate(zip(self.friction_contacts, senses, strict=True)):
+            if sense is None:
                 column = np.zeros(len(base))
-                column[k + place] = 1.0
+                column[k + friction_index] = 1.0
                 columns.append(column)
-                rows.append(k + place)
+                rows.append(k + friction_index)
                 continue
-            base[k + place] = -self.mu[place] * way * base[contact]
+            base[k + friction_index] = -self.mu[friction_index] * sense * base[contact]
             for column in columns:
-                column[k + place] -= self.mu[place] * way * column[contact] if column[contact] else 0.0
+                column[k + friction_index] -= (
+                    self.mu[friction_index] * sense * column[contact] if column[contact] else 0.0
+                )
         if not rows:
             return base, self.q + self.W @ base
         S = np.array(columns).T
-        A, right = (self.W @ S)[rows], -(self.q + self.W @ base)[rows]
+        A, right_side = (self.W @ S)[rows], -(self.q + self.W @ base)[rows]
         scale = 1.0 / np.sqrt(np.diag(self.W))
         parts = scale[rows]
-        z = parts * np.linalg.lstsq(parts[:, None] * A * parts, parts * right, rcond=_RANK_TOLERANCE)[0]
-        found = base + S @ z
-        return found, self.q + self.W @ found
+        z = parts * np.linalg.lstsq(parts[:, None] * A * parts, parts * right_side, rcond=_RANK_TOLERANCE)[0]
+        forces = base + S @ z
+        return forces, self.q + self.W @ forces
 
-    def law_violation(self, pressed: Sequence[bool], ways: Sequence[int | None], found: Floats, y: Floats) -> float:
+    def compute_violation(
+        self, pressed: Sequence[bool], senses: Sequence[int | None], forces: Floats, y: Floats
+    ) -> float:
         """Return the violation of the law, in the unit of y; infinite where a known sense is contradicted."""
         k, D = len(pressed), np.diag(self.W)
         worst = -np.inf
         for contact in range(k):
-            good = D[contact] * (found[contact] - self.least[contact]) if pressed[contact] else y[contact]
-            worst = max(worst, -good)
-        for place, (contact, way) in enumerate(zip(self.friction_contacts, ways, strict=True)):
-            normal, along = found[contact], found[k + place]
+            margin = D[contact] * (forces[contact] - self.minimum_forces[contact]) if pressed[contact] else y[contact]
+            worst = max(worst, -margin)
+        for friction_index, (contact, sense) in enumerate(zip(self.friction_contacts, senses, strict=True)):
+            normal, tangential = forces[contact], forces[k + friction_index]
             if normal == 0.0 and not pressed[contact]:
                 continue
-            if self.known[place] and way != self.known[place]:
+            if self.known_senses[friction_index] and sense != self.known_senses[friction_index]:
                 return np.inf
-            if way is None:
-                worst = max(worst, D[contact] * (abs(along) - self.mu[place] * normal))
-            elif not self.known[place]:
-                worst = max(worst, -way * y[k + place])
+            if sense is None:
+                worst = max(worst, D[contact] * (abs(tangential) - self.mu[friction_index] * normal))
+            elif not self.known_senses[friction_index]:
+                worst = max(worst, -sense * y[k + friction_index])
         return float(worst)
 
 
@@ -129,12 +133,12 @@ class ContactSolution:
     """A solution.
 
     Attributes:
-        parts: N of all, T of those with friction.
+        contact_unknowns: N of all, T of those with friction.
         pressed: 1 or 0, shape (k,).
         senses: Of slip, shape (f,).
     """
 
-    parts: Floats
+    contact_unknowns: Floats
     pressed: Floats
     senses: Floats
 
@@ -152,15 +156,19 @@ def _iterate_contact_modes(
         else:
             pressed: list[tuple[bool, int | None]] = [(True, None), (True, 1), (True, -1)]
             pushed: list[tuple[bool, int | None]] = [(False, None), (False, 1), (False, -1)]
-            choices.append([*pressed, *(pushed if law.least[contact] > 0.0 else [(False, 0)])])
+            choices.append([*pressed, *(pushed if law.minimum_forces[contact] > 0.0 else [(False, 0)])])
     for each in product(*choices):
         yield tuple(p for p, _ in each), tuple(each[contact][1] for contact in law.friction_contacts)
 
 
 def _solve_contact_modes(
-    law: _ContactProblem, present: BooleanArray, names: str, t: float, wrong: tuple[BooleanArray, Floats] | None = None
+    law: _ContactProblem,
+    present: BooleanArray,
+    names: str,
+    t: float,
+    excluded: tuple[BooleanArray, Floats] | None = None,
 ) -> ContactSolution:
-    """Return the modes that fit Coulomb's law best, except those known to be ``wrong`` (pressed, senses).
+    """Return the modes that fit Coulomb's law best, except those known to be ``excluded`` (pressed, senses).
 
     Raises:
         ValidationError: If none does, or another motion does, too.
@@ -168,30 +176,30 @@ def _solve_contact_modes(
     k = len(present)
     open_q = np.append(present, present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
-    tried: list[tuple[float, ContactSolution, Floats]] = []
-    for pressed, ways in _iterate_contact_modes(law, present):
-        senses = np.array([way or 0 for way in ways], dtype=float)
-        if wrong is not None and np.array_equal(pressed, wrong[0]) and np.array_equal(senses, wrong[1]):
+    candidates: list[tuple[float, ContactSolution, Floats]] = []
+    for pressed, friction_senses in _iterate_contact_modes(law, present):
+        sense_values = np.array([sense or 0 for sense in friction_senses], dtype=float)
+        if excluded is not None and np.array_equal(pressed, excluded[0]) and np.array_equal(sense_values, excluded[1]):
             continue
-        parts, y = law.solution(pressed, ways)
-        some = _restrict_problem(law, present)
-        misfit = some.law_violation(
-            *_restrict_modes(present, law.friction_contacts, pressed, ways),
+        parts, y = law.solve(pressed, friction_senses)
+        restricted = _restrict_problem(law, present)
+        misfit = restricted.compute_violation(
+            *_restrict_modes(present, law.friction_contacts, pressed, friction_senses),
             *_select_contact_rows(present, law.friction_contacts, parts, y),
         )
         rates = np.where(open_q, y, 0.0)
-        tried.append((misfit, ContactSolution(parts, np.array(pressed, dtype=float), senses), rates))
-    best = min(tried, key=lambda each: each[0])
-    if best[0] > _LAW_TOLERANCE * size:
+        candidates.append((misfit, ContactSolution(parts, np.array(pressed, dtype=float), sense_values), rates))
+    best_candidate = min(candidates, key=lambda each: each[0])
+    if best_candidate[0] > _LAW_TOLERANCE * size:
         raise _make_paradox_error(t, names, "no motion agrees")
-    for misfit, _, y in tried:
+    for misfit, _, y in candidates:
         if (
             -misfit > _DISTINCT_SOLUTION_TOLERANCE * size
-            and np.abs(y - best[2]).max() > _DISTINCT_SOLUTION_TOLERANCE * size
+            and np.abs(y - best_candidate[2]).max() > _DISTINCT_SOLUTION_TOLERANCE * size
         ):
             raise _make_paradox_error(t, names, "more than one motion agrees")
-    assert len(best[1].parts) == k + len(law.friction_contacts)
-    return best[1]
+    assert len(best_candidate[1].contact_unknowns) == k + len(law.friction_contacts)
+    return best_candidate[1]
 
 
 def _restrict_problem(law: _ContactProblem, present: BooleanArray) -> _ContactProblem:
@@ -204,32 +212,35 @@ def _restrict_problem(law: _ContactProblem, present: BooleanArray) -> _ContactPr
         law.q[rows],
         tuple(contacts.index(law.friction_contacts[place]) for place in places),
         law.mu[places],
-        law.least[contacts],
-        law.known[places],
+        law.minimum_forces[contacts],
+        law.known_senses[places],
     )
 
 
 def _restrict_modes(
-    present: BooleanArray, rough: Sequence[int], pressed: Sequence[bool], ways: Sequence[int | None]
+    present: BooleanArray,
+    friction_contact_indices: Sequence[int],
+    pressed: Sequence[bool],
+    senses: Sequence[int | None],
 ) -> tuple[list[bool], list[int | None]]:
     """Return modes restricted to some contacts."""
-    kept = [way for way, contact in zip(ways, rough, strict=True) if present[contact]]
-    return [p for p, here in zip(pressed, present, strict=True) if here], kept
+    kept_senses = [sense for sense, contact in zip(senses, friction_contact_indices, strict=True) if present[contact]]
+    return [p for p, is_present in zip(pressed, present, strict=True) if is_present], kept_senses
 
 
 def _select_contact_rows(
-    present: BooleanArray, rough: Sequence[int], parts: Floats, y: Floats
+    present: BooleanArray, friction_contact_indices: Sequence[int], parts: Floats, y: Floats
 ) -> tuple[Floats, Floats]:
     """Return the rows of some contacts."""
-    rows = np.append(present, present[[*rough]])
+    rows = np.append(present, present[[*friction_contact_indices]])
     return parts[rows], y[rows]
 
 
-def _make_paradox_error(t: float, names: str, how: str) -> ValidationError:
+def _make_paradox_error(t: float, names: str, reason: str) -> ValidationError:
     """Return the error of an instant at which no mode of friction fits, or several do, with its remedy."""
-    what = f"at t = {t:.6g} s {how} with Coulomb's friction of {names} (Painleve's paradox)"
+    message = f"at t = {t:.6g} s {reason} with Coulomb's friction of {names} (Painleve's paradox)"
     remedy = "take less friction, a compliant Contact, or another start"
-    return ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])
+    return ValidationError("the reference cannot be integrated:", [Fault(message, remedy=remedy)])
 
 
 def list_friction_contacts(contacts: Contacts) -> tuple[int, ...]:
@@ -244,8 +255,8 @@ def _format_contact_names(contacts: Contacts) -> str:
 
 def solve_frictional_contact_events(
     contacts: Contacts,
-    pushes: tuple[Floats, Floats],
-    look: tuple[ContactRows, FrictionContacts],
+    effects: tuple[Floats, Floats],
+    contacts_before: tuple[ContactRows, FrictionContacts],
     t: float,
     *,
     hit: bool,
@@ -255,63 +266,82 @@ def solve_frictional_contact_events(
 
     Args:
         contacts: Their laws.
-        pushes: What each row changes the rates by, shape (k + f, k + f), and x, shape (n_x, k + f); a normal force
+        effects: What each row changes the rates by, shape (k + f, k + f), and x, shape (n_x, k + f); a normal force
             has the friction of what slides in it.
-        look: Just before.
+        contacts_before: Just before.
         t: In s, for messages.
         hit: Whether there is an impact.
         change: Whether modes change.
     """
-    touch, rub = look
-    W, reach = pushes[0].copy(), pushes[1].copy()
+    contact_rows, friction_contacts = contacts_before
+    W, state_effects = effects[0].copy(), effects[1].copy()
     k = len(contacts.each)
     for place, contact in enumerate(list_friction_contacts(contacts)):
-        share = rub.coefficients[place] * rub.senses[place]
-        W[:, contact] += share * W[:, k + place]
-        reach[:, contact] += share * reach[:, k + place]
-    none, rests, senses = np.zeros(len(W)), touch.resting, rub.sliding
-    impulses, after, slides = _solve_friction_impacts(contacts, W, touch, rub, t) if hit else (none, rests, senses)
-    stays, turns, shifts = _change_friction_modes(contacts, W, touch, rub, t) if change else (rests, senses, none)
-    found = np.concatenate([impulses[:k], after, impulses[k:], slides, stays, turns])
-    return found, reach @ impulses, reach @ shifts
+        friction_share = friction_contacts.coefficients[place] * friction_contacts.senses[place]
+        W[:, contact] += friction_share * W[:, k + place]
+        state_effects[:, contact] += friction_share * state_effects[:, k + place]
+    zero_impulses, rests, senses = np.zeros(len(W)), contact_rows.resting, friction_contacts.sliding
+    impulses, after, slides = (
+        _solve_friction_impacts(contacts, W, contact_rows, friction_contacts, t)
+        if hit
+        else (zero_impulses, rests, senses)
+    )
+    resting_after, senses_after, speed_impulses = (
+        _change_friction_modes(contacts, W, contact_rows, friction_contacts, t)
+        if change
+        else (rests, senses, zero_impulses)
+    )
+    results = np.concatenate([impulses[:k], after, impulses[k:], slides, resting_after, senses_after])
+    return results, state_effects @ impulses, state_effects @ speed_impulses
 
 
 def _solve_friction_impacts(
-    contacts: Contacts, W: Floats, touch: ContactRows, rub: FrictionContacts, t: float
+    contacts: Contacts, W: Floats, contact_rows: ContactRows, friction_contacts: FrictionContacts, t: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
 
     Args:
         contacts: Their laws.
         W: What an impulse along each row changes the rates by, shape (k + f, k + f).
-        touch: Just before.
-        rub: Just before.
+        contact_rows: Just before.
+        friction_contacts: Just before.
         t: In s, for messages.
     """
-    k, rough = len(contacts.each), list_friction_contacts(contacts)
-    settled = float(REIMPACT_SPEED_RATIO) * touch.rest_below
-    v = np.append(touch.approach_rates, rub.slip_speeds)
-    impulses, rests, senses = np.zeros(len(v)), touch.resting.copy(), rub.senses
+    k, friction_contact_indices = len(contacts.each), list_friction_contacts(contacts)
+    reimpact_speed = float(REIMPACT_SPEED_RATIO) * contact_rows.rest_below
+    v = np.append(contact_rows.approach_rates, friction_contacts.slip_speeds)
+    impulses, resting, senses = np.zeros(len(v)), contact_rows.resting.copy(), friction_contacts.senses
     groups = [[each] for each in range(k)] if contacts.order == "in turn" else [[*range(k)]]
     for group in groups:
-        among = np.isin(np.arange(k), group) & (touch.closed > 0.5)
-        if not np.any(among & (v[:k] < -settled * touch.resting)):
+        in_group = np.isin(np.arange(k), group) & (contact_rows.closed > 0.5)
+        if not np.any(in_group & (v[:k] < -reimpact_speed * contact_rows.resting)):
             continue
-        slow = -touch.restitution * v[:k] < touch.rest_below
-        e = np.where(slow, 0.0, touch.restitution)
-        found = _solve_impact_law(
-            contacts, _ContactProblem(W, v, rough, rub.coefficients, np.zeros(k), np.zeros(len(rough))), among, e, t
+        comes_to_rest = -contact_rows.restitution * v[:k] < contact_rows.rest_below
+        e = np.where(comes_to_rest, 0.0, contact_rows.restitution)
+        solution = _solve_impact_law(
+            contacts,
+            _ContactProblem(
+                W,
+                v,
+                friction_contact_indices,
+                friction_contacts.coefficients,
+                np.zeros(k),
+                np.zeros(len(friction_contact_indices)),
+            ),
+            in_group,
+            e,
+            t,
         )
-        impulses += found.parts
-        v = v + W @ found.parts
-        pushed = among & (found.parts[:k] > 0.0)
-        stays = np.maximum(slow, touch.resting) if len(group) > 1 else slow
-        rests = np.where(pushed, stays, rests)
-        struck = np.array([contact in group for contact in rough], dtype=bool)
-        senses = np.where(struck, found.senses, senses)
-    drifted = np.where(touch.resting > 0.0, np.maximum(touch.rates, 0.0), 0.0)
-    rests = np.where(touch.rates + (W @ impulses)[:k] > drifted + settled, 0.0, rests)
-    return impulses, rests, np.where(rests[list(rough)] > 0.5, senses, 0.0)
+        impulses += solution.contact_unknowns
+        v = v + W @ solution.contact_unknowns
+        has_impulse = in_group & (solution.contact_unknowns[:k] > 0.0)
+        rests_after = np.maximum(comes_to_rest, contact_rows.resting) if len(group) > 1 else comes_to_rest
+        resting = np.where(has_impulse, rests_after, resting)
+        is_struck = np.array([contact in group for contact in friction_contact_indices], dtype=bool)
+        senses = np.where(is_struck, solution.senses, senses)
+    drift_rates = np.where(contact_rows.resting > 0.0, np.maximum(contact_rows.rates, 0.0), 0.0)
+    resting = np.where(contact_rows.rates + (W @ impulses)[:k] > drift_rates + reimpact_speed, 0.0, resting)
+    return impulses, resting, np.where(resting[list(friction_contact_indices)] > 0.5, senses, 0.0)
 
 
 def _solve_impact_law(
@@ -321,43 +351,77 @@ def _solve_impact_law(
     k, names = len(present), _format_contact_names(contacts)
     v = law.q
     if contacts.each[int(np.argmax(present))].law == "newton":
-        raised = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
+        target_rates = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
         return _solve_contact_modes(
-            _ContactProblem(law.W, raised, law.friction_contacts, law.mu, law.least, law.known), present, names, t
+            _ContactProblem(law.W, target_rates, law.friction_contacts, law.mu, law.minimum_forces, law.known_senses),
+            present,
+            names,
+            t,
         )
-    first = _solve_contact_modes(law, present, names, t)
-    if not np.any(e * first.parts[:k] > 0.0):
-        return first
-    second = _ContactProblem(
-        law.W, v + law.W @ first.parts, law.friction_contacts, law.mu, e * first.parts[:k], law.known
+    compression_solution = _solve_contact_modes(law, present, names, t)
+    if not np.any(e * compression_solution.contact_unknowns[:k] > 0.0):
+        return compression_solution
+    restitution_problem = _ContactProblem(
+        law.W,
+        v + law.W @ compression_solution.contact_unknowns,
+        law.friction_contacts,
+        law.mu,
+        e * compression_solution.contact_unknowns[:k],
+        law.known_senses,
     )
-    back = _solve_contact_modes(second, present, names, t)
-    return ContactSolution(first.parts + back.parts, back.pressed, back.senses)
+    restitution_solution = _solve_contact_modes(restitution_problem, present, names, t)
+    return ContactSolution(
+        compression_solution.contact_unknowns + restitution_solution.contact_unknowns,
+        restitution_solution.pressed,
+        restitution_solution.senses,
+    )
 
 
 def _change_friction_modes(
-    contacts: Contacts, W: Floats, touch: ContactRows, rub: FrictionContacts, t: float
+    contacts: Contacts, W: Floats, contact_rows: ContactRows, friction_contacts: FrictionContacts, t: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
-    k, rough = len(contacts.each), list_friction_contacts(contacts)
-    present = touch.resting > 0.5
-    slow = touch.rest_below[list(rough)]
-    still = np.abs(rub.slip_speeds) < float(ZERO_SLIP_RATIO) * slow
-    turned = (rub.senses * rub.slip_speeds <= 0.0) & (np.abs(rub.slip_speeds) < slow)
-    known = np.where(still | turned, 0.0, np.where(rub.slip_speeds > 0.0, 1.0, -1.0))
-    law = _ContactProblem(
-        W, np.append(touch.accelerations, rub.accelerations), rough, rub.coefficients, np.zeros(k), known
+    k, friction_contact_indices = len(contacts.each), list_friction_contacts(contacts)
+    present = contact_rows.resting > 0.5
+    rest_speeds = contact_rows.rest_below[list(friction_contact_indices)]
+    is_at_rest = np.abs(friction_contacts.slip_speeds) < float(ZERO_SLIP_RATIO) * rest_speeds
+    has_reversed = (friction_contacts.senses * friction_contacts.slip_speeds <= 0.0) & (
+        np.abs(friction_contacts.slip_speeds) < rest_speeds
     )
-    found = _solve_contact_modes(law, present, _format_contact_names(contacts), t, (present, rub.senses))
-    begun = (found.senses != 0.0) & ((known == 0.0) | (found.senses * rub.slip_speeds < float(ZERO_SLIP_RATIO) * slow))
-    begins = found.senses * np.maximum(found.senses * rub.slip_speeds, rub.least)
-    off = rub.slip_speeds - np.where(begun, begins, 0.0)
-    drift = np.where(np.abs(touch.rates) <= touch.rest_below, touch.rates, 0.0)  # a faster one has been set
-    speeds = _ContactProblem(W, np.append(drift, off), rough, rub.coefficients, np.zeros(k), known)
-    ways: list[int | None] = [
-        None if found.pressed[contact] and (new or not sense) else int(sense)
-        for contact, sense, new in zip(rough, found.senses, begun, strict=True)
+    known = np.where(is_at_rest | has_reversed, 0.0, np.where(friction_contacts.slip_speeds > 0.0, 1.0, -1.0))
+    law = _ContactProblem(
+        W,
+        np.append(contact_rows.accelerations, friction_contacts.accelerations),
+        friction_contact_indices,
+        friction_contacts.coefficients,
+        np.zeros(k),
+        known,
+    )
+    solution = _solve_contact_modes(
+        law, present, _format_contact_names(contacts), t, (present, friction_contacts.senses)
+    )
+    begins_sliding = (solution.senses != 0.0) & (
+        (known == 0.0) | (solution.senses * friction_contacts.slip_speeds < float(ZERO_SLIP_RATIO) * rest_speeds)
+    )
+    begin_speeds = solution.senses * np.maximum(
+        solution.senses * friction_contacts.slip_speeds, friction_contacts.sliding_thresholds
+    )
+    excess_speeds = friction_contacts.slip_speeds - np.where(begins_sliding, begin_speeds, 0.0)
+    gap_drift = np.where(
+        np.abs(contact_rows.rates) <= contact_rows.rest_below, contact_rows.rates, 0.0
+    )  # a faster one has been set
+    speeds = _ContactProblem(
+        W,
+        np.append(gap_drift, excess_speeds),
+        friction_contact_indices,
+        friction_contacts.coefficients,
+        np.zeros(k),
+        known,
+    )
+    friction_senses: list[int | None] = [
+        None if solution.pressed[contact] and (starts_now or not sense) else int(sense)
+        for contact, sense, starts_now in zip(friction_contact_indices, solution.senses, begins_sliding, strict=True)
     ]
-    pushes, _ = speeds.solution([bool(p) for p in found.pressed], ways)
-    stays = np.where(present, np.where(found.pressed > 0.5, 1.0, float(OPENING_STATE)), touch.resting)
-    return stays, found.senses, pushes
+    impulses, _ = speeds.solve([bool(p) for p in solution.pressed], friction_senses)
+    resting_after = np.where(present, np.where(solution.pressed > 0.5, 1.0, float(OPENING_STATE)), contact_rows.resting)
+    return resting_after, solution.senses, impulses

@@ -37,15 +37,15 @@ def list_switch_names(frozen: EquationsBetweenEvents) -> list[str]:
 
 def _name_contact_quantity(frozen: EquationsBetweenEvents, surface: sm.Expr) -> str:
     """Return the quantity of a contact in a switching function; empty if there is none."""
-    found = surface.free_symbols
+    symbols = surface.free_symbols
     for c in frozen.contacts.each if frozen.contacts else ():
-        if c.resting not in found:
+        if c.resting not in symbols:
             continue
-        if c.friction and {c.friction.force, c.friction.sliding} & found:
+        if c.friction and {c.friction.force, c.friction.sliding} & symbols:
             return f"friction of {c.name}"
-        if c.force in found:
+        if c.force in symbols:
             return f"force of {c.name}"
-        return f"rate of the gap of {c.name}" if found & set(frozen.equations.u) else f"gap of {c.name}"
+        return f"rate of the gap of {c.name}" if symbols & set(frozen.equations.u) else f"gap of {c.name}"
     return ""
 
 
@@ -54,14 +54,14 @@ def _name_contact_changes(
 ) -> Iterator[str]:
     """Yield the changes of contacts."""
     for c in frozen.contacts.each if frozen.contacts else ():
-        was, now = before[c.resting] > 0.5, after[c.resting] > 0.5
+        rested, rests = before[c.resting] > 0.5, after[c.resting] > 0.5
         if after[c.count] > before[c.count]:
             yield f"impact of {c.name}"
-        elif was and not now:
+        elif rested and not rests:
             yield f"{c.name} opens"
         elif before[c.resting] > 0.0 and after[c.resting] == 0.0:
             yield f"{c.name} has parted"
-        elif c.friction and now and after[c.friction.sliding] != before[c.friction.sliding]:
+        elif c.friction and rests and after[c.friction.sliding] != before[c.friction.sliding]:
             yield f"{c.name} {'slides' if abs(after[c.friction.sliding]) > 0.5 else 'sticks'}"
 
 
@@ -70,6 +70,6 @@ def _name_latch_changes(
 ) -> Iterator[str]:
     """Yield the changes of latches."""
     for latch in frozen.latches.each if frozen.latches else ():
-        was, now = before[latch.engaged], after[latch.engaged]
-        if was != now:
-            yield f"{latch.name} {'closes' if now > was else 'opens'}"
+        closed_before, closed_after = before[latch.engaged], after[latch.engaged]
+        if closed_before != closed_after:
+            yield f"{latch.name} {'closes' if closed_after > closed_before else 'opens'}"

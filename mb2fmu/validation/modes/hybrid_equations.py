@@ -47,14 +47,14 @@ class HybridEquations(ModeEquations):
         frozen: The equations between events.
         typical: Magnitude of each coordinate, then of each speed.
 
-    ``late`` is what all margins are larger by: events are late by that over the rate of the margin. ``begun``: what is
-    at 0 s is behind what ``every`` and ``once`` set there.
+    ``margin_offset`` is what all margins are larger by: events are late by that over the rate of the margin.
+    ``start_events_done``: what is at 0 s is behind what ``every`` and ``once`` set there.
     """
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         super().__init__(frozen, typical)
-        self._kept: SwitchModes | None = None
-        self.late, self.begun = 0.0, False
+        self._fixed_modes: SwitchModes | None = None
+        self.margin_offset, self.start_events_done = 0.0, False
         self._names = list_switch_names(frozen)
         places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
         self._targets = [
@@ -67,9 +67,9 @@ class HybridEquations(ModeEquations):
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
         """Return switching functions over their sizes; where signs slip and closed contacts are held."""
         modes = SwitchModes(
-            np.array([float(i in self.signs) for i in range(self._count)]), np.zeros(len(self.frozen.events))
+            np.array([float(i in self.signs) for i in range(self._switch_count)]), np.zeros(len(self.frozen.events))
         )
-        return self.held_at(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
+        return self.evaluate_with_holding_values(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
 
     # --- one instant -------------------------------------------------------------------------------------------------
 
@@ -87,19 +87,23 @@ class HybridEquations(ModeEquations):
     ) -> InstantMotion:
         """Return all quantities at one instant, with given modes.
 
-        A sign that holds with all that it has (a freewheel that transmits nothing holds with its lower limit) is told
-        as one that holds: its value at the limit is that of a sign that slides.
+        A sign that holds at its limit (a freewheel that transmits nothing holds with its lower limit) is reported as
+        one
+        that holds: its value at the limit itself is that of a sign that slides.
         """
-        look, values = self.held_at(t, x, r, prepared, modes)
+        held_motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
         for i in self.signs:
-            if modes.values[i] == 0.0 and abs(abs(values[i]) - look.limits[i]) <= _LIMIT_ROUND_OFF * look.limits[i]:
-                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * look.limits[i], values[i])
+            if (
+                modes.values[i] == 0.0
+                and abs(abs(values[i]) - held_motion.limits[i]) <= _LIMIT_ROUND_OFF * held_motion.limits[i]
+            ):
+                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * held_motion.limits[i], values[i])
         motion = super().motion(t, x, [*r, *values.tolist()], prepared)
         return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
 
     def kinetic_energy_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """Return the kinetic energy in J, which no mode changes."""
-        return super().motion(t, x, [*r, *self._whole(np.ones(self._count)).tolist()], prepared).kinetic
+        return super().motion(t, x, [*r, *self._expand_modes(np.ones(self._switch_count)).tolist()], prepared).kinetic
 
     @contextmanager
     def keep_modes(
@@ -108,46 +112,48 @@ class HybridEquations(ModeEquations):
         """Keep the modes of this instant, or those after the event in which parameters become ``after``."""
         modes = self.find_modes(t, x, r, prepared)
         if after is not None:
-            self.settle(t, x, r, after, modes, ())
+            self.settle_modes(t, x, r, after, modes, ())
         with self.start_in_modes(modes):
             yield
 
     @contextmanager
     def start_in_modes(self, modes: SwitchModes) -> Iterator[None]:
         """Begin in these modes, whatever the state says."""
-        self._kept = modes
+        self._fixed_modes = modes
         try:
             yield
         finally:
-            self._kept = None
+            self._fixed_modes = None
 
-    def changed(
+    def state_after_parameter_change(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
         """Return the state after the event in which parameters become ``after``."""
-        return self.settle(t, x, r, after, self.find_modes(t, x, r, prepared), ())[0]
+        return self.settle_modes(t, x, r, after, self.find_modes(t, x, r, prepared), ())[0]
 
     def find_modes(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> SwitchModes:
         """Return modes by the sides on which a state is."""
-        if self._kept is not None:
-            return self._kept.copy()
-        modes = SwitchModes(np.zeros(self._count), np.zeros(len(self.frozen.events)))
-        look = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        for _ in range(self._count + 1):
-            before, bars = modes.values.copy(), self.bars(t, x, r, prepared, modes)
+        if self._fixed_modes is not None:
+            return self._fixed_modes.copy()
+        modes = SwitchModes(np.zeros(self._switch_count), np.zeros(len(self.frozen.events)))
+        motion = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        for _ in range(self._switch_count + 1):
+            previous_modes, rest_limits = modes.values.copy(), self.rest_slip_limits(t, x, r, prepared, modes)
             for i, switch in enumerate(self.frozen.switches):
-                at = look.surfaces[i]
+                surface = motion.surfaces[i]
                 if switch.kind == "integer":
-                    modes.values[i] = np.floor(at)
+                    modes.values[i] = np.floor(surface)
                 elif switch.kind == "truth":
-                    modes.values[i] = float(at > 0.0)
+                    modes.values[i] = float(surface > 0.0)
                 else:
-                    modes.values[i] = 0.0 if abs(at) <= max(REST_SLIP_TOLERANCE, bars[i]) else np.sign(at)
-            look = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-            if np.array_equal(before, modes.values):
+                    modes.values[i] = (
+                        0.0 if abs(surface) <= max(REST_SLIP_TOLERANCE, rest_limits[i]) else np.sign(surface)
+                    )
+            motion = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+            if np.array_equal(previous_modes, modes.values):
                 break
         self._release_signs(t, x, r, prepared, modes)
-        modes.fired = look.conditions.copy()
+        modes.past_conditions = motion.conditions.copy()
         return modes
 
     def _release_signs(
@@ -155,49 +161,51 @@ class HybridEquations(ModeEquations):
     ) -> None:
         """Release signs that cannot be held, one after the other, in their driven direction."""
         for _ in self.signs:
-            held = [i for i in self.signs if modes.values[i] == 0.0]
-            if not held:
+            held_signs = [i for i in self.signs if modes.values[i] == 0.0]
+            if not held_signs:
                 return
-            look, values = self.held_at(t, x, r, prepared, modes)
-            values = self._compute_driven_holding_values(look, values, self.bars(t, x, r, prepared, modes))
-            excess = [abs(values[i]) - look.limits[i] for i in held]
+            motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+            values = self._compute_driven_holding_values(
+                motion, values, self.rest_slip_limits(t, x, r, prepared, modes)
+            )
+            excess = [abs(values[i]) - motion.limits[i] for i in held_signs]
             worst = int(np.argmax(excess))
             if excess[worst] <= 0.0:
                 return
-            modes.values[held[worst]] = np.sign(values[held[worst]])
+            modes.values[held_signs[worst]] = np.sign(values[held_signs[worst]])
 
-    def _compute_driven_holding_values(self, look: MotionInModes, values: Floats, bars: Floats) -> Floats:
+    def _compute_driven_holding_values(self, motion: MotionInModes, values: Floats, rest_limits: Floats) -> Floats:
         """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction.
 
         Where contacts or latches hold its motion it is driven by slip alone, which they give it.
         """
         found = values.copy()
         for i in self.signs:
-            if found[i] == 0.0 and bars[i] > 0.0:
-                found[i] = look.limits[i] * look.surfaces[i] / bars[i]
-            elif found[i] == 0.0 and abs(look.rates[i]) > REST_SLIP_TOLERANCE:
-                found[i] = np.copysign(look.limits[i] + abs(look.rates[i]), look.rates[i])
+            if found[i] == 0.0 and rest_limits[i] > 0.0:
+                found[i] = motion.limits[i] * motion.surfaces[i] / rest_limits[i]
+            elif found[i] == 0.0 and abs(motion.rates[i]) > REST_SLIP_TOLERANCE:
+                found[i] = np.copysign(motion.limits[i] + abs(motion.rates[i]), motion.rates[i])
         return found
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
-        look, values = self.held_at(t, x, r, prepared, modes)
-        bars = self.bars(t, x, r, prepared, modes)
-        values = self._compute_driven_holding_values(look, values, bars)
-        surfaces, limits = look.surfaces.tolist(), look.limits.tolist()
-        found = []
+        motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
+        values = self._compute_driven_holding_values(motion, values, rest_limits)
+        surfaces, limits = motion.surfaces.tolist(), motion.limits.tolist()
+        margins = []
         for i, switch in enumerate(self.frozen.switches):
-            at, mode = surfaces[i], float(modes.values[i])
+            surface, mode = surfaces[i], float(modes.values[i])
             if switch.kind == "integer":
-                found.append(compute_counter_margin(at, mode, clock=i in self.frozen.clock_switches))
+                margins.append(compute_counter_margin(surface, mode, clock=i in self.frozen.clock_switches))
             elif switch.kind == "truth":
-                set_to = (
-                    at == 0.0 and mode > 0.5 and switch.changes_only_at_events
+                set_on_surface = (
+                    surface == 0.0 and mode > 0.5 and switch.changes_only_at_events
                 )  # no motion comes to it: it is what it says
-                found.append(-1.0 if set_to else at if mode > 0.5 else -at)
+                margins.append(-1.0 if set_on_surface else surface if mode > 0.5 else -surface)
             else:
-                found.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * at - bars[i])
-        return np.array(found) + self.late
+                margins.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * surface - rest_limits[i])
+        return np.array(margins) + self.margin_offset
 
     def contradiction(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -207,147 +215,182 @@ class HybridEquations(ModeEquations):
         What holds contradicts a state that slips, however much it could hold.
         """
         surfaces = self.evaluate_in_modes(t, x, r, prepared, modes.values).surfaces
-        bars = self.bars(t, x, r, prepared, modes)
-        slips = [abs(surfaces[i]) - bars[i] for i in self.signs if modes.values[i] == 0.0]
+        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
+        slips = [abs(surfaces[i]) - rest_limits[i] for i in self.signs if modes.values[i] == 0.0]
         return float(max(0.0, *slips, *(-self.margins(t, x, r, prepared, modes)), 0.0))
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def settle(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes, due: Sequence[int]
+    def settle_modes(
+        self,
+        t: float,
+        x: Floats,
+        r: Sequence[float],
+        prepared: Sequence[float],
+        modes: SwitchModes,
+        due_switches: Sequence[int],
     ) -> tuple[Floats, str]:
         """Update modes after an event in place; return the states after it and the event's name.
 
-        The switches ``due`` have come to their surfaces: they change, whatever side round-off puts them on. Without
+        The switches ``due_switches`` have come to their surfaces: they change, whatever side round-off puts them on.
+        Without
         any, something was set: inputs or parameters.
         """
-        name = self._names[due[0]] if due else ""
-        begin, happened = x, ""
-        reached: set[int] = set()
-        changed = [self._names[i] for i in due]
-        if not due:
-            self._moved(t, x, r, prepared, modes)
+        name = self._names[due_switches[0]] if due_switches else ""
+        state_before, first_model_event = x, ""
+        switches_at_surface: set[int] = set()
+        changed = [self._names[i] for i in due_switches]
+        if not due_switches:
+            self._release_moved_signs(t, x, r, prepared, modes)
         before = modes.values.copy()
-        for i in due:
+        for i in due_switches:
             if modes.values[i] == before[i]:  # or another's rest was its own
-                x = self._change(i, t, x, r, prepared, modes)
-            reached.add(i)
+                x = self._change_mode(i, t, x, r, prepared, modes)
+            switches_at_surface.add(i)
         for _ in range(_MAX_MODE_CHANGES):
             margins = self.margins(t, x, r, prepared, modes)
-            slack = np.array([REST_SLIP_TOLERANCE if i in reached else 0.0 for i in range(self._count)])
-            wrong = np.flatnonzero(margins < -slack)
-            if len(wrong):
-                i = int(wrong[np.argmin(margins[wrong])])
-                x = self._change(i, t, x, r, prepared, modes)
-                reached.add(i)
+            tolerances = np.array(
+                [REST_SLIP_TOLERANCE if i in switches_at_surface else 0.0 for i in range(self._switch_count)]
+            )
+            contradicted = np.flatnonzero(margins < -tolerances)
+            if len(contradicted):
+                i = int(contradicted[np.argmin(margins[contradicted])])
+                x = self._change_mode(i, t, x, r, prepared, modes)
+                switches_at_surface.add(i)
                 changed.append(self._names[i])
                 name = name or self._names[i]
                 continue
-            fired, after = self._find_fired_event(t, x, r, prepared, modes)
-            if not fired:
-                return x, format_event_name(self.frozen, (begin, x), happened, name)
-            x = after
-            changed.append(fired)
-            happened = happened or fired
-            self._moved(t, x, r, prepared, modes)
+            fired_event, state_after = self._find_fired_event(t, x, r, prepared, modes)
+            if not fired_event:
+                return x, format_event_name(self.frozen, (state_before, x), first_model_event, name)
+            x = state_after
+            changed.append(fired_event)
+            first_model_event = first_model_event or fired_event
+            self._release_moved_signs(t, x, r, prepared, modes)
         raise make_alternating_switches_error(
             t, f"modes switch to and fro {_MAX_MODE_CHANGES} times at one instant", changed
         )
 
-    def _change(
+    def _change_mode(
         self, i: int, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Change the mode of a switch at its event and return the state; a sign is first tried at rest."""
         kind, mode = self.frozen.switches[i].kind, modes.values[i]
-        look, values = self.held_at(t, x, r, prepared, modes)
-        bars = self.bars(t, x, r, prepared, modes)
+        motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
         if kind == "truth":
             modes.values[i] = 1.0 - mode
         elif kind == "integer":
-            modes.values[i] = mode + 1.0 if look.surfaces[i] > mode + 0.5 else mode - 1.0
+            modes.values[i] = mode + 1.0 if motion.surfaces[i] > mode + 0.5 else mode - 1.0
         elif mode == 0.0:
-            modes.values[i] = np.sign(self._compute_driven_holding_values(look, values, bars)[i])
+            modes.values[i] = np.sign(self._compute_driven_holding_values(motion, values, rest_limits)[i])
         else:
             for j in self.signs:  # what rests with it is held by all that could
-                if abs(look.surfaces[j]) <= max(REST_SLIP_TOLERANCE, bars[j]):
+                if abs(motion.surfaces[j]) <= max(REST_SLIP_TOLERANCE, rest_limits[j]):
                     modes.values[j] = 0.0
             modes.values[i] = 0.0
-            slips, x = x, self._at_rest(t, x, r, prepared, modes)
-            look, values = self.held_at(t, x, r, prepared, modes)
-            values = self._compute_driven_holding_values(look, values, bars)
-            if abs(values[i]) > look.limits[i]:
-                still = abs(look.surfaces[i]) <= max(
-                    REST_SLIP_TOLERANCE, bars[i]
+            slipping_state, x = x, self._stop_surfaces(t, x, r, prepared, modes)
+            motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+            values = self._compute_driven_holding_values(motion, values, rest_limits)
+            if abs(values[i]) > motion.limits[i]:
+                is_at_rest = abs(motion.surfaces[i]) <= max(
+                    REST_SLIP_TOLERANCE, rest_limits[i]
                 )  # what has no effect brings nothing to rest
-                modes.values[i] = np.sign(values[i] if still else look.surfaces[i])
-                if abs(values[i]) > _DEAD_SIGN_FACTOR * look.limits[i]:
-                    x = slips  # at a dead centre round-off of slip would be a blow on all that moves
+                modes.values[i] = np.sign(values[i] if is_at_rest else motion.surfaces[i])
+                if abs(values[i]) > _DEAD_SIGN_FACTOR * motion.limits[i]:
+                    x = slipping_state  # at a dead centre round-off of slip would be a blow on all that moves
         return x
 
-    def _at_rest(
+    def _stop_surfaces(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return speeds changed by an impulse of the held signs alone, so that their surfaces are at zero."""
-        held = self._holding(x, modes)
-        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        B, reach = self._reach(t, x, r, prepared, base, modes, held)
-        reach[: self.n_q] = 0.0
-        reach[len(x) - self.n_z :] = 0.0
-        off = np.concatenate([base.surfaces, base.touch.rates, base.friction_contacts.slip_speeds, base.held.rates])[
-            held
-        ]
-        return np.asarray(x + reach @ self._solved(B, -off, held, base.limits, t, REST_SLIP_TOLERANCE))
+        holding_inputs = self._list_holding_inputs(x, modes)
+        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        B, state_effects = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, holding_inputs)
+        state_effects[: self.n_q] = 0.0
+        state_effects[len(x) - self.n_z :] = 0.0
+        surface_rates = np.concatenate(
+            [
+                motion_without_forces.surfaces,
+                motion_without_forces.contact_rows.rates,
+                motion_without_forces.friction_contacts.slip_speeds,
+                motion_without_forces.latch_rows.rates,
+            ]
+        )[holding_inputs]
+        return np.asarray(
+            x
+            + state_effects
+            @ self._solve_forces(
+                B, -surface_rates, holding_inputs, motion_without_forces.limits, t, REST_SLIP_TOLERANCE
+            )
+        )
 
     def _remove_drift_slip(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return the state without what drift makes of slip that contacts or latches hold: they may let go now."""
-        bars = self.bars(t, x, r, prepared, modes)
+        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
         signs = [i for i in self.signs if modes.values[i] == 0.0]
-        if not bars[signs].any():
+        if not rest_limits[signs].any():
             return x
-        held = self._holding(x, modes)
-        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        B, reach = self._reach(t, x, r, prepared, base, modes, held)
-        B, reach = compute_friction_effects(self._remove_pinned_effects(B, held), reach, bars[signs] > 0.0)
-        reach[: self.n_q] = 0.0
-        reach[len(x) - self.n_z :] = 0.0
-        return np.asarray(x - reach @ solve_shared_holding_forces(B, base.surfaces[signs], base.limits[signs], np.inf))
+        holding_inputs = self._list_holding_inputs(x, modes)
+        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        B, state_effects = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, holding_inputs)
+        B, state_effects = compute_friction_effects(
+            self._remove_pinned_effects(B, holding_inputs), state_effects, rest_limits[signs] > 0.0
+        )
+        state_effects[: self.n_q] = 0.0
+        state_effects[len(x) - self.n_z :] = 0.0
+        return np.asarray(
+            x
+            - state_effects
+            @ solve_shared_holding_forces(
+                B, motion_without_forces.surfaces[signs], motion_without_forces.limits[signs], np.inf
+            )
+        )
 
     def _find_fired_event(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[str, Floats]:
         """Return the first of the model's own events that happens, and what they set, with the values before."""
         x = self._remove_drift_slip(t, x, r, prepared, modes)
-        look, values = self.held_at(t, x, r, prepared, modes)
-        if self._contacts or self._latched:
-            forces = values[: self._count + self._lines + self._latched]
-            struck = [*self._blows(look, t, x, r, prepared, modes), *self._closing(t, x, r, prepared, modes)]
-            pinned = values[self._switched - self._lines :] if self._latched else np.empty(0)
-            look = self.evaluate_in_modes(t, x, r, prepared, np.concatenate([forces, struck, pinned]))
-        after, place, fired = x.copy(), 0, ""
+        motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        if self._contact_count or self._latch_row_count:
+            forces = values[: self._switch_count + self._contact_line_count + self._latch_row_count]
+            impact_results = [
+                *self._solve_contact_impacts(motion, t, x, r, prepared, modes),
+                *self._solve_latch_closures(t, x, r, prepared, modes),
+            ]
+            pinned_flags = (
+                values[self._own_input_count - self._contact_line_count :] if self._latch_row_count else np.empty(0)
+            )
+            motion = self.evaluate_in_modes(t, x, r, prepared, np.concatenate([forces, impact_results, pinned_flags]))
+        state_after, setting_index, fired_event = x.copy(), 0, ""
         setters: dict[int, str] = {}
-        events, conditions = self.frozen.events, look.conditions.copy()
-        first = any(now > was and not v.late for v, now, was in zip(events, conditions, modes.fired, strict=True))
+        events, conditions = self.frozen.events, motion.conditions.copy()
+        model_event_fires = any(
+            now > was and not v.late for v, now, was in zip(events, conditions, modes.past_conditions, strict=True)
+        )
         for k, targets in enumerate(self._targets):
             event = events[k]
-            if event.is_deferred and first:  # impacts and closings see what the model's own events set
-                conditions[k] = modes.fired[k]
-            elif conditions[k] > modes.fired[k]:
-                fired = fired or event.name
+            if event.is_deferred and model_event_fires:  # impacts and closings see what the model's own events set
+                conditions[k] = modes.past_conditions[k]
+            elif conditions[k] > modes.past_conditions[k]:
+                fired_event = fired_event or event.name
                 for offset, target in enumerate(targets):
-                    value = look.settings[place + offset]
-                    if target in setters and value != after[target]:
+                    value = motion.settings[setting_index + offset]
+                    if target in setters and value != state_after[target]:
                         raise make_conflicting_settings_error(
                             t, self.equations.states[target], setters[target], event.name
                         )
-                    after[target] = value
+                    state_after[target] = value
                     setters[target] = event.name
-            place += len(event.settings)
-        modes.fired = conditions
-        return fired, after
+            setting_index += len(event.settings)
+        modes.past_conditions = conditions
+        return fired_event, state_after
 
-    def _blows(
+    def _solve_contact_impacts(
         self,
         held: MotionInModes,
         t: float,
@@ -360,70 +403,85 @@ class HybridEquations(ModeEquations):
         contacts = self.frozen.contacts
         if contacts is None:
             return np.empty(0)
-        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        every = [self._count + k for k in range(self._lines)]
-        every += [self._count + self._lines + int(k) for k in np.flatnonzero(base.held.engaged > 0.5)]
-        looks = self._reach(t, x, r, prepared, base, modes, every)
-        W, reach, pulled = eliminate_held_rows(*looks, base.rates[every], self._lines)
-        touch = replace(base.touch, accelerations=pulled[: self._contacts])
-        rub = replace(base.friction_contacts, accelerations=pulled[self._contacts :])
-        if not self._rough:
-            impulses, rests = solve_impact_impulses(contacts, W, touch)
-            return np.concatenate([impulses, rests, self._jumps(reach @ impulses)])
+        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        contact_and_latch_inputs = [self._switch_count + k for k in range(self._contact_line_count)]
+        contact_and_latch_inputs += [
+            self._switch_count + self._contact_line_count + int(k)
+            for k in np.flatnonzero(motion_without_forces.latch_rows.engaged > 0.5)
+        ]
+        effects = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, contact_and_latch_inputs)
+        W, state_effects, accelerations = eliminate_held_rows(
+            *effects, motion_without_forces.rates[contact_and_latch_inputs], self._contact_line_count
+        )
+        contact_rows = replace(motion_without_forces.contact_rows, accelerations=accelerations[: self._contact_count])
+        friction_contacts = replace(
+            motion_without_forces.friction_contacts, accelerations=accelerations[self._contact_count :]
+        )
+        if not self._friction_contact_indices:
+            impulses, rests = solve_impact_impulses(contacts, W, contact_rows)
+            return np.concatenate([impulses, rests, self._expand_speed_jumps(state_effects @ impulses)])
         counts = [sum(x[place] for place in self._counts), x[self._changes]]
-        hit, change = (
-            self._is_event_due(held, modes, *what) for what in zip(("impact of ", "friction of "), counts, strict=True)
+        has_impact, has_mode_change = (
+            self._is_event_due(held, modes, *prefix_and_count)
+            for prefix_and_count in zip(("impact of ", "friction of "), counts, strict=True)
         )
         found, impulses, pushes = solve_frictional_contact_events(
-            contacts, (W, reach), (touch, rub), t, hit=hit, change=change
+            contacts, (W, state_effects), (contact_rows, friction_contacts), t, hit=has_impact, change=has_mode_change
         )
-        return np.concatenate([found, self._jumps(impulses), self._jumps(pushes)])
+        return np.concatenate([found, self._expand_speed_jumps(impulses), self._expand_speed_jumps(pushes)])
 
-    def _is_event_due(self, look: MotionInModes, modes: SwitchModes, what: str, count: float) -> bool:
+    def _is_event_due(self, motion: MotionInModes, modes: SwitchModes, prefix: str, count: float) -> bool:
         """Return whether an event with this name prefix happens now, with a number above its last one."""
         return any(
-            event.name.startswith(what) and look.conditions[k] > max(modes.fired[k], count + 0.5)
+            event.name.startswith(prefix) and motion.conditions[k] > max(modes.past_conditions[k], count + 0.5)
             for k, event in enumerate(self.frozen.events)
         )
 
-    def _closing(
+    def _solve_latch_closures(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return impulses of latches that close at this instant, and the changes of speeds."""
-        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        blows, reached = np.zeros(self._latched), np.zeros(len(x))
-        if self._latched and base.held.closing.any():
-            rows = np.flatnonzero(base.held.holding > 0.5)
-            every = [self._count + self._lines + int(k) for k in rows]
-            W, reach = self._reach(t, x, r, prepared, base, modes, every)
-            blows[rows] = solve_closing_impulses(W, base.held.rates[rows])
-            reached = reach @ blows[rows]
-        return np.append(blows, self._jumps(reached)) if self._latched else blows
+        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        impulses, state_jumps = np.zeros(self._latch_row_count), np.zeros(len(x))
+        if self._latch_row_count and motion_without_forces.latch_rows.closes_now.any():
+            closing_rows = np.flatnonzero(motion_without_forces.latch_rows.closed_after > 0.5)
+            latch_inputs = [self._switch_count + self._contact_line_count + int(k) for k in closing_rows]
+            W, state_effects = self._measure_force_effects(
+                t, x, r, prepared, motion_without_forces, modes, latch_inputs
+            )
+            impulses[closing_rows] = solve_closing_impulses(W, motion_without_forces.latch_rows.rates[closing_rows])
+            state_jumps = state_effects @ impulses[closing_rows]
+        return np.append(impulses, self._expand_speed_jumps(state_jumps)) if self._latch_row_count else impulses
 
-    def _jumps(self, reached: Floats) -> Floats:
+    def _expand_speed_jumps(self, state_jumps: Floats) -> Floats:
         """Return jumps of speeds from those of states; 0 for speeds that are no states."""
         jumps = np.zeros(self.n_u)
-        jumps[self._independent] = reached[self.n_q : self.n_q + len(self._independent)]
+        jumps[self._independent] = state_jumps[self.n_q : self.n_q + len(self._independent)]
         return jumps
 
-    def _moved(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> None:
+    def _release_moved_signs(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> None:
         """Make signs slip to the side on which an event has set their surface."""
-        look, bars = self.evaluate_in_modes(t, x, r, prepared, modes.values), self.bars(t, x, r, prepared, modes)
+        motion, rest_limits = (
+            self.evaluate_in_modes(t, x, r, prepared, modes.values),
+            self.rest_slip_limits(t, x, r, prepared, modes),
+        )
         for i in self.signs:
-            if abs(look.surfaces[i]) > max(REST_SLIP_TOLERANCE, bars[i]):
-                modes.values[i] = np.sign(look.surfaces[i])
+            if abs(motion.surfaces[i]) > max(REST_SLIP_TOLERANCE, rest_limits[i]):
+                modes.values[i] = np.sign(motion.surfaces[i])
 
     def stop_held_speeds(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return the state with speeds for which everything held by these modes stands still."""
-        return self._at_rest(t, x, r, prepared, modes) if self._holding(x, modes) else x
+        return self._stop_surfaces(t, x, r, prepared, modes) if self._list_holding_inputs(x, modes) else x
 
     def begin(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[SwitchModes, Floats]:
         """Return modes and states at the start of a simulation, perhaps with the first instants of ``every``."""
         modes = self.find_modes(t, x, r, prepared)
         for k, event in enumerate(self.frozen.events):
-            if event.kind == "ticks" and (event.late or not self.begun):
-                modes.fired[k] = 0.0
-        x, _ = self.settle(t, x, r, prepared, modes, ())
+            if event.kind == "ticks" and (event.late or not self.start_events_done):
+                modes.past_conditions[k] = 0.0
+        x, _ = self.settle_modes(t, x, r, prepared, modes, ())
         return modes, x

@@ -47,76 +47,78 @@ class ContactRows:
 
     @property
     def approach_rates(self) -> Floats:
-        """Rates of the gaps, those of bodies that approach by the modes on that side of where they begin to."""
-        least = -float(REIMPACT_SPEED_RATIO) * self.rest_below * self.resting
+        """Gap rates; for pairs known to approach, at most just below the re-impact threshold."""
+        reimpact_rate = -float(REIMPACT_SPEED_RATIO) * self.rest_below * self.resting
         return np.where(
             self.approaching_by_mode > 0.5,
-            np.minimum(self.rates, least * (1.0 + _SPEED_MARGIN) - _SMALLEST_IMPULSE),
+            np.minimum(self.rates, reimpact_rate * (1.0 + _SPEED_MARGIN) - _SMALLEST_IMPULSE),
             self.rates,
         )
 
 
-def solve_impact_impulses(contacts: Contacts, W: Floats, touch: ContactRows) -> tuple[Floats, Floats]:
+def solve_impact_impulses(contacts: Contacts, W: Floats, contact_rows: ContactRows) -> tuple[Floats, Floats]:
     """Return impulses at this instant, and the contacts that rest after it (1 or 0); both shape (k,).
 
     Args:
         contacts: Their laws.
         W: What an impulse at each changes the gaps' rates by, shape (k, k).
-        touch: Just before.
+        contact_rows: Just before.
     """
-    settled = float(REIMPACT_SPEED_RATIO) * touch.rest_below
+    reimpact_speed = float(REIMPACT_SPEED_RATIO) * contact_rows.rest_below
     if contacts.order == "in turn":
-        impulses, rests = _solve_sequential_impacts(W, touch, settled)
+        impulses, rests = _solve_sequential_impacts(W, contact_rows, reimpact_speed)
     else:
-        impulses, rests = _solve_simultaneous_impacts(W, touch, poisson=contacts.each[0].law == "poisson")
-    drifted = np.where(touch.resting > 0.0, np.maximum(touch.rates, 0.0), 0.0)
-    thrown = touch.rates + W @ impulses > drifted + settled
-    return impulses, np.where(thrown, 0.0, rests)
+        impulses, rests = _solve_simultaneous_impacts(W, contact_rows, poisson=contacts.each[0].law == "poisson")
+    drift_rates = np.where(contact_rows.resting > 0.0, np.maximum(contact_rows.rates, 0.0), 0.0)
+    is_thrown = contact_rows.rates + W @ impulses > drift_rates + reimpact_speed
+    return impulses, np.where(is_thrown, 0.0, rests)
 
 
-def _solve_sequential_impacts(W: Floats, touch: ContactRows, settled: Floats) -> tuple[Floats, Floats]:
+def _solve_sequential_impacts(W: Floats, contact_rows: ContactRows, reimpact_speed: Floats) -> tuple[Floats, Floats]:
     """Return impulses of contacts struck one after the other, if approaching."""
-    v, rests = touch.approach_rates, touch.resting.copy()
+    v, resting = contact_rows.approach_rates, contact_rows.resting.copy()
     impulses = np.zeros(len(v))
-    for k in np.flatnonzero(touch.closed > 0.5):
-        if v[k] >= -settled[k] * rests[k]:
+    for k in np.flatnonzero(contact_rows.closed > 0.5):
+        if v[k] >= -reimpact_speed[k] * resting[k]:
             continue
-        slow = -touch.restitution[k] * v[k] < touch.rest_below[k]
-        impulses[k] = -v[k] * (1.0 if slow else 1.0 + touch.restitution[k]) / W[k, k]
-        rests[k] = float(slow)
+        comes_to_rest = -contact_rows.restitution[k] * v[k] < contact_rows.rest_below[k]
+        impulses[k] = -v[k] * (1.0 if comes_to_rest else 1.0 + contact_rows.restitution[k]) / W[k, k]
+        resting[k] = float(comes_to_rest)
         v = v + W[:, k] * impulses[k]
-    return impulses, rests
+    return impulses, resting
 
 
-def _solve_simultaneous_impacts(W: Floats, touch: ContactRows, *, poisson: bool) -> tuple[Floats, Floats]:
+def _solve_simultaneous_impacts(W: Floats, contact_rows: ContactRows, *, poisson: bool) -> tuple[Floats, Floats]:
     """Return impulses of all closed contacts together."""
-    at = np.flatnonzero(touch.closed > 0.5)
-    impulses, rests = np.zeros(len(touch.rates)), touch.resting.copy()
-    if not len(at):
-        return impulses, rests
-    W, v = W[np.ix_(at, at)], touch.approach_rates[at]
-    slow = -touch.restitution[at] * v < touch.rest_below[at]
-    e = np.where(slow, 0.0, touch.restitution[at])
+    closed_indices = np.flatnonzero(contact_rows.closed > 0.5)
+    impulses, resting = np.zeros(len(contact_rows.rates)), contact_rows.resting.copy()
+    if not len(closed_indices):
+        return impulses, resting
+    W, v = W[np.ix_(closed_indices, closed_indices)], contact_rows.approach_rates[closed_indices]
+    comes_to_rest = -contact_rows.restitution[closed_indices] * v < contact_rows.rest_below[closed_indices]
+    e = np.where(comes_to_rest, 0.0, contact_rows.restitution[closed_indices])
     if poisson:
-        pressed = _solve_complementarity(W, v)
-        found = (1.0 + e) * pressed
-        found += _solve_complementarity(W, v + W @ found)
+        compression_impulses = _solve_complementarity(W, v)
+        closed_impulses = (1.0 + e) * compression_impulses
+        closed_impulses += _solve_complementarity(W, v + W @ closed_impulses)
     else:
-        found = _solve_complementarity(W, v - e * np.maximum(-v, 0.0))
-    begun = (touch.approaching_by_mode[at] > 0.5) & (
-        np.abs(v + W @ found) <= _APPROACH_START_FRACTION * touch.rest_below[at]
+        closed_impulses = _solve_complementarity(W, v - e * np.maximum(-v, 0.0))
+    approach_begins = (contact_rows.approaching_by_mode[closed_indices] > 0.5) & (
+        np.abs(v + W @ closed_impulses) <= _APPROACH_START_FRACTION * contact_rows.rest_below[closed_indices]
     )
-    impulses[at] = found = np.where(begun, np.maximum(found, _SMALLEST_IMPULSE), found)
-    rests[at] = np.where((found > 0.0) & slow, 1.0, rests[at])
-    return impulses, rests
+    impulses[closed_indices] = closed_impulses = np.where(
+        approach_begins, np.maximum(closed_impulses, _SMALLEST_IMPULSE), closed_impulses
+    )
+    resting[closed_indices] = np.where((closed_impulses > 0.0) & comes_to_rest, 1.0, resting[closed_indices])
+    return impulses, resting
 
 
 def _solve_complementarity(W: Floats, q: Floats) -> Floats:
     """Return z >= 0 with W z + q >= 0, complementary: the minimum of zᵀ W z / 2 + qᵀ z, by least squares."""
     values, vectors = np.linalg.eigh(W)
-    kept = values > 1e-12 * values[-1]
-    root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-    right = -(vectors[:, kept].T @ q) / np.sqrt(values[kept])
+    is_kept = values > 1e-12 * values[-1]
+    root = np.sqrt(values[is_kept])[:, None] * vectors[:, is_kept].T
+    right = -(vectors[:, is_kept].T @ q) / np.sqrt(values[is_kept])
     z = np.asarray(nnls(root, right)[0], dtype=np.float64)
     pressed = z > 0.0
     if pressed.any():  # once more, without the errors of squares

@@ -24,15 +24,15 @@ class ClosedLatchRows:
         accelerations: What is zero where the row is held.
         rates: Of the rows.
         engaged: 1 where the latch is closed.
-        holding: 1 where it is closed behind this instant.
-        closing: 1 where it closes at this instant.
+        closed_after: 1 where it is closed behind this instant.
+        closes_now: 1 where it closes at this instant.
     """
 
     accelerations: Floats
     rates: Floats
     engaged: Floats
-    holding: Floats
-    closing: Floats
+    closed_after: Floats
+    closes_now: Floats
 
 
 def solve_closing_impulses(W: Floats, rates: Floats) -> Floats:
@@ -51,30 +51,30 @@ def find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]:
         W: Of the contacts, then of the rows that are held.
         contacts: k.
     """
-    left = W[:contacts, :contacts] - W[:contacts, contacts:] @ _compute_row_reactions(W, contacts)
-    return np.asarray(np.abs(np.diag(left)) < _PINNED_FRACTION * np.abs(np.diag(W)[:contacts]))
+    reduced = W[:contacts, :contacts] - W[:contacts, contacts:] @ _compute_row_reactions(W, contacts)
+    return np.asarray(np.abs(np.diag(reduced)) < _PINNED_FRACTION * np.abs(np.diag(W)[:contacts]))
 
 
-def find_pinned_contacts(B: Floats, held: Sequence[int], first: int, lines: int) -> list[int]:
+def find_pinned_contacts(B: Floats, holding_inputs: Sequence[int], first: int, line_count: int) -> list[int]:
     """Return the places of contacts among what holds in whose directions closed latches hold already.
 
     Args:
         B: Effect of each on the rates of all, shape (k, k).
-        held: Numbers of what holds: signs below ``first``, then ``lines`` of contacts, then of latches.
+        holding_inputs: Numbers of what holds: signs below ``first``, then ``line_count`` of contacts, then of latches.
         first: The first number of a contact's line.
-        lines: How many there are.
+        line_count: How many there are.
     """
-    touching = [i for i, own in enumerate(held) if first <= own < first + lines]
-    latched = [i for i, own in enumerate(held) if own >= first + lines]
-    if not (touching and latched):
+    contact_indices = [i for i, number in enumerate(holding_inputs) if first <= number < first + line_count]
+    latch_indices = [i for i, number in enumerate(holding_inputs) if number >= first + line_count]
+    if not (contact_indices and latch_indices):
         return []
-    both = [*touching, *latched]
-    still = find_pinned_contact_rows(B[np.ix_(both, both)], len(touching))
-    return [i for i, here in zip(touching, still, strict=True) if here]
+    all_indices = [*contact_indices, *latch_indices]
+    is_pinned = find_pinned_contact_rows(B[np.ix_(all_indices, all_indices)], len(contact_indices))
+    return [i for i, is_pinned_row in zip(contact_indices, is_pinned, strict=True) if is_pinned_row]
 
 
 def eliminate_held_rows(
-    W: Floats, reach: Floats, accelerations: Floats, contacts: int
+    W: Floats, state_effects: Floats, accelerations: Floats, contacts: int
 ) -> tuple[Floats, Floats, Floats]:
     """Return W, state changes and accelerations of the contacts, with the other rows held.
 
@@ -82,19 +82,19 @@ def eliminate_held_rows(
 
     Args:
         W: Of the contacts, then of the rows.
-        reach: What each changes the states by, shape (n_x, k + r).
+        state_effects: What each changes the states by, shape (n_x, k + r).
         accelerations: Without any of the forces, shape (k + r,).
         contacts: k.
     """
     if contacts == len(W):
-        return W, reach, accelerations
-    pinned, answers = find_pinned_contact_rows(W, contacts), _compute_row_reactions(W, contacts)
-    held = np.linalg.lstsq(W[contacts:, contacts:], accelerations[contacts:], rcond=_RANK_TOLERANCE)[0]
-    left = W[:contacts, :contacts] - W[:contacts, contacts:] @ answers
+        return W, state_effects, accelerations
+    pinned, reactions = find_pinned_contact_rows(W, contacts), _compute_row_reactions(W, contacts)
+    held_forces = np.linalg.lstsq(W[contacts:, contacts:], accelerations[contacts:], rcond=_RANK_TOLERANCE)[0]
+    reduced = W[:contacts, :contacts] - W[:contacts, contacts:] @ reactions
     return (
-        np.where(pinned | pinned[:, None], np.diag(np.diag(W)[:contacts]), left),
-        np.where(pinned, 0.0, reach[:, :contacts] - reach[:, contacts:] @ answers),
-        np.where(pinned, 0.0, accelerations[:contacts] - W[:contacts, contacts:] @ held),
+        np.where(pinned | pinned[:, None], np.diag(np.diag(W)[:contacts]), reduced),
+        np.where(pinned, 0.0, state_effects[:, :contacts] - state_effects[:, contacts:] @ reactions),
+        np.where(pinned, 0.0, accelerations[:contacts] - W[:contacts, contacts:] @ held_forces),
     )
 
 

@@ -2,7 +2,7 @@
 
 What holds is a sign that rests on its surface (dry friction), a contact that rests, a latch that is closed. Rates of
 what is held are affine in the forces that hold it; so each force is tried alone, beside none, and the forces are those
-by which all these rates vanish (``shared_holding``).
+by which all these rates vanish (``shared_holding_forces``).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _PUSHED_SLIP_LIMIT = 1e-6
 
 @dataclass(slots=True)
 class SwitchModes:
-    """Modes of all switches; held signs are 0. ``fired``: conditions as they were."""
+    """Modes of all switches; held signs are 0. ``past_conditions``: the conditions before."""
 
     values: Floats
-    fired: Floats
+    past_conditions: Floats
 
     def copy(self) -> SwitchModes:
         """Return an independent copy."""
-        return SwitchModes(self.values.copy(), self.fired.copy())
+        return SwitchModes(self.values.copy(), self.past_conditions.copy())
 
 
 class ModeEquations(NumericEquations):
@@ -53,72 +53,81 @@ class ModeEquations(NumericEquations):
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
-        self._divided: OutputCounts | None = None
-        self._count = len(frozen.switches)
-        self.sizes = np.ones(self._count)
+        self._output_counts: OutputCounts | None = None
+        self._switch_count = len(frozen.switches)
+        self.sizes = np.ones(self._switch_count)
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
-        self._contacts = len(frozen.contacts.each) if frozen.contacts else 0
-        self._rough = list_friction_contacts(frozen.contacts) if frozen.contacts else ()
-        self._lines = self._contacts + len(self._rough)  # normals, then tangents
-        self._latched = len(frozen.latches.rows) if frozen.latches else 0
-        self._pushes = np.ones(self._lines + self._latched)
+        self._contact_count = len(frozen.contacts.each) if frozen.contacts else 0
+        self._friction_contact_indices = list_friction_contacts(frozen.contacts) if frozen.contacts else ()
+        self._contact_line_count = self._contact_count + len(self._friction_contact_indices)  # normals, then tangents
+        self._latch_row_count = len(frozen.latches.rows) if frozen.latches else 0
+        self._probe_forces = np.ones(self._contact_line_count + self._latch_row_count)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
-        self._switched = len(e.r) - frozen.inputs
+        self._own_input_count = len(e.r) - frozen.inputs
         places = {symbol: i for i, symbol in enumerate(e.states)}
-        self._rests = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
-        self._slides = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
-        self._locks = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
+        self._resting_states = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
+        self._sliding_states = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
+        self._latch_states = [places[symbol] for symbol in frozen.latches.engaged] if frozen.latches else []
 
     def slope(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[Floats, float]:
         """Return state derivative and power for given modes."""
-        held = self._holding(x, modes)
-        if not held:
-            return super().x_dot(t, x, [*r, *self._whole(modes.values).tolist()], prepared)
-        values = self._whole(modes.values)
-        values[held] = self._solve_holding_values(t, x, r, prepared, modes, held)
+        holding_inputs = self._list_holding_inputs(x, modes)
+        if not holding_inputs:
+            return super().x_dot(t, x, [*r, *self._expand_modes(modes.values).tolist()], prepared)
+        values = self._expand_modes(modes.values)
+        values[holding_inputs] = self._solve_holding_values(t, x, r, prepared, modes, holding_inputs)
         return super().x_dot(t, x, [*r, *values.tolist()], prepared)
 
-    def _whole(self, modes: Floats) -> Floats:
+    def _expand_modes(self, modes: Floats) -> Floats:
         """Return values of all own inputs: modes, and no forces, impulses and jumps of contacts and latches."""
-        found = np.zeros(self._switched)
-        found[: self._count] = modes
-        return found
+        own_inputs = np.zeros(self._own_input_count)
+        own_inputs[: self._switch_count] = modes
+        return own_inputs
 
-    def _holding(self, x: Floats, modes: SwitchModes) -> list[int]:
+    def _list_holding_inputs(self, x: Floats, modes: SwitchModes) -> list[int]:
         """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
         signs = [i for i in self.signs if modes.values[i] == 0.0]
-        held = [x[place] > 0.5 for place in self._rests]
-        held += [held[k] and abs(x[place]) < 0.5 for k, place in zip(self._rough, self._slides, strict=True)]
-        held += [x[place] > 0.5 for place in self._locks]
-        return signs + [self._count + k for k, here in enumerate(held) if here]
+        is_held = [x[place] > 0.5 for place in self._resting_states]
+        is_held += [
+            is_held[k] and abs(x[place]) < 0.5
+            for k, place in zip(self._friction_contact_indices, self._sliding_states, strict=True)
+        ]
+        is_held += [x[place] > 0.5 for place in self._latch_states]
+        return signs + [self._switch_count + k for k, is_holding in enumerate(is_held) if is_holding]
 
     def evaluate_in_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
     ) -> MotionInModes:
         """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
-        values = self._whole(values) if len(values) == self._count else values
+        values = self._expand_modes(values) if len(values) == self._switch_count else values
         motion = InstantObservation(*self.observe_outputs(t, x, [*r, *values.tolist()], prepared))
-        return MotionInModes(motion, self._divided or self._counts_of_outputs(len(motion.outputs)), self.sizes)
+        return MotionInModes(motion, self._output_counts or self._count_outputs(len(motion.outputs)), self.sizes)
 
-    def _counts_of_outputs(self, found: int) -> OutputCounts:
+    def _count_outputs(self, output_count: int) -> OutputCounts:
         """Return the division of the outputs; settings of events take the rest."""
-        if self._divided is None:
-            n, c, k, f, m = self._count, len(self.frozen.events), self._contacts, len(self._rough), self._latched
-            settings = found - self.frozen.outputs - 3 * n - c - 7 * k - 5 * f - 5 * m
-            self._divided = OutputCounts(self.frozen.outputs, n, c, settings, k, f, m)
-        return self._divided
+        if self._output_counts is None:
+            n, c, k, f, m = (
+                self._switch_count,
+                len(self.frozen.events),
+                self._contact_count,
+                len(self._friction_contact_indices),
+                self._latch_row_count,
+            )
+            settings = output_count - self.frozen.outputs - 3 * n - c - 7 * k - 5 * f - 5 * m
+            self._output_counts = OutputCounts(self.frozen.outputs, n, c, settings, k, f, m)
+        return self._output_counts
 
-    def held_at(
+    def evaluate_with_holding_values(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[MotionInModes, Floats]:
         """Return the outputs with held signs at their holding values, and all values."""
-        held = self._holding(x, modes)
-        values = self._whole(modes.values)
-        if held:
-            values[held] = self._solve_holding_values(t, x, r, prepared, modes, held)
+        holding_inputs = self._list_holding_inputs(x, modes)
+        values = self._expand_modes(modes.values)
+        if holding_inputs:
+            values[holding_inputs] = self._solve_holding_values(t, x, r, prepared, modes, holding_inputs)
             values[self._list_pinned_row_inputs(t, x, r, prepared, modes)] = 1.0
         return self.evaluate_in_modes(t, x, r, prepared, values), values
 
@@ -129,43 +138,48 @@ class ModeEquations(NumericEquations):
         r: Sequence[float],
         prepared: Sequence[float],
         modes: SwitchModes,
-        held: Sequence[int],
+        holding_inputs: Sequence[int],
     ) -> Floats:
         """Return the holding values."""
-        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        B, _ = self._reach(t, x, r, prepared, base, modes, held)
-        return self._solved(B, -base.rates[list(held)], held, base.limits, t)
+        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        B, _ = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, holding_inputs)
+        return self._solve_forces(
+            B, -motion_without_forces.rates[list(holding_inputs)], holding_inputs, motion_without_forces.limits, t
+        )
 
     def check_contact_effects(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> None:
         """Refuse a contact that rests where no speed changes its gap: no force could hold it.
 
-        Asked at the start, and where an integration ends: trial states, which are taken back, may have such contacts,
-        too.
+        It is called at the start, and where an integration ends: trial states, which are discarded, may have such
+        contacts, too.
 
         Raises:
             ValidationError: Names the contact.
         """
-        if not any(x[place] > 0.5 for place in self._rests):
+        if not any(x[place] > 0.5 for place in self._resting_states):
             return
-        held = self._holding(x, modes)
+        holding_inputs = self._list_holding_inputs(x, modes)
         try:
-            base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-            B, _ = self._reach(t, x, r, prepared, base, modes, held)
+            motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+            B, _ = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, holding_inputs)
         except (ArithmeticError, ValueError):  # where the motion is undefined, who integrates says so
             return
-        for row, i in enumerate(held):
-            if self._count <= i < self._count + self._contacts and abs(B[row, row]) < np.finfo(float).tiny:
+        for row, i in enumerate(holding_inputs):
+            if (
+                self._switch_count <= i < self._switch_count + self._contact_count
+                and abs(B[row, row]) < np.finfo(float).tiny
+            ):
                 assert self.frozen.contacts is not None
-                name = self.frozen.contacts.each[i - self._count].name
-                what = f"at t = {t:.6g} s {name} rests where no speed changes its gap, so that no force can hold it"
+                name = self.frozen.contacts.each[i - self._switch_count].name
+                message = f"at t = {t:.6g} s {name} rests where no speed changes its gap, so that no force can hold it"
                 remedy = (
                     f"it lies exactly at the end of a linkage's reach: move {name} a little, or let it not rest there"
                 )
-                raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)])
+                raise ValidationError("the reference cannot be integrated:", [Fault(message, remedy=remedy)])
 
-    def _reach(
+    def _measure_force_effects(
         self,
         t: float,
         x: Floats,
@@ -173,72 +187,98 @@ class ModeEquations(NumericEquations):
         prepared: Sequence[float],
         base: MotionInModes,
         modes: SwitchModes,
-        held: Sequence[int],
+        holding_inputs: Sequence[int],
     ) -> tuple[Floats, Floats]:
         """Return the effect of each holding input on the held rates, shape (k, k), and on x', shape (n_x, k)."""
-        B, reach = np.empty((len(held), len(held))), np.empty((len(x), len(held)))
-        rates, own, values = base.rates, list(held), self._whole(modes.values)
-        pulls = rates[self._count :]
-        wanted = max(1.0, float(np.abs(pulls).max())) if len(pulls) else 1.0
-        for column, i in enumerate(held):
+        B, state_effects = np.empty((len(holding_inputs), len(holding_inputs))), np.empty((len(x), len(holding_inputs)))
+        rates, rate_indices, values = base.rates, list(holding_inputs), self._expand_modes(modes.values)
+        unforced_rates = rates[self._switch_count :]
+        target_change = max(1.0, float(np.abs(unforced_rates).max())) if len(unforced_rates) else 1.0
+        for column, i in enumerate(holding_inputs):
             for _ in range(_CONTACT_FORCE_ITERATIONS):
-                size = float(self._pushes[i - self._count]) if i >= self._count else 1.0
+                size = float(self._probe_forces[i - self._switch_count]) if i >= self._switch_count else 1.0
                 values[i] = size
-                other = self.evaluate_in_modes(t, x, r, prepared, values)
-                changes = other.rates - rates
-                found = abs(float(changes[i]))
+                forced_motion = self.evaluate_in_modes(t, x, r, prepared, values)
+                changes = forced_motion.rates - rates
+                change = abs(float(changes[i]))
                 # A push is as large as what it is compared with, so that little is lost to round-off.
-                if i < self._count or not found > 0.0 or 0.1 * wanted <= found <= 100.0 * wanted:
+                if i < self._switch_count or not change > 0.0 or 0.1 * target_change <= change <= 100.0 * target_change:
                     break
-                self._pushes[i - self._count] = size * wanted / found
-            values[i] = modes.values[i] if i < self._count else 0.0
-            B[:, column] = changes[own] / size
-            reach[:, column] = (other.motion.x_dot - base.motion.x_dot) / size
-        return B, reach
+                self._probe_forces[i - self._switch_count] = size * target_change / change
+            values[i] = modes.values[i] if i < self._switch_count else 0.0
+            B[:, column] = changes[rate_indices] / size
+            state_effects[:, column] = (forced_motion.motion.x_dot - base.motion.x_dot) / size
+        return B, state_effects
 
-    def bars(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
+    def rest_slip_limits(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
         """Return the slip over its size up to which each sign rests whatever it could hold, shape (switches,).
 
         It is more than 0 where contacts that rest or latches that are closed hold its motion: they bear what drives it.
         """
-        found, free = np.zeros(self._count), modes.copy()
-        free.values[self.signs] = 0.0
-        held = self._holding(x, free)
-        if self.signs and len(held) > len(self.signs):
-            base = self.evaluate_in_modes(t, x, r, prepared, free.values)
-            B, _ = self._reach(t, x, r, prepared, base, free, held)
-            found[self.signs] = np.where(
-                find_held_friction_rows(self._remove_pinned_effects(B, held), len(self.signs)), _PUSHED_SLIP_LIMIT, 0.0
+        limits, modes_at_rest = np.zeros(self._switch_count), modes.copy()
+        modes_at_rest.values[self.signs] = 0.0
+        holding_inputs = self._list_holding_inputs(x, modes_at_rest)
+        if self.signs and len(holding_inputs) > len(self.signs):
+            base = self.evaluate_in_modes(t, x, r, prepared, modes_at_rest.values)
+            B, _ = self._measure_force_effects(t, x, r, prepared, base, modes_at_rest, holding_inputs)
+            limits[self.signs] = np.where(
+                find_held_friction_rows(self._remove_pinned_effects(B, holding_inputs), len(self.signs)),
+                _PUSHED_SLIP_LIMIT,
+                0.0,
             )
-        return found
+        return limits
 
-    def _remove_pinned_effects(self, B: Floats, held: Sequence[int]) -> Floats:
+    def _remove_pinned_effects(self, B: Floats, holding_inputs: Sequence[int]) -> Floats:
         """Return B without effects of contacts in a direction that closed latches hold."""
-        pinned = find_pinned_contacts(B, held, self._count, self._lines) if self._latched else []
+        pinned = (
+            find_pinned_contacts(B, holding_inputs, self._switch_count, self._contact_line_count)
+            if self._latch_row_count
+            else []
+        )
         if pinned:
             B = B.copy()
             B[:, pinned] = 0.0
         return B
 
-    def _solved(
-        self, B: Floats, right: Floats, held: Sequence[int], limits: Floats, t: float, nothing: float | None = None
+    def _solve_forces(
+        self,
+        B: Floats,
+        right_side: Floats,
+        holding_inputs: Sequence[int],
+        limits: Floats,
+        t: float,
+        negligible_rate: float | None = None,
     ) -> Floats:
         """Solve for the holding values; contacts in a direction that closed latches hold have none."""
-        B = self._remove_pinned_effects(B, held)
+        B = self._remove_pinned_effects(B, holding_inputs)
         try:
-            return solve_shared_holding_forces(B, right, limits[[i for i in held if i < self._count]], nothing)
+            return solve_shared_holding_forces(
+                B, right_side, limits[[i for i in holding_inputs if i < self._switch_count]], negligible_rate
+            )
         except np.linalg.LinAlgError as error:
-            what, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
-            raise ValidationError("the reference cannot be integrated:", [Fault(what, remedy=remedy)]) from error
+            message, remedy = f"at t = {t:.6g} s no force holds what sticks", "friction must act on what it looks at"
+            raise ValidationError("the reference cannot be integrated:", [Fault(message, remedy=remedy)]) from error
 
     def _list_pinned_row_inputs(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> list[int]:
         """Return the places among all own inputs, from their end, that say which rows of contacts latches hold."""
-        latched = [self._count + self._lines + i for i, place in enumerate(self._locks) if x[place] > 0.5]
-        if not (latched and self._lines):
+        latch_inputs = [
+            self._switch_count + self._contact_line_count + i
+            for i, place in enumerate(self._latch_states)
+            if x[place] > 0.5
+        ]
+        if not (latch_inputs and self._contact_line_count):
             return []
-        every = [*range(self._count, self._count + self._lines), *latched]
-        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        B, _ = self._reach(t, x, r, prepared, base, modes, every)
-        return [i - self._lines for i in find_pinned_contacts(B, every, self._count, self._lines)]
+        contact_and_latch_inputs = [
+            *range(self._switch_count, self._switch_count + self._contact_line_count),
+            *latch_inputs,
+        ]
+        motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        B, _ = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, contact_and_latch_inputs)
+        return [
+            i - self._contact_line_count
+            for i in find_pinned_contacts(B, contact_and_latch_inputs, self._switch_count, self._contact_line_count)
+        ]

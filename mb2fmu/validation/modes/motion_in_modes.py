@@ -1,6 +1,6 @@
 """The motion at one instant for given modes, and further outputs of equations with events.
 
-Each part is taken out of the outputs only where it is asked for: an integration looks at rates alone, some hundred
+Each part is taken out of the outputs only where it is requested: an integration uses rates alone, some hundred
 thousand times.
 """
 
@@ -49,7 +49,7 @@ class OutputCounts:
             self.outputs + 2 * self.switches,
             self.first_contact_output,
             self.first_contact_friction_output,
-            self.latches,
+            self.first_latch_output,
         )
         parts = zip(first, (self.switches, self.contacts, self.frictions, self.latch_rows), strict=True)
         object.__setattr__(self, "rate_indices", np.concatenate([begin + np.arange(count) for begin, count in parts]))
@@ -65,7 +65,7 @@ class OutputCounts:
         return self.first_contact_output + 7 * self.contacts
 
     @property
-    def latches(self) -> int:
+    def first_latch_output(self) -> int:
         """Index of the first output of latches."""
         return self.first_contact_friction_output + 5 * self.frictions
 
@@ -95,20 +95,20 @@ class MotionInModes:
     def __init__(self, motion: InstantObservation, counts: OutputCounts, sizes: Floats) -> None:
         self.motion, self._counts, self._sizes = motion, counts, sizes
 
-    def _part(self, first: int, count: int) -> Floats:
+    def _select_outputs(self, first: int, count: int) -> Floats:
         """Return the outputs from one of our own on."""
-        begin = self._counts.outputs + first
-        return self.motion.outputs[begin : begin + count]
+        start = self._counts.outputs + first
+        return self.motion.outputs[start : start + count]
 
     @cached_property
     def surfaces(self) -> Floats:
         """Switching functions over their sizes."""
-        return self._part(0, self._counts.switches) / self._sizes
+        return self._select_outputs(0, self._counts.switches) / self._sizes
 
     @cached_property
     def limits(self) -> Floats:
         """Largest values at which signs hold."""
-        return self._part(self._counts.switches, self._counts.switches)
+        return self._select_outputs(self._counts.switches, self._counts.switches)
 
     @cached_property
     def rates(self) -> Floats:
@@ -120,15 +120,15 @@ class MotionInModes:
     @cached_property
     def conditions(self) -> Floats:
         """Conditions of events."""
-        return self._part(3 * self._counts.switches, self._counts.conditions)
+        return self._select_outputs(3 * self._counts.switches, self._counts.conditions)
 
     @cached_property
     def settings(self) -> Floats:
         """Values that events set, event by event."""
-        return self._part(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
+        return self._select_outputs(3 * self._counts.switches + self._counts.conditions, self._counts.settings)
 
     @cached_property
-    def touch(self) -> ContactRows:
+    def contact_rows(self) -> ContactRows:
         """Quantities of contacts."""
         return ContactRows(*self._rows(self._counts.first_contact_output, 7, self._counts.contacts))
 
@@ -138,9 +138,9 @@ class MotionInModes:
         return FrictionContacts(*self._rows(self._counts.first_contact_friction_output, 5, self._counts.frictions))
 
     @cached_property
-    def held(self) -> ClosedLatchRows:
+    def latch_rows(self) -> ClosedLatchRows:
         """Quantities of the rows of latches."""
-        return ClosedLatchRows(*self._rows(self._counts.latches, 5, self._counts.latch_rows))
+        return ClosedLatchRows(*self._rows(self._counts.first_latch_output, 5, self._counts.latch_rows))
 
     def _rows(self, first: int, rows: int, count: int) -> Floats:
         """Return the outputs from one on, one row per quantity."""

@@ -1,11 +1,11 @@
 """Switches of equations as the reference finds them: one by one in SymPy's expressions, without any program.
 
-Every switch becomes a symbol that is constant between events, an input of the equations; what it looks at, and what the
+Every switch becomes a symbol that is constant between events, an input of the equations; its surface, and what the
 model's own events test and set, become further outputs of them.
 
-    sign(a), Abs(a)                    σ, a σ             σ = ±1; of a sign that is held any number (see ``hybrid``)
-    a < b, Heaviside(a), Max, Min      B                  1 where b − a > 0, else 0; a <= b is not b < a
-    floor(a), ceiling(a), Mod(a, b)    n                  the integer below
+    sign(a), Abs(a)                    σ, a σ             σ = ±1; of a sign that is held any number (see
+    ``hybrid_equations``) a < b, Heaviside(a), Max, Min      B                  1 where b − a > 0, else 0; a <= b is not
+    b < a floor(a), ceiling(a), Mod(a, b)    n                  the integer below
     a table of straight lines, of a    n                  which of them holds, counted at the kinks
 """
 
@@ -52,10 +52,10 @@ class ReferenceSwitch:
         symbol: That stands for its mode.
         kind: ``truth``: 1 where the surface is positive, else 0; ``integer``: the one below; ``sign``: 1 or −1, or
             what holds the surface at zero.
-        surface: What it looks at.
+        surface: Expression whose sign or integer part decides the mode.
         limit: Of a sign's magnitude while it holds.
         name: For people.
-        changes_only_at_events: What it looks at is set by events and from outside, and does not move: a counter that
+        changes_only_at_events: Its surface is set by events and from outside, and does not move: a counter that
             is set to 3 stays there, and 3 <= n is true, whereas motion that comes to a surface goes through it.
         words: Of a truth, for people: what its modes 0 and 1 mean of what is named.
     """
@@ -75,11 +75,10 @@ class EquationsBetweenEvents:
 
     Attributes:
         equations: Their last inputs are the switches' symbols, then those of contacts and latches, forces first
-            (``further``); their last outputs, in this order: surfaces; limits and rates of the surfaces of
-            signs (0 of others); conditions; values that events set; of all contacts the second rates of the
-            gaps, the rates, e, the speeds below which they rest, whether they are closed, whether they rest, whether
-            they approach; of
-            those with friction what ``own_friction.Rub`` has; of all rows of latches what ``latched.Held`` has.
+            (``_list_contact_and_latch_symbols``); their last outputs, in this order: surfaces; limits and rates of
+            the surfaces of signs (0 of others); conditions; values that events set; of all contacts the fields of
+            ``ContactRows``; of those with friction those of ``FrictionContacts``; of all rows of latches those of
+            ``ClosedLatchRows``.
         switches: In the order of their symbols.
         events: As in the equations before.
         inputs, outputs: How many of those there are without ours.
@@ -104,19 +103,19 @@ class EquationsBetweenEvents:
 
     @functools.cached_property
     def condition_switches(self) -> frozenset[int]:
-        """Numbers of the switches that nothing but conditions of events looks at."""
+        """Numbers of the switches that only conditions of events depend on."""
         e = self.equations
-        first = self.outputs + 3 * len(self.switches)
-        tests = {o.name for o in e.outputs[first : first + len(self.events)]}
+        first_condition = self.outputs + 3 * len(self.switches)
+        tests = {o.name for o in e.outputs[first_condition : first_condition + len(self.events)]}
         outputs = [o.expression for o in e.outputs if o.name not in tests]
-        seen = set(iterate_distinct_parts([*_iterate_motion_expressions(e), *outputs]))
-        return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in seen)
+        used_parts = set(iterate_distinct_parts([*_iterate_motion_expressions(e), *outputs]))
+        return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in used_parts)
 
 
-def compute_counter_margin(at: float, mode: float, *, clock: bool) -> float:
+def compute_counter_margin(surface: float, mode: float, *, clock: bool) -> float:
     """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
-    ahead = mode + 1.0 - at
-    return 0.0 if clock and abs(ahead) <= _CLOCK_ROUND_OFF * abs(at) else min(at - mode, ahead)
+    ahead = mode + 1.0 - surface
+    return 0.0 if clock and abs(ahead) <= _CLOCK_ROUND_OFF * abs(surface) else min(surface - mode, ahead)
 
 
 def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetweenEvents | None:
@@ -125,25 +124,35 @@ def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetw
     Args:
         equations: With a mass matrix.
     """
-    finder = _SwitchFinder(equations)
+    find_switches = _SwitchFinder(equations)
     events = equations.all_events
-    conditions = [finder(event.condition) for event in events]
-    values = [finder(value) for event in events for _, value in event.settings]
+    conditions = [find_switches(event.condition) for event in events]
+    values = [find_switches(value) for event in events for _, value in event.settings]
     contacts = equations.contacts
-    asked = (
+    contact_requests = (
         [*_request_contacts(equations, contacts), *_request_contact_frictions(equations, contacts)] if contacts else []
     )
-    touches = [finder(each) for each in asked]
+    contact_outputs = [find_switches(each) for each in contact_requests]
     latches = equations.latches
-    held = [finder(each) for each in _request_latch_rows(equations, latches)] if latches else []
-    frozen = finder.equations()
-    if not finder.switches and not events:
+    latch_outputs = [find_switches(each) for each in _request_latch_rows(equations, latches)] if latches else []
+    frozen = find_switches.equations()
+    if not find_switches.switches and not events:
         return None
-    switches = tuple(finder.switches.values())
+    switches = tuple(find_switches.switches.values())
     rates = [_differentiate_surface(frozen, s.surface) if s.kind == "sign" else sm.S.Zero for s in switches]
-    numbers = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
-    ours = [*(s.surface for s in switches), *(s.limit for s in switches), *rates, *numbers, *values, *touches, *held]
-    outputs = tuple(OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(ours))
+    condition_values = [sm.Piecewise((1, c), (0, True)) if c.is_Boolean else c for c in conditions]
+    further_outputs = [
+        *(s.surface for s in switches),
+        *(s.limit for s in switches),
+        *rates,
+        *condition_values,
+        *values,
+        *contact_outputs,
+        *latch_outputs,
+    ]
+    outputs = tuple(
+        OutputExpression(f"ours {i}", sm.sympify(each), "acceleration") for i, each in enumerate(further_outputs)
+    )
     return EquationsBetweenEvents(
         equations=replace(frozen, outputs=(*frozen.outputs, *outputs)),
         switches=switches,
@@ -162,10 +171,10 @@ class _SwitchFinder:
         self._equations = equations
         constant = {*equations.p, *(c.symbol for c in equations.calculated_parameters)}
         self._constant: set[sm.Basic] = constant
-        held = {z for z, rate in zip(equations.z, equations.z_dot, strict=True) if rate == 0}
-        self._set: set[sm.Basic] = constant | held | set(equations.r)
+        constant_states = {z for z, rate in zip(equations.z, equations.z_dot, strict=True) if rate == 0}
+        self._event_constant: set[sm.Basic] = constant | constant_states | set(equations.r)
         self.switches: dict[tuple[str, sm.Expr, sm.Expr], ReferenceSwitch] = {}
-        self._done: dict[sm.Basic, sm.Basic] = {}
+        self._replacements: dict[sm.Basic, sm.Basic] = {}
 
     def __call__(self, expression: Any) -> Any:
         """Return the expression with symbols for its switches."""
@@ -174,97 +183,99 @@ class _SwitchFinder:
         ):
             return expression
         for node in _iterate_switching_nodes(expression):
-            if node not in self._done:
-                self._done[node] = self._replaced(node)
-        return self._done[expression]
+            if node not in self._replacements:
+                self._replacements[node] = self._replace_node(node)
+        return self._replacements[expression]
 
-    def _replaced(self, node: sm.Basic) -> sm.Basic:  # noqa: C901, PLR0911 (one function after the other)
+    def _replace_node(self, node: sm.Basic) -> sm.Basic:  # noqa: C901, PLR0911 (one function after the other)
         """Return an expression with its switch replaced by a mode symbol; arguments have been replaced before."""
         if isinstance(node, NoEvent):
             return node.args[0]
-        arguments = [self._done.get(argument, argument) for argument in node.args]
+        arguments = [self._replacements.get(argument, argument) for argument in node.args]
         if isinstance(node, Pre):
             return arguments[0]
-        again = node.func(*arguments) if node.args and arguments != list(node.args) else node
+        rebuilt = node.func(*arguments) if node.args and arguments != list(node.args) else node
         if (
             not isinstance(node, _SWITCHING_FUNCTIONS)
             or isinstance(node, (sm.Eq, sm.Ne))
             or node.free_symbols <= self._constant
         ):
-            return again
+            return rebuilt
         name = str(node)
         if isinstance(node, sm.sign):
-            return self._switch("sign", arguments[0], name)
+            return self._find_mode_symbol("sign", arguments[0], name)
         if isinstance(node, StickingSign):
-            return self._switch("sign", arguments[0], name, arguments[1])
+            return self._find_mode_symbol("sign", arguments[0], name, arguments[1])
         if isinstance(node, sm.Abs):
-            return arguments[0] * (2 * self._switch("truth", arguments[0], name, words=_SIDE_WORDS) - 1)
+            return arguments[0] * (2 * self._find_mode_symbol("truth", arguments[0], name, words=_SIDE_WORDS) - 1)
         if isinstance(node, sm.Heaviside):
-            above = self._switch("truth", arguments[0], name, words=("0", "1"))
+            above = self._find_mode_symbol("truth", arguments[0], name, words=("0", "1"))
             return sm.Piecewise((arguments[1], sm.Eq(arguments[0], 0)), (above, True))
         if isinstance(node, (sm.floor, sm.frac)):
-            below = self._switch("integer", arguments[0], name)
+            below = self._find_mode_symbol("integer", arguments[0], name)
             return below if isinstance(node, sm.floor) else arguments[0] - below
         if isinstance(node, sm.ceiling):
-            return -self._switch("integer", -arguments[0], name)
+            return -self._find_mode_symbol("integer", -arguments[0], name)
         if isinstance(node, TableValue):
-            return self._straight(node, arguments[0], name)
+            return self._replace_table(node, arguments[0], name)
         if isinstance(node, sm.Mod):
-            return arguments[0] - arguments[1] * self._switch("integer", arguments[0] / arguments[1], name)
+            return arguments[0] - arguments[1] * self._find_mode_symbol("integer", arguments[0] / arguments[1], name)
         if isinstance(node, (sm.Min, sm.Max)):
-            return self._extreme(node, arguments, name)
-        return self._comparison(node, arguments, name)
+            return self._replace_extreme(node, arguments, name)
+        return self._replace_comparison(node, arguments, name)
 
-    def _straight(self, node: TableValue, at: sm.Expr, name: str) -> sm.Expr:
+    def _replace_table(self, node: TableValue, argument: sm.Expr, name: str) -> sm.Expr:
         """Return a table with kinks, or its slope, on the straight line that holds."""
         table, order = node.table, node.order
         if table.kind != "linear" or order > 1:
-            return node.func(at, *node.args[1:])
+            return node.func(argument, *node.args[1:])
         xs, ys = (np.array(column) for column in table.data)
         rises = np.diff(ys) / np.diff(xs)
         outside = (0.0, 0.0) if table.extrapolation == "constant" else (rises[0], rises[-1])
         slopes = np.array([outside[0], *rises, outside[1]])
-        bent = np.flatnonzero(slopes[1:] != slopes[:-1])
-        if not len(bent):
-            return node.func(at, *node.args[1:])
+        kinks = np.flatnonzero(slopes[1:] != slopes[:-1])
+        if not len(kinks):
+            return node.func(argument, *node.args[1:])
         span = float(xs[-1] - xs[0])
-        counted = np.arange(1.0, len(bent) + 1.0)
-        places = [xs[bent[0]] - span, *xs[bent], xs[bent[-1]] + span]
-        counting = LookupTable(f"{table.name} line", places, [0.5, *counted, len(bent) + 0.5], "linear", "constant")
-        line = self._switch("integer", counting(at), name)
-        numbers = [0.0, *counted]
+        line_numbers = np.arange(1.0, len(kinks) + 1.0)
+        abscissas = [xs[kinks[0]] - span, *xs[kinks], xs[kinks[-1]] + span]
+        line_counter = LookupTable(
+            f"{table.name} line", abscissas, [0.5, *line_numbers, len(kinks) + 0.5], "linear", "constant"
+        )
+        line_mode = self._find_mode_symbol("integer", line_counter(argument), name)
+        numbers = [0.0, *line_numbers]
 
         def on_line(values: Any) -> sm.Expr:
             """Return what is constant on each line, by its number."""
-            return LookupTable(f"{table.name} by line", numbers, values, "linear", "constant")(line)
+            return LookupTable(f"{table.name} by line", numbers, values, "linear", "constant")(line_mode)
 
-        slope = on_line(slopes[[0, *(bent + 1)]])
-        ends = [bent[0], *bent]
-        return slope if order else on_line(ys[ends]) + slope * (at - on_line(xs[ends]))
+        slope = on_line(slopes[[0, *(kinks + 1)]])
+        ends = [kinks[0], *kinks]
+        return slope if order else on_line(ys[ends]) + slope * (argument - on_line(xs[ends]))
 
-    def _extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
+    def _replace_extreme(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Expr:
         """Return Min and Max of several arguments, two by two."""
         result, so_far = arguments[0], str(node.args[0])
         for k, other in enumerate(arguments[1:], start=1):
             largest = isinstance(node, sm.Max)
             words = (str(node.args[k]), so_far) if largest else (so_far, str(node.args[k]))
-            first = self._switch("truth", result - other, name, words=words)
+            first = self._find_mode_symbol("truth", result - other, name, words=words)
             pair = (other, result) if largest else (result, other)
             result = sm.Piecewise((pair[1], first > _ONE_HALF), (pair[0], True))
             so_far = f"{node.func.__name__}({', '.join(map(str, node.args[: k + 1]))})"
         return result
 
-    def _comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
+    def _replace_comparison(self, node: sm.Basic, arguments: list[Any], name: str) -> sm.Basic:
         """Return a comparison by its mode: true at > ½ for < and >, at < ½ for ≤ and ≥, whose surface is reversed."""
         left, right = arguments
         if isinstance(node, (sm.LessThan, sm.StrictGreaterThan)):
             left, right = right, left
         strict = isinstance(node, (sm.StrictLessThan, sm.StrictGreaterThan))
         words = ("false", "true") if strict else ("true", "false")
-        mode = self._switch("truth", right - left, name, words=words)
+        mode = self._find_mode_symbol("truth", right - left, name, words=words)
         return mode > _ONE_HALF if strict else mode < _ONE_HALF
 
-    def _switch(
+    def _find_mode_symbol(
         self,
         kind: ReferenceSwitchKind,
         surface: sm.Expr,
@@ -275,9 +286,9 @@ class _SwitchFinder:
         """Return the mode symbol of a surface; equal surfaces of one kind and limit share the first's."""
         key = (kind, surface, limit)
         if key not in self.switches:
-            mode, set_only = sm.Dummy(f"mode_{len(self.switches)}"), surface.free_symbols <= self._set
+            mode, set_only = sm.Dummy(f"mode_{len(self.switches)}"), surface.free_symbols <= self._event_constant
             self.switches[key] = ReferenceSwitch(mode, kind, surface, limit, name, set_only, words)
-            self._set.add(mode)
+            self._event_constant.add(mode)
         return self.switches[key].symbol
 
     def equations(self) -> EquationsOfMotion:
@@ -290,9 +301,9 @@ class _SwitchFinder:
             potential=self(e.energy.potential),
             powers=tuple((name, self(power)) for name, power in e.energy.powers),
         )
-        along = _assign_contact_frictions(e.contacts) if e.contacts else ()
+        friction_assignments = _assign_contact_frictions(e.contacts) if e.contacts else ()
         parts: dict[str, Any] = {
-            "intermediates": (*along, *map(self._intermediate, e.intermediates)),
+            "intermediates": (*friction_assignments, *map(self._intermediate, e.intermediates)),
             "kinematics": replace(
                 e.kinematics, matrix=self._matrix(e.kinematics.matrix), offset=self._matrix(e.kinematics.offset)
             ),
@@ -306,10 +317,12 @@ class _SwitchFinder:
             "outputs": tuple(replace(o, expression=self(o.expression)) if o.events else o for o in e.outputs),
         }
         symbols = tuple(switch.symbol for switch in self.switches.values())
-        whole = replace(
+        equations_with_modes = replace(
             e, **parts, r=(*e.r, *symbols, *_list_contact_and_latch_symbols(e)), events=(), contacts=None, latches=None
         )
-        return _add_contact_and_latch_forces(whole, e) if e.contacts or e.latches else whole
+        return (
+            _add_contact_and_latch_forces(equations_with_modes, e) if e.contacts or e.latches else equations_with_modes
+        )
 
     def _matrix(self, matrix: sm.ImmutableMatrix) -> sm.ImmutableMatrix:
         """Return a matrix with the switches of all entries replaced."""
@@ -339,15 +352,15 @@ def _iterate_motion_expressions(e: EquationsOfMotion) -> Iterator[sm.Basic]:
 def _list_contact_and_latch_symbols(e: EquationsOfMotion) -> tuple[sm.Symbol, ...]:
     """Return symbols of contacts and latches: all forces, then results of impacts, then which rows are pinned."""
     forces: list[sm.Symbol] = []
-    struck: list[sm.Symbol] = []
+    impact_results: list[sm.Symbol] = []
     pinned = e.contacts.held_by_latches if e.contacts else ()
     if e.contacts:
         forces += [*(contact.force for contact in e.contacts.each), *_iterate_sticking_forces(e.contacts)]
-        struck += e.contacts.impact_unknowns
+        impact_results += e.contacts.impact_unknowns
     if e.latches:
         forces += e.latches.forces
-        struck += e.latches.impact_unknowns
-    return (*forces, *struck, *pinned)
+        impact_results += e.latches.impact_unknowns
+    return (*forces, *impact_results, *pinned)
 
 
 def _iterate_sticking_forces(contacts: Contacts) -> Iterator[sm.Symbol]:
@@ -373,9 +386,11 @@ def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[Assignment]:
 
 def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:
     """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
-    for held, c, f in zip(_iterate_sticking_forces(contacts), contacts.rubbing, contacts.frictions, strict=True):
+    for sticking_force, c, f in zip(
+        _iterate_sticking_forces(contacts), contacts.rubbing, contacts.frictions, strict=True
+    ):
         sense = sm.Piecewise((1, f.sliding > _ONE_HALF), (-1, f.sliding < -_ONE_HALF), (0, True))
-        yield Assignment(f.force, held - f.coefficient * sense * c.force)
+        yield Assignment(f.force, sticking_force - f.coefficient * sense * c.force)
 
 
 def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
@@ -400,12 +415,12 @@ def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.E
 
 def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
     """Return the equations with the forces of contacts and latches."""
-    acting: list[UnilateralContact | ContactFriction | LatchedRow] = [
+    rows: list[UnilateralContact | ContactFriction | LatchedRow] = [
         *(before.contacts.each if before.contacts else ()),
         *(before.contacts.frictions if before.contacts else ()),
         *(before.latches.rows if before.latches else ()),
     ]
-    pushes = [sm.Add(*(each.jacobian[i] * each.force for each in acting)) for i in range(len(e.u))]
+    generalized_forces = [sm.Add(*(each.jacobian[i] * each.force for each in rows)) for i in range(len(e.u))]
     d, c = e.mass_and_forcing, e.velocity_constraints
     intermediates = e.intermediates
     if d.mass_matrix.rows < len(e.u):  # rows of the independent speeds: A_dᵀ y = what pushes the dependent ones
@@ -413,23 +428,23 @@ def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotio
         dependent = list(e.u_dependent)
         y = tuple(sm.Dummy(f"y_{i}") for i in range(len(dependent)))
         matrix = c.jacobian.extract(list(range(len(c.names))), dependent).T
-        right = sm.ImmutableMatrix([pushes[i] for i in dependent])
-        intermediates = (*intermediates, LinearSolve(y, sm.ImmutableMatrix(matrix), right, "the dependent speeds"))
-        held = c.jacobian.T * sm.Matrix(y)
-        pushes = [pushes[i] - held[i] for i in e.u_independent]
+        right_side = sm.ImmutableMatrix([generalized_forces[i] for i in dependent])
+        intermediates = (*intermediates, LinearSolve(y, sm.ImmutableMatrix(matrix), right_side, "the dependent speeds"))
+        carried_forces = c.jacobian.T * sm.Matrix(y)
+        generalized_forces = [generalized_forces[i] - carried_forces[i] for i in e.u_independent]
     return replace(
         e,
         intermediates=intermediates,
-        dynamics=MassMatrixDynamics(d.mass_matrix, sm.ImmutableMatrix(d.forcing + sm.Matrix(pushes))),
-        energy=replace(e.energy, powers=(*e.energy.powers, *_iterate_contact_powers(e, acting))),
+        dynamics=MassMatrixDynamics(d.mass_matrix, sm.ImmutableMatrix(d.forcing + sm.Matrix(generalized_forces))),
+        energy=replace(e.energy, powers=(*e.energy.powers, *_iterate_contact_powers(e, rows))),
     )
 
 
 def _iterate_contact_powers(
-    e: EquationsOfMotion, acting: Sequence[UnilateralContact | ContactFriction | LatchedRow]
+    e: EquationsOfMotion, rows: Sequence[UnilateralContact | ContactFriction | LatchedRow]
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield powers of contacts and latches: at moving surfaces, in sliding, and in stabilization."""
-    for c in acting:
+    for c in rows:
         rate = sm.Add(*(slope * speed for slope, speed in zip(c.jacobian, e.u, strict=True)))
         yield str(c.force), c.force * rate
 

@@ -32,38 +32,50 @@ _REGULAR_DETERMINANT = 1e-3
 """Of the sum of squares: two rows with a larger determinant have a condition below a thousand."""
 
 
-def solve_shared_holding_forces(B: Floats, right: Floats, limits: Floats, nothing: float | None = None) -> Floats:
+def solve_shared_holding_forces(
+    B: Floats, right_side: Floats, limits: Floats, negligible_rate: float | None = None
+) -> Floats:
     """Return holding values: of signs, then of contacts and latches.
 
     Args:
         B: Shape (k, k): what each value changes each rate by.
-        right: Shape (k,): what the rates lack.
+        right_side: Shape (k,): what the rates lack.
         limits: Of the signs, in front; the others are contacts and latches, of least norm where they say the same, each
             times the square root of what it moves by itself: so units of measure do not matter.
-        nothing: What signs may leave over, as it is round-off; None: a small part of what they could do.
+        negligible_rate: What signs may leave over, as it is round-off; None: a small part of what they could do.
 
     Raises:
         LinAlgError: If nothing holds.
     """
-    found, acting = np.zeros(len(right)), np.flatnonzero(_has_effect(B, limits))
+    values, effective = np.zeros(len(right_side)), np.flatnonzero(_has_effect(B, limits))
     signs = len(limits)
-    if len(acting) < len(right):
-        signs = int(np.sum(acting < len(limits)))
-        B, right, limits = B[np.ix_(acting, acting)], right[acting], limits[acting[:signs]]
-    if signs == len(acting):
-        found[acting] = _share_holding_forces(B, right, limits, nothing)
-        return found
-    rows = _weighted_pseudo_inverse(B[signs:, signs:])
+    if len(effective) < len(right_side):
+        signs = int(np.sum(effective < len(limits)))
+        B, right_side, limits = B[np.ix_(effective, effective)], right_side[effective], limits[effective[:signs]]
+    if signs == len(effective):
+        values[effective] = _share_holding_forces(B, right_side, limits, negligible_rate)
+        return values
+    row_inverse = _weighted_pseudo_inverse(B[signs:, signs:])
     if not signs:
-        found[acting] = rows @ right
-        return found
-    through = B[:signs, signs:] @ rows
-    left, wanted = B[:signs, :signs] - through @ B[signs:, :signs], right[:signs] - through @ right[signs:]
-    able = np.flatnonzero(~_find_ineffective_frictions(left, B))
-    shared = np.zeros(signs)
-    shared[able] = _share_holding_forces(left[np.ix_(able, able)], wanted[able], limits[able], nothing)
-    found[acting] = np.append(shared, rows @ (right[signs:] - B[signs:, :signs] @ shared))
-    return found
+        values[effective] = row_inverse @ right_side
+        return values
+    coupling = B[:signs, signs:] @ row_inverse
+    reduced, reduced_right_side = (
+        B[:signs, :signs] - coupling @ B[signs:, :signs],
+        right_side[:signs] - coupling @ right_side[signs:],
+    )
+    effective_frictions = np.flatnonzero(~_find_ineffective_frictions(reduced, B))
+    friction_values = np.zeros(signs)
+    friction_values[effective_frictions] = _share_holding_forces(
+        reduced[np.ix_(effective_frictions, effective_frictions)],
+        reduced_right_side[effective_frictions],
+        limits[effective_frictions],
+        negligible_rate,
+    )
+    values[effective] = np.append(
+        friction_values, row_inverse @ (right_side[signs:] - B[signs:, :signs] @ friction_values)
+    )
+    return values
 
 
 def find_held_friction_rows(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
@@ -80,23 +92,30 @@ def find_held_friction_rows(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     )
 
 
-def compute_friction_effects(B: Floats, reach: Floats, barred: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def compute_friction_effects(
+    B: Floats, state_effects: Floats, is_barred: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
     """Return the effects of frictions alone on their slips and on the states, beside contacts and latches that hold.
 
     Args:
         B: As above.
-        reach: Effects on the states, shape (n_x, k).
-        barred: Of the frictions: their effects are those without contacts and latches.
+        state_effects: Effects on the states, shape (n_x, k).
+        is_barred: Of the frictions: their effects are those without contacts and latches.
     """
-    signs = len(barred)
-    answers = _weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs]
-    left, along = B[:signs, :signs] - B[:signs, signs:] @ answers, reach[:, :signs] - reach[:, signs:] @ answers
-    return np.where(barred, B[:signs, :signs], left), np.where(barred, reach[:, :signs], along)
+    signs = len(is_barred)
+    reactions = _weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs]
+    reduced, reduced_state_effects = (
+        B[:signs, :signs] - B[:signs, signs:] @ reactions,
+        state_effects[:, :signs] - state_effects[:, signs:] @ reactions,
+    )
+    return np.where(is_barred, B[:signs, :signs], reduced), np.where(
+        is_barred, state_effects[:, :signs], reduced_state_effects
+    )
 
 
-def _find_ineffective_frictions(left: Floats, B: Floats) -> npt.NDArray[np.bool_]:
+def _find_ineffective_frictions(reduced: Floats, B: Floats) -> npt.NDArray[np.bool_]:
     """Return where next to nothing is left of what a friction changes its own slip by, beside contacts and latches."""
-    return np.asarray(np.abs(np.diag(left)) < _ALREADY_HELD_FRACTION * np.abs(np.diag(B)[: len(left)]))
+    return np.asarray(np.abs(np.diag(reduced)) < _ALREADY_HELD_FRACTION * np.abs(np.diag(B)[: len(reduced)]))
 
 
 def _has_effect(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
@@ -105,11 +124,11 @@ def _has_effect(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
     A friction that nothing presses has none. Where next to nothing presses it (an open clutch beside a freewheel that
     holds), its effect is round-off: ``_NEGLIGIBLE_EFFECT`` tells the two apart.
     """
-    acts = np.asarray(B.any(axis=0))
+    has_effect = np.asarray(B.any(axis=0))
     if len(limits) > 1:
         effects = np.abs(B[: len(limits), : len(limits)]) * limits
-        acts[: len(limits)] &= np.diag(effects) > _NEGLIGIBLE_EFFECT * effects.max(axis=1)
-    return acts
+        has_effect[: len(limits)] &= np.diag(effects) > _NEGLIGIBLE_EFFECT * effects.max(axis=1)
+    return has_effect
 
 
 def _weighted_pseudo_inverse(B: Floats) -> Floats:
@@ -127,29 +146,33 @@ def _weighted_pseudo_inverse(B: Floats) -> Floats:
 
 def compute_row_scale_factors(B: Floats) -> Floats:
     """Return what makes each row's effect on itself 1; 0 of a row that moves nothing."""
-    own = np.sqrt(np.abs(np.diag(B)))
-    return np.divide(1.0, own, out=np.zeros(len(B)), where=own > 0.0)
+    self_effects = np.sqrt(np.abs(np.diag(B)))
+    return np.divide(1.0, self_effects, out=np.zeros(len(B)), where=self_effects > 0.0)
 
 
-def _share_holding_forces(B: Floats, right: Floats, limits: Floats, nothing: float | None) -> Floats:
+def _share_holding_forces(B: Floats, right_side: Floats, limits: Floats, negligible_rate: float | None) -> Floats:
     """Return the values of held signs alone: of least norm, weighted by their limits, where B is singular."""
-    if not len(right):
-        return right
+    if not len(right_side):
+        return right_side
     scales = np.minimum(np.linalg.norm(B, axis=1) / limits, _MAX_SCALE_RATIO * np.abs(np.diag(B)))
     if not np.all(scales > 0.0):
         raise np.linalg.LinAlgError("a friction has no effect on its own slip")
-    if len(right) == 1:
-        return np.asarray(right / B[0])
-    A, b = B / scales[:, None], right / scales
+    if len(right_side) == 1:
+        return np.asarray(right_side / B[0])
+    A, b = B / scales[:, None], right_side / scales
     lengths = np.linalg.norm(A, axis=0)
     U, sizes, V = np.linalg.svd(A / lengths)
     rank = int(np.sum(sizes > _RANK_TOLERANCE * sizes[0]))
     if rank == len(b):
         return np.asarray(np.linalg.solve(A, b))
     F, G = U[:, :rank] * sizes[:rank], V[:rank] * lengths
-    found = F @ np.linalg.solve(G @ F, np.linalg.solve(G @ F, G @ b))
-    found += np.linalg.lstsq(A / lengths, b - A @ found, rcond=_RANK_TOLERANCE)[0] / lengths  # squares have cost digits
-    least = _NEGLIGIBLE_EFFECT * (np.abs(B) @ limits) if nothing is None else nothing
-    if np.linalg.norm(A @ found - b) > _FIT_TOLERANCE * np.linalg.norm(b) and np.any(np.abs(B @ found - right) > least):
+    values = F @ np.linalg.solve(G @ F, np.linalg.solve(G @ F, G @ b))
+    values += (
+        np.linalg.lstsq(A / lengths, b - A @ values, rcond=_RANK_TOLERANCE)[0] / lengths
+    )  # squares have cost digits
+    negligible_rates = _NEGLIGIBLE_EFFECT * (np.abs(B) @ limits) if negligible_rate is None else negligible_rate
+    if np.linalg.norm(A @ values - b) > _FIT_TOLERANCE * np.linalg.norm(b) and np.any(
+        np.abs(B @ values - right_side) > negligible_rates
+    ):
         raise np.linalg.LinAlgError("nothing holds what is driven")
-    return np.asarray(found)
+    return np.asarray(values)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 FEW_DIGITS = 10.0
-"""Digits below which a reader is told."""
+"""Digits below which a note is given."""
 _SAMPLED_POINTS = 12
 _RANDOM_DRAWS = 3
 _RELATIVE_CHANGE = 2.0**-22
@@ -54,30 +54,30 @@ class KnownDigits:
 
 def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _SAMPLED_POINTS).astype(np.int64)).tolist()
-    random, found, spread = np.random.default_rng(16), [], []
+    random, found, changes = np.random.default_rng(16), [], []
     free = np.array(run.parameters)
     for k in rows:
-        t, x, r = float(run.time[k]), reference.states[k], run.held(k)
+        t, x, r = float(run.time[k]), reference.states[k], run.inputs_at(k)
         try:
             base = numeric.x_dot(t, x, r.tolist(), numeric.prepare(run.parameters))[0]
             changed = np.zeros_like(base)
             for _ in range(_RANDOM_DRAWS):
                 moved = [part * (1 + _RELATIVE_CHANGE * random.choice([-1.0, 1.0], len(part))) for part in (x, r, free)]
                 prepared = numeric.prepare(moved[2].tolist())
-                there = numeric.x_dot(t, numeric.project(t, moved[0], prepared), moved[1].tolist(), prepared)[0]
-                changed = np.maximum(changed, np.abs(there - base) / _RELATIVE_CHANGE)
+                changed_x_dot = numeric.x_dot(t, numeric.project(t, moved[0], prepared), moved[1].tolist(), prepared)[0]
+                changed = np.maximum(changed, np.abs(changed_x_dot - base) / _RELATIVE_CHANGE)
         except (ValidationError, ArithmeticError, ValueError):
             continue  # other lengths do not close the loop
         found.append((float(run.time[k]), np.abs(base)))
-        spread.append(changed)
+        changes.append(changed)
     if not found or not numeric.n_x:
         return None
     sizes = np.max([size for _, size in found], axis=0)
     # A rate that cancels throughout matters as far as it would move its state in the whole experiment.
     sizes = np.maximum(sizes, reference.state_scales / float(run.time[-1] - run.time[0]))
-    kappa = np.array(spread) / sizes
+    kappa = np.array(changes) / sizes
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
     known = min(_DOUBLE_DIGITS, max(0.0, _DOUBLE_DIGITS - math.log10(max(float(kappa[row, column]), 1.0))))
     name = reference.variables[reference.state_columns[column]].name

@@ -45,26 +45,31 @@ class SimultaneousEvents:
         return self.first.time
 
     @property
-    def outside(self) -> bool:
+    def from_input_jump(self) -> bool:
         """Whether a jump of inputs caused it."""
-        return self.first.outside
+        return self.first.from_input_jump
 
 
 def group_simultaneous_events(events: Sequence[LocatedEvent], gaps: Sequence[float]) -> list[SimultaneousEvents]:
-    """Return events grouped into occasions.
+    """Return events in groups of simultaneous ones.
 
     Args:
         events: In their order.
-        gaps: How far each may be from the one before and be one with it, s. What inputs make is by itself.
+        gaps: Largest difference to the event before for one group, s. An event of inputs is a group by itself.
     """
-    found: list[SimultaneousEvents] = []
+    groups: list[SimultaneousEvents] = []
     for event, gap in zip(events, gaps, strict=True):
-        before = found[-1].last if found else None
-        if before and not before.outside and not event.outside and event.time - before.time <= gap:
-            found[-1] = SimultaneousEvents(found[-1].first, event, found[-1].count + 1)
+        last_event = groups[-1].last if groups else None
+        if (
+            last_event
+            and not last_event.from_input_jump
+            and not event.from_input_jump
+            and event.time - last_event.time <= gap
+        ):
+            groups[-1] = SimultaneousEvents(groups[-1].first, event, groups[-1].count + 1)
         else:
-            found.append(SimultaneousEvents(event, event, 1))
-    return found
+            groups.append(SimultaneousEvents(event, event, 1))
+    return groups
 
 
 def drop_round_off_events(events: Sequence[LocatedEvent]) -> tuple[LocatedEvent, ...]:
@@ -78,9 +83,9 @@ def find_round_off_switches(events: Sequence[LocatedEvent]) -> frozenset[int]:
     return frozenset(i for pair in pairs for i, (was, now) in enumerate(pair) if was != now)
 
 
-def _drop_idle_modes(modes: Sequence[float], idle: frozenset[int]) -> tuple[float, ...]:
+def _drop_idle_modes(modes: Sequence[float], round_off_switches: frozenset[int]) -> tuple[float, ...]:
     """Return the modes of the other switches."""
-    return tuple(mode for i, mode in enumerate(modes) if i not in idle)
+    return tuple(mode for i, mode in enumerate(modes) if i not in round_off_switches)
 
 
 def find_points_between_events(
@@ -97,41 +102,44 @@ def find_points_between_events(
         first: Events of one motion.
         second: Of the other.
     """
-    between, late = np.zeros(len(time), dtype=np.bool_), 0.0
+    is_between, largest_difference = np.zeros(len(time), dtype=np.bool_), 0.0
     step = float(np.min(np.diff(time)))
     motions = (drop_round_off_events(events) for events in (first, second))
-    ours, others = (
+    first_groups, second_groups = (
         group_simultaneous_events(events, [SIMULTANEOUS_FRACTION * step] * len(events)) for events in motions
     )
-    idle = find_round_off_switches((*first, *second))
-    for one, other in zip(ours, others, strict=False):
-        gap = abs(one.time - other.time)
-        sides = ((each.first.before, each.last.after) for each in (one, other))
-        same = len({tuple(_drop_idle_modes(side, idle) for side in pair) for pair in sides}) == 1
-        if gap > SAME_EVENT_FRACTION * step or not same:
+    round_off_switches = find_round_off_switches((*first, *second))
+    for first_group, second_group in zip(first_groups, second_groups, strict=False):
+        gap = abs(first_group.time - second_group.time)
+        sides = ((each.first.before, each.last.after) for each in (first_group, second_group))
+        has_same_modes = (
+            len({tuple(_drop_idle_modes(side, round_off_switches) for side in pair) for pair in sides}) == 1
+        )
+        if gap > SAME_EVENT_FRACTION * step or not has_same_modes:
             break
-        late = max(late, gap)
-        begin, end = min(one.time, other.time), max(one.last.time, other.last.time)
-        between |= (time >= begin) & (time <= end) & (end > begin)
-    return between, late
+        largest_difference = max(largest_difference, gap)
+        begin, end = min(first_group.time, second_group.time), max(first_group.last.time, second_group.last.time)
+        is_between |= (time >= begin) & (time <= end) & (end > begin)
+    return is_between, largest_difference
 
 
 def find_short_mode_differences(
-    ours: Sequence[SwitchModes], others: Sequence[SwitchModes], idle: frozenset[int]
+    first: Sequence[SwitchModes], second: Sequence[SwitchModes], round_off_switches: frozenset[int]
 ) -> Flags:
     """Return points at which modes of two motions differ, and agree again at the next; shape (n,).
 
-    ``idle``: switches that are not looked at.
+    ``round_off_switches``: switches that are not looked at.
     """
     pairs = [
-        [_drop_idle_modes(modes.values.tolist(), idle) for modes in pair] for pair in zip(ours, others, strict=True)
+        [_drop_idle_modes(modes.values.tolist(), round_off_switches) for modes in pair]
+        for pair in zip(first, second, strict=True)
     ]
-    differ = np.array([one != other for one, other in pairs], dtype=np.bool_)
-    return np.asarray(differ & ~np.append(differ[1:], True))
+    is_different = np.array([first_modes != second_modes for first_modes, second_modes in pairs], dtype=np.bool_)
+    return np.asarray(is_different & ~np.append(is_different[1:], True))
 
 
 def advance_with_held_modes(
-    numeric: HybridEquations, at: float, y: Floats, to: float, r: Sequence[float], prepared: Sequence[float],
+    numeric: HybridEquations, begin: float, y: Floats, end: float, r: Sequence[float], prepared: Sequence[float],
     modes: SwitchModes,
 ) -> Floats:  # fmt: skip
     """Return (x, W) a little later or earlier with modes held, ignoring margins: one step of order 4."""
@@ -140,21 +148,25 @@ def advance_with_held_modes(
         x_dot, power = numeric.slope(t, z[:-1], r, prepared, modes)
         return np.append(x_dot, power)
 
-    h = to - at
-    if not h:
+    step = end - begin
+    if not step:
         return y
-    k1 = slope(at, y)
-    k2 = slope(at + h / 2, y + h / 2 * k1)
-    k3 = slope(at + h / 2, y + h / 2 * k2)
-    k4 = slope(to, y + h * k3)
-    return np.asarray(y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+    k1 = slope(begin, y)
+    k2 = slope(begin + step / 2, y + step / 2 * k1)
+    k3 = slope(begin + step / 2, y + step / 2 * k2)
+    k4 = slope(end, y + step * k3)
+    return np.asarray(y + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
 
 
 def evaluate_both_event_sides(
-    numeric: HybridEquations, occasion: SimultaneousEvents, to: float, r: Sequence[float], prepared: Sequence[float]
+    numeric: HybridEquations,
+    event_group: SimultaneousEvents,
+    time: float,
+    r: Sequence[float],
+    prepared: Sequence[float],
 ) -> tuple[tuple[Floats, SwitchModes], tuple[Floats, SwitchModes]]:
     """Return (x, W) and modes at an instant near an event: as if it came later, and as if it had come before."""
-    first, last = occasion.first, occasion.last
-    before = advance_with_held_modes(numeric, first.time, first.states[0], to, r, prepared, first.sides[0])
-    after = advance_with_held_modes(numeric, last.time, last.states[1], to, r, prepared, last.sides[1])
+    first, last = event_group.first, event_group.last
+    before = advance_with_held_modes(numeric, first.time, first.states[0], time, r, prepared, first.sides[0])
+    after = advance_with_held_modes(numeric, last.time, last.states[1], time, r, prepared, last.sides[1])
     return (before, first.sides[0]), (after, last.sides[1])

@@ -43,7 +43,7 @@ class LocatedEvent:
         before: Modes before.
         after: Modes after.
         sets_state: Whether a state was set.
-        outside: Inputs that jumped made it, and not the motion.
+        from_input_jump: Inputs that jumped made it, and not the motion.
         switch: Number of the switch that came first; -1 where inputs did.
         step: Number of the communication step.
         sides: Everything that is discrete just before and just after.
@@ -57,7 +57,7 @@ class LocatedEvent:
     before: tuple[float, ...]
     after: tuple[float, ...]
     sets_state: bool
-    outside: bool
+    from_input_jump: bool
     switch: int
     step: int
     sides: tuple[SwitchModes, SwitchModes]
@@ -84,11 +84,11 @@ def assume_start_events_done(numeric: NumericEquations) -> Iterator[None]:
     if not isinstance(numeric, HybridEquations):
         yield
         return
-    numeric.begun = True
+    numeric.start_events_done = True
     try:
         yield
     finally:
-        numeric.begun = False
+        numeric.start_events_done = False
 
 
 def integrate_with_events(
@@ -103,14 +103,14 @@ def integrate_with_events(
     parts: int,
     projected: bool,
     budget: int,
-    seen: IntegrationEventLog | None = None,
+    event_log: IntegrationEventLog | None = None,
 ) -> Floats:
-    """Return (x, W) at each communication point; arguments as of :meth:`.TrajectoryIntegration.travel`.
+    """Return (x, W) at each communication point; arguments as of :meth:`.TrajectoryIntegration.integrate_trajectory`.
 
-    W takes the work of events, too: what the kinetic energy jumps by. ``seen`` takes the events and modes.
+    W takes the work of events, too: what the kinetic energy jumps by. ``event_log`` takes the events and modes.
     """
     loop = _EventStepLoop(
-        numeric, prepared, max(tolerance, TIGHTEST_SOLVER_TOLERANCE), tolerance * scales, projected, budget, seen
+        numeric, prepared, max(tolerance, TIGHTEST_SOLVER_TOLERANCE), tolerance * scales, projected, budget, event_log
     )
     y = np.empty((len(time), len(start)))
     y[0] = start
@@ -121,17 +121,17 @@ def integrate_with_events(
         y[0] = np.append(x, start[-1])
     else:
         loop.modes = numeric.find_modes(float(time[0]), start[:-1], first, prepared)
-    here = y[0].copy()
-    log = seen or IntegrationEventLog()
-    log.modes.append(loop.modes.copy())
+    state = y[0].copy()
+    log_of_run = event_log or IntegrationEventLog()
+    log_of_run.modes.append(loop.modes.copy())
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
         r = inputs[k].tolist()
         loop.number = k
         if k and not np.array_equal(inputs[k], inputs[k - 1]):
-            here = loop.jump(begin, here, inputs[k - 1].tolist(), r)
-        here = loop.step(begin, end, here, r, parts)
-        y[k + 1] = here
-        log.modes.append(loop.modes.copy())
+            state = loop.jump(begin, state, inputs[k - 1].tolist(), r)
+        state = loop.step(begin, end, state, r, parts)
+        y[k + 1] = state
+        log_of_run.modes.append(loop.modes.copy())
     return y
 
 
@@ -146,16 +146,16 @@ class _EventStepLoop:
         absolute: Floats,
         projected: bool,
         budget: int,
-        seen: IntegrationEventLog | None,
+        event_log: IntegrationEventLog | None,
     ) -> None:
         self.numeric, self.prepared = numeric, prepared
         self._relative, self._absolute = relative, absolute
-        self._projected, self._budget, self._seen = projected, budget, seen
-        self._spent = self._events = 0
-        self._burst: tuple[float, list[str]] = (-np.inf, [])
+        self._projected, self._budget, self._event_log = projected, budget, event_log
+        self._evaluations_spent = self._events = 0
+        self._events_at_instant: tuple[float, list[str]] = (-np.inf, [])
         self._step = np.inf
-        self._behind = np.nan  # instant of the last event
-        self._testing = numeric.frozen.condition_switches
+        self._last_event_time = np.nan  # instant of the last event
+        self._condition_switches = numeric.frozen.condition_switches
         self.number = 0  # of the communication step
         self.span = 1.0  # its length in s
         self.modes: SwitchModes
@@ -167,21 +167,21 @@ class _EventStepLoop:
         an event of the motion, and no work of the inputs.
         """
         modes = self.modes.copy()
-        self.numeric.settle(t, y[:-1], before, self.prepared, modes, ())
+        self.numeric.settle_modes(t, y[:-1], before, self.prepared, modes, ())
         by_itself = np.flatnonzero(modes.values != self.modes.values)
         if len(by_itself):
-            y = self._event(t, y, before, by_itself[:1].tolist())
-        return self._event(t, y, r, ())
+            y = self._process_event(t, y, before, by_itself[:1].tolist())
+        return self._process_event(t, y, r, ())
 
     def step(self, begin: float, end: float, y: Floats, r: Sequence[float], parts: int) -> Floats:
         """Integrate from one communication point to the next."""
         self.span = end - begin
-        t, most = begin, (end - begin) / parts
+        t, largest_step = begin, (end - begin) / parts
         while t < end:
-            t, y = self._integrate_to_event(t, end, y, r, most)
+            t, y = self._integrate_to_event(t, end, y, r, largest_step)
         return y
 
-    def _slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
+    def _make_slope(self, r: Sequence[float]) -> Callable[[float, Any], Any]:
         """Return y' (x' and the power of loads) as a function; NaN where it is not defined, which shortens the step."""
 
         def slope(t: float, y: Any) -> Any:
@@ -196,45 +196,46 @@ class _EventStepLoop:
 
         return slope
 
-    def _solver(self, t: float, y: Floats, end: float, r: Sequence[float], most: float) -> DOP853:
+    def _make_solver(self, t: float, y: Floats, end: float, r: Sequence[float], largest_step: float) -> DOP853:
         """Return an integrator from t to `end` at most, starting with the last step size known."""
-        first = min(self._step, most, end - t)
+        first_step = min(self._step, largest_step, end - t)
         return DOP853(
-            self._slope(r), t, y, end, first_step=first if np.isfinite(self._step) else None, max_step=most,
+            self._make_slope(r), t, y, end, first_step=first_step if np.isfinite(self._step) else None,
+            max_step=largest_step,
             rtol=self._relative, atol=self._absolute,  # type: ignore[arg-type] # SciPy takes one per component
 
         )  # fmt: skip
 
     def _integrate_to_event(
-        self, t: float, end: float, y: Floats, r: Sequence[float], most: float
+        self, t: float, end: float, y: Floats, r: Sequence[float], largest_step: float
     ) -> tuple[float, Floats]:
         """Integrate up to the next event, or to the end."""
-        solver = self._solver(t, y, end, r, most)
+        solver = self._make_solver(t, y, end, r, largest_step)
         while solver.status == "running":
             before = (solver.t, solver.y.copy())
-            why = solver.step()
-            if why:
+            failure = solver.step()
+            if failure:
                 self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_standstill_error(solver.t, why.rstrip("."))
-            if self._spent + solver.nfev > self._budget:
+                raise make_standstill_error(solver.t, failure.rstrip("."))
+            if self._evaluations_spent + solver.nfev > self._budget:
                 raise make_standstill_error(solver.t, f"{self._budget} evaluations are spent")
-            found = self._crossing(solver, r)
-            if found is not None:
-                self._spent += solver.nfev
+            event_time = self._find_crossing(solver, r)
+            if event_time is not None:
+                self._evaluations_spent += solver.nfev
                 self._step = max(solver.t - before[0], 1e-12)
-                return self._repeat_step_to_event(*before, found, r, most)
+                return self._repeat_step_to_event(*before, event_time, r, largest_step)
             if self._projected:
                 x = self.numeric.project(solver.t, solver.y[:-1], self.prepared)
                 solver.y = np.append(x, solver.y[-1])
                 solver.f = solver.fun(solver.t, solver.y)
-        self._step, self._spent = solver.h_abs, self._spent + solver.nfev
+        self._step, self._evaluations_spent = solver.h_abs, self._evaluations_spent + solver.nfev
         return end, solver.y
 
     def _margins(self, t: float, y: Floats, r: Sequence[float]) -> Floats:
         """Return the margin of each switch: positive as long as its mode is right."""
         return self.numeric.margins(t, y[:-1], r, self.prepared, self.modes)
 
-    def _crossing(self, solver: DOP853, r: Sequence[float]) -> float | None:
+    def _find_crossing(self, solver: DOP853, r: Sequence[float]) -> float | None:
         """Return the first instant of the last step at which a mode is no longer right."""
         dense = solver.dense_output()
         low = solver.t_old
@@ -242,42 +243,48 @@ class _EventStepLoop:
         # What begins on its surface counts once it is clearly beyond.
         limits = np.minimum(0.0, 2.0 * start) - 1e-15
 
-        def least(t: float) -> float:
+        def smallest_margin(t: float) -> float:
             """Return how far the nearest switch is from being wrong."""
             return float(np.fmin.reduce(self._margins(t, dense(t), r) - limits, initial=np.inf))
 
         before = float(np.fmin.reduce(start - limits, initial=np.inf))
-        looks = np.linspace(low, solver.t, _CHECKS_PER_STEP + 1)[1:].tolist()
-        if self._behind == low:  # what leaves its surface there may be back before the first look
-            looks.insert(0, low + _FIRST_CHECK_FRACTION * (solver.t - low))
-        for high in looks:
-            beyond = least(high)
-            if beyond < 0.0:
-                return find_first_crossing(least, low, high, (before, beyond))
-            low, before = high, beyond
+        check_times = np.linspace(low, solver.t, _CHECKS_PER_STEP + 1)[1:].tolist()
+        if self._last_event_time == low:  # what leaves its surface there may be back before the first look
+            check_times.insert(0, low + _FIRST_CHECK_FRACTION * (solver.t - low))
+        for high in check_times:
+            margin_at_check = smallest_margin(high)
+            if margin_at_check < 0.0:
+                return find_first_crossing(smallest_margin, low, high, (before, margin_at_check))
+            low, before = high, margin_at_check
         return None
 
     def _repeat_step_to_event(
-        self, t: float, y: Floats, instant: float, r: Sequence[float], most: float
+        self, t: float, y: Floats, instant: float, r: Sequence[float], largest_step: float
     ) -> tuple[float, Floats]:
         """Repeat the step up to an event; return it, and the event."""
         before = self._margins(t, y, r)
-        solver = self._solver(t, y, instant, r, most)
+        solver = self._make_solver(t, y, instant, r, largest_step)
         while solver.status == "running":
-            why = solver.step()
-            if why:
+            failure = solver.step()
+            if failure:
                 self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_standstill_error(solver.t, why.rstrip("."))
-        self._spent += solver.nfev
+                raise make_standstill_error(solver.t, failure.rstrip("."))
+        self._evaluations_spent += solver.nfev
         margins = self._margins(instant, solver.y, r)
         falling = margins < 0.5 * before
-        near = np.abs(margins) <= 1e-9 * np.maximum(1.0, np.abs(before))
-        due = np.flatnonzero((falling & near) | (margins < 0.0))
-        due = due[np.argsort(margins[due])] if len(due) else np.array([int(np.argmin(margins))])
-        return instant, self._event(instant, solver.y, r, *self._find_event_switch(solver, due, (before, margins), r))
+        is_near = np.abs(margins) <= 1e-9 * np.maximum(1.0, np.abs(before))
+        due_switches = np.flatnonzero((falling & is_near) | (margins < 0.0))
+        due_switches = (
+            due_switches[np.argsort(margins[due_switches])]
+            if len(due_switches)
+            else np.array([int(np.argmin(margins))])
+        )
+        return instant, self._process_event(
+            instant, solver.y, r, *self._find_event_switch(solver, due_switches, (before, margins), r)
+        )
 
     def _find_event_switch(
-        self, solver: DOP853, due: npt.NDArray[np.intp], margins: tuple[Floats, Floats], r: Sequence[float]
+        self, solver: DOP853, due_switches: npt.NDArray[np.intp], margins: tuple[Floats, Floats], r: Sequence[float]
     ) -> tuple[list[int], bool]:
         """Return the switch that an event is of, and whether its margin has been zero all the time, by round-off.
 
@@ -285,49 +292,57 @@ class _EventStepLoop:
 
         Args:
             solver: At the event.
-            due: Switches that may have come to their surfaces, those first that are farthest beyond.
+            due_switches: Switches that may have come to their surfaces, those first that are farthest beyond.
             margins: Of all switches at the beginning of the step, and here.
             r: Inputs.
         """
-        before, here = (each[due] for each in margins)
-        if len(due) == 1 and abs(here[0]) > _HELD_AT_ZERO_FRACTION:
-            return due.tolist(), False
+        before, margins_here = (each[due_switches] for each in margins)
+        if len(due_switches) == 1 and abs(margins_here[0]) > _HELD_AT_ZERO_FRACTION:
+            return due_switches.tolist(), False
         dense, (begin, end) = solver.dense_output(), (solver.t_old, solver.t)
-        looks = [end - part * (end - begin) for part in (1e-3, 0.5)]
-        seen = np.array([*(self._margins(t, dense(t), r)[due] for t in looks), before, here])
-        hovers = np.all(np.abs(seen) <= _HELD_AT_ZERO_FRACTION, axis=0)
+        check_times = [end - part * (end - begin) for part in (1e-3, 0.5)]
+        margins_seen = np.array(
+            [*(self._margins(t, dense(t), r)[due_switches] for t in check_times), before, margins_here]
+        )
+        is_round_off = np.all(np.abs(margins_seen) <= _HELD_AT_ZERO_FRACTION, axis=0)
         with np.errstate(over="ignore"):  # what has not fallen is infinitely far away
-            away = (np.abs(here) + _HELD_AT_ZERO_FRACTION) / np.maximum(seen[0] - here, np.finfo(float).tiny)
-        k = int(np.flatnonzero(away <= 100.0 * np.min(away))[0])
-        return [int(due[k])], bool(hovers[k])
+            times_away = (np.abs(margins_here) + _HELD_AT_ZERO_FRACTION) / np.maximum(
+                margins_seen[0] - margins_here, np.finfo(float).tiny
+            )
+        k = int(np.flatnonzero(times_away <= 100.0 * np.min(times_away))[0])
+        return [int(due_switches[k])], bool(is_round_off[k])
 
-    def _event(self, t: float, y: Floats, r: Sequence[float], due: Sequence[int], hovers: bool = False) -> Floats:
+    def _process_event(
+        self, t: float, y: Floats, r: Sequence[float], due_switches: Sequence[int], is_round_off: bool = False
+    ) -> Floats:
         """Return modes and states after an event; its work is added to W.
 
-        ``hovers``: what is due has been zero all the time, by round-off.
+        ``is_round_off``: what is due has been zero all the time, by round-off.
         """
-        self._events, self._behind = self._events + 1, t
+        self._events, self._last_event_time = self._events + 1, t
         if self._events > _MAX_EVENTS:
-            name = self.numeric.frozen.switches[due[0]].name if due else "an input"
+            name = self.numeric.frozen.switches[due_switches[0]].name if due_switches else "an input"
             raise make_standstill_error(t, f"more than {_MAX_EVENTS} events came before, the last of {name}")
-        self._check_event_accumulation(t, due)
+        self._check_event_accumulation(t, due_switches)
         before_modes, x = self.modes.copy(), y[:-1]
         before = self.numeric.kinetic_energy_at(t, x, r, self.prepared)
-        after, name = self.numeric.settle(t, x, r, self.prepared, self.modes, due)
+        after, name = self.numeric.settle_modes(t, x, r, self.prepared, self.modes, due_switches)
         jumped = not np.array_equal(after, x)
         work = self.numeric.kinetic_energy_at(t, after, r, self.prepared) - before if jumped else 0.0
-        behind = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
-        if self._seen is not None:
-            self._record_event(t, name, due, (before_modes, self.modes.copy()), np.array([y, behind]), hovers)
-        return behind
+        state_after = np.append(after, y[-1] + (work if np.isfinite(work) else 0.0))
+        if self._event_log is not None:
+            self._record_event(
+                t, name, due_switches, (before_modes, self.modes.copy()), np.array([y, state_after]), is_round_off
+            )
+        return state_after
 
     def _check_event_accumulation(self, t: float, due: Sequence[int]) -> None:
         """Raise if events follow each other without end at one instant."""
-        since, names = self._burst
+        since, names = self._events_at_instant
         if t - since > _SIMULTANEOUS_FRACTION * self.span:
             since, names = t, []
         names.extend(self.numeric.frozen.switches[i].name for i in due)
-        self._burst = (since, names)
+        self._events_at_instant = (since, names)
         if len(names) > _MAX_SIMULTANEOUS_EVENTS:
             raise make_alternating_switches_error(
                 t, f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at once", names
@@ -340,16 +355,20 @@ class _EventStepLoop:
         due: Sequence[int],
         sides: tuple[SwitchModes, SwitchModes],
         states: Floats,
-        hovers: bool,
+        is_round_off: bool,
     ) -> None:
         """Keep an event in which anything changed."""
-        assert self._seen is not None
+        assert self._event_log is not None
         old, new = (tuple(side.values.tolist()) for side in sides)
         jumped = not np.array_equal(states[0, :-1], states[1, :-1])
         if old != new or jumped:
             switch = due[0] if due else -1
-            round_off = hovers and not jumped and np.array_equal(sides[0].fired, sides[1].fired)
-            round_off &= {i for i, (was, now) in enumerate(zip(old, new, strict=True)) if was != now} <= self._testing
-            self._seen.events.append(
+            round_off = (
+                is_round_off and not jumped and np.array_equal(sides[0].past_conditions, sides[1].past_conditions)
+            )
+            round_off &= {
+                i for i, (was, now) in enumerate(zip(old, new, strict=True)) if was != now
+            } <= self._condition_switches
+            self._event_log.events.append(
                 LocatedEvent(t, name, old, new, jumped, not due, switch, self.number, sides, states, round_off)
             )

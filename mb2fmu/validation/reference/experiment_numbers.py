@@ -1,4 +1,4 @@
-"""Conditions: numbers of one experiment: communication points, held inputs, parameters, start values."""
+"""Numbers of one experiment: communication points, held inputs, parameters, start values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ExperimentNumbers:
-    """Conditions of an experiment, the same for the FMU and for its reference.
+    """Numbers of an experiment, the same for the FMU and for its reference.
 
     Attributes:
         time: Communication points in s, shape (n + 1,), from 0 on, equally spaced.
@@ -68,15 +68,20 @@ class ExperimentNumbers:
         """True if no input changes."""
         return bool(np.all(self.inputs == self.inputs[0]))
 
-    def held(self, k: int) -> Floats:
+    def inputs_at(self, k: int) -> Floats:
         """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
 
-    def select_points(self, most: int, also: npt.ArrayLike = ()) -> tuple[ExperimentNumbers, npt.NDArray[np.int64]]:
-        """Return the experiment at about ``most`` points and ``also``, with indices; all where an input changes."""
+    def select_points(
+        self, point_count: int, further_points: npt.ArrayLike = ()
+    ) -> tuple[ExperimentNumbers, npt.NDArray[np.int64]]:
+        """Return the experiment at about ``point_count`` points and ``further_points``, and their indices.
+
+        Where an input changes all points are kept.
+        """
         last = len(self.time) - 1
-        stride = max(1, last // max(most, 1)) if self.has_constant_inputs else 1
-        rows = np.union1d(np.append(np.arange(0, last, stride), last), np.asarray(also, dtype=np.int64))
+        stride = max(1, last // max(point_count, 1)) if self.has_constant_inputs else 1
+        rows = np.union1d(np.append(np.arange(0, last, stride), last), np.asarray(further_points, dtype=np.int64))
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 
@@ -129,13 +134,13 @@ def evaluate_calculated_parameters(definition: Declarations, parameters: Sequenc
     """Return FMU names of the calculated parameters → values that follow from the free ones; nan: undefined."""
     free = [p for p in definition.parameters if not p.calculated]
     values = {p.symbol: sm.Float(v, 17) for p, v in zip(free, parameters, strict=True)}
-    found = {}
+    calculated = {}
     for parameter in definition.parameters:
         if parameter.calculated:
             value = sm.sympify(parameter.value).xreplace(values).evalf()
             values[parameter.symbol] = value
-            found[parameter.name] = float(value) if value.is_number and value.is_real else math.nan
-    return found
+            calculated[parameter.name] = float(value) if value.is_number and value.is_real else math.nan
+    return calculated
 
 
 def _sample_signal(signal: Any, time: Floats, name: str) -> tuple[Floats, Fault | None]:

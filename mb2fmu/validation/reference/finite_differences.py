@@ -1,7 +1,7 @@
 """Effects of small changes of states, inputs or parameters, by differences of the reference's x' and outputs.
 
 Directions lie along the constraints: the reference's state is moved, put back onto them, and whatever of q, u and z the
-FMU has for states follows. So the choice of states does not matter, nor how an FMU is drawn back from off the
+FMU has for states follows. So the choice of states does not matter, nor how an FMU is stabilized towards the
 constraints. Central differences of two step sizes, extrapolated; how far these are apart says how well they are known.
 """
 
@@ -29,15 +29,15 @@ class DifferencePoint:
 
     Attributes:
         row: A communication point.
-        held: Inputs.
+        inputs: Inputs.
         parameters: Free ones.
-        settled: State and modes are those behind the event in which parameters became these; else those before it.
+        after_event: State and modes are those behind the event in which parameters became these; else those before it.
     """
 
     row: int
-    held: Floats
+    inputs: Floats
     parameters: tuple[float, ...]
-    settled: bool = False
+    after_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +63,26 @@ class DirectionalDifferences:
 
 def compute_state_spans(reference: ReferenceRun) -> Floats:
     """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
-    spread = np.ptp(reference.states, axis=0)
-    return np.asarray(np.maximum(spread, 1e-2 * reference.state_scales))
+    ranges = np.ptp(reference.states, axis=0)
+    return np.asarray(np.maximum(ranges, 1e-2 * reference.state_scales))
 
 
 def compute_state_and_input_differences(reference: ReferenceRun, point: DifferencePoint) -> DirectionalDifferences:
     """Return directions along each state and input if these are few, else random ones; then along all at once.
 
-    What is wrong only where several are asked for in one call shows in the last.
+    What is wrong only where several are requested in one call shows in the last.
     """
-    n_x, n_r = reference.numeric.n_x, len(point.held)
-    moves = np.vstack(
+    n_x, n_r = reference.numeric.n_x, len(point.inputs)
+    directions = np.vstack(
         [
             _choose_directions(n_x) @ np.eye(n_x, n_x + n_r),
             _choose_directions(n_r) @ np.eye(n_r, n_x + n_r, n_x),
             _draw_random_signs(n_x + n_r),
         ]
     )
-    moves = moves * np.append(compute_state_spans(reference), _compute_input_ranges(reference))
+    directions = directions * np.append(compute_state_spans(reference), _compute_input_ranges(reference))
     return _measure_differences(
-        reference, point, moves[:, :n_x], moves[:, n_x:], np.zeros((len(moves), len(point.parameters)))
+        reference, point, directions[:, :n_x], directions[:, n_x:], np.zeros((len(directions), len(point.parameters)))
     )
 
 
@@ -94,58 +94,62 @@ def compute_parameter_differences(
     ``indices``: only such parameters as leave the state on the constraints.
     """
     values = np.array(point.parameters)
-    n_x, n_r, chosen = reference.numeric.n_x, len(point.held), list(indices)
-    moves = np.zeros((len(chosen) + 1, n_x + n_r + len(values)))
+    n_x, n_r, parameter_indices = reference.numeric.n_x, len(point.inputs), list(indices)
+    directions = np.zeros((len(parameter_indices) + 1, n_x + n_r + len(values)))
     sizes = np.where(values == 0, 1.0, np.abs(values))
-    moves[np.arange(len(chosen)), n_x + n_r + np.array(chosen, dtype=int)] = sizes[chosen]
-    signs = _draw_random_signs(n_x + n_r + len(chosen))[0]
-    moves[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(
+    directions[np.arange(len(parameter_indices)), n_x + n_r + np.array(parameter_indices, dtype=int)] = sizes[
+        parameter_indices
+    ]
+    signs = _draw_random_signs(n_x + n_r + len(parameter_indices))[0]
+    directions[-1, : n_x + n_r] = signs[: n_x + n_r] * np.append(
         compute_state_spans(reference), _compute_input_ranges(reference)
     )
-    moves[-1, [n_x + n_r + index for index in chosen]] = signs[n_x + n_r :] * sizes[chosen]
-    return _measure_differences(reference, point, moves[:, :n_x], moves[:, n_x : n_x + n_r], moves[:, n_x + n_r :])
+    directions[-1, [n_x + n_r + index for index in parameter_indices]] = signs[n_x + n_r :] * sizes[parameter_indices]
+    return _measure_differences(
+        reference, point, directions[:, :n_x], directions[:, n_x : n_x + n_r], directions[:, n_x + n_r :]
+    )
 
 
 def compute_time_derivatives(reference: ReferenceRun, point: DifferencePoint) -> tuple[Floats, Floats]:
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state_at_point(reference, point)
-    x_dot = _evaluate_at_point(reference, point, 0.0, x, point.held, point.parameters)[1]
-    step = _STEP_FRACTION * reference.conditions.step
+    x_dot = _evaluate_at_point(reference, point, 0.0, x, point.inputs, point.parameters)[1]
+    step = _STEP_FRACTION * reference.experiment.step
 
-    def along(size: float) -> Floats:
+    def values_after(size: float) -> Floats:
         """Return all variables a little later."""
-        return _evaluate_at_point(reference, point, size, x + size * x_dot, point.held, point.parameters)[0]
+        return _evaluate_at_point(reference, point, size, x + size * x_dot, point.inputs, point.parameters)[0]
 
     with _keep_modes_of_point(reference, point):
-        near = (along(step) - along(-step)) / (2 * step)
-        far = (along(2 * step) - along(-2 * step)) / (4 * step)
-    return (4 * near - far) / 3, np.abs(near - far)
+        small_step = (values_after(step) - values_after(-step)) / (2 * step)
+        large_step = (values_after(2 * step) - values_after(-2 * step)) / (4 * step)
+    return (4 * small_step - large_step) / 3, np.abs(small_step - large_step)
 
 
 def _state_at_point(reference: ReferenceRun, point: DifferencePoint) -> Floats:
     """Return the state there; a change of parameters may have parted a contact, for example."""
-    x, run, numeric = reference.states[point.row], reference.conditions, reference.numeric
-    if not point.settled:
+    x, run, numeric = reference.states[point.row], reference.experiment, reference.numeric
+    if not point.after_event:
         return np.asarray(x)
     before, after = numeric.prepare(run.parameters), numeric.prepare(list(point.parameters))
-    return numeric.changed(float(run.time[point.row]), x, point.held.tolist(), before, after)
+    return numeric.state_after_parameter_change(float(run.time[point.row]), x, point.inputs.tolist(), before, after)
 
 
 def _keep_modes_of_point(reference: ReferenceRun, point: DifferencePoint) -> AbstractContextManager[None]:
     """Keep the modes of the point: other parameters would change them by events only."""
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     t, x = float(run.time[point.row]), reference.states[point.row]
-    after = numeric.prepare(list(point.parameters)) if point.settled else None
-    return numeric.keep_modes(t, x, point.held.tolist(), numeric.prepare(run.parameters), after)
+    after = numeric.prepare(list(point.parameters)) if point.after_event else None
+    return numeric.keep_modes(t, x, point.inputs.tolist(), numeric.prepare(run.parameters), after)
 
 
 def _compute_input_ranges(reference: ReferenceRun) -> Floats:
     """Return the range of each input in the experiment, > 0, shape (n_r,); 1 where it is always zero."""
-    inputs = reference.conditions.inputs
+    inputs = reference.experiment.inputs
     if inputs.shape[1] == 0:
         return np.ones(0)
-    spread = np.maximum(np.ptp(inputs, axis=0), 1e-3 * np.max(np.abs(inputs), axis=0))
-    return np.where(spread > 0, spread, 1.0)
+    ranges = np.maximum(np.ptp(inputs, axis=0), 1e-3 * np.max(np.abs(inputs), axis=0))
+    return np.where(ranges > 0, ranges, 1.0)
 
 
 def _draw_random_signs(n: int) -> Floats:
@@ -167,16 +171,20 @@ def _measure_differences(
     rows, x = [], _state_at_point(reference, point)
     for dx, dr, dp in zip(states, inputs, parameters, strict=True):
         with _keep_modes_of_point(reference, point):
-            seen = {
+            values_by_step = {
                 k: _evaluate_at_point(reference, point, 0.0, x + k * _STEP_FRACTION * dx,
-                       point.held + k * _STEP_FRACTION * dr,
+                       point.inputs + k * _STEP_FRACTION * dr,
                        np.array(point.parameters) + k * _STEP_FRACTION * dp)
                 for k in (-2, -1, 1, 2)
             }  # fmt: skip
-        near = [(a - b) / (2 * _STEP_FRACTION) for a, b in zip(seen[1], seen[-1], strict=True)]
-        far = [(a - b) / (4 * _STEP_FRACTION) for a, b in zip(seen[2], seen[-2], strict=True)]
-        best = [(4 * a - b) / 3 for a, b in zip(near, far, strict=True)]
-        rows.append((*best, *(np.abs(a - b) for a, b in zip(near, far, strict=True))))
+        small_step = [
+            (a - b) / (2 * _STEP_FRACTION) for a, b in zip(values_by_step[1], values_by_step[-1], strict=True)
+        ]
+        large_step = [
+            (a - b) / (4 * _STEP_FRACTION) for a, b in zip(values_by_step[2], values_by_step[-2], strict=True)
+        ]
+        best = [(4 * a - b) / 3 for a, b in zip(small_step, large_step, strict=True)]
+        rows.append((*best, *(np.abs(a - b) for a, b in zip(small_step, large_step, strict=True))))
     n, n_x = len(reference.variables), reference.numeric.n_x
     stacked = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
     return DirectionalDifferences(stacked[0], inputs, parameters, stacked[1], stacked[2], stacked[3])
@@ -187,7 +195,7 @@ def _evaluate_at_point(
     point: DifferencePoint,
     later: float,
     state: Floats,
-    held: Floats,
+    inputs: Floats,
     parameters: Sequence[float] | Floats,
 ) -> tuple[Floats, Floats]:
     """Return all compared variables and x', at the point's time + ``later`` and a state, put onto the constraints.
@@ -196,9 +204,9 @@ def _evaluate_at_point(
         ValidationError, ArithmeticError, ValueError: Where an expression leaves its domain.
     """
     numeric = reference.numeric
-    t = float(reference.conditions.time[point.row]) + later
+    t = float(reference.experiment.time[point.row]) + later
     prepared = numeric.prepare([float(p) for p in parameters])
     x = numeric.project(t, state, prepared)
-    motion = numeric.motion(t, x, held.tolist(), prepared)
+    motion = numeric.motion(t, x, inputs.tolist(), prepared)
     values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
     return values, motion.x_dot

@@ -1,12 +1,12 @@
 """Integrals of motion along the FMU's run: momenta of ignorable coordinates, momenta in space, Jacobi's integral.
 
-Which there are is found from the mechanism in numbers (``mechanism.conserved``), and their values from the FMU's own q
-and u, so neither the reference's motion nor the FMU's equations have a say. For each of them
+Which there are is found from the mechanism in numbers (``mechanism.assembly.conserved_quantities``), and their values
+from the FMU's own q and u, so neither the reference's motion nor the FMU's equations have a say. For each of them
 
     |C(t) - C(0)|  ≤  min(FACTOR · tolerance · (1 + N(t)), 5 %) · S + round-off of S
 
 S is the largest sum of the sizes of C's terms and N(t) how often the fastest state has gone through its range
-(``traversals``), both by the reference: errors of a right FMU add up with what moves. A slow loss that stays below
+(``traversal_count``), both by the reference: errors of a right FMU add up with what moves. A slow loss that stays below
 every step's defect is found so, however chaotic the motion is. Between events only: a step with an event, and any step
 over which the reference's own C changes (something touches, sticks or is latched), is left out.
 """
@@ -75,54 +75,62 @@ class FirstIntegralsAlongRun:
     Args:
         reference: Of the experiment.
         conserved: Of the mechanism.
-        often: How often the motion has gone through its range by each communication point, shape (n_t,).
-        near: Points that may be on either side of an event.
+        traversals: How often the motion has gone through its range by each communication point, shape (n_t,).
+        points_near_events: Points that may be on either side of an event.
     """
 
     def __init__(
-        self, reference: ReferenceRun, conserved: ConservedQuantitySet, often: Floats, near: Collection[int] = ()
+        self,
+        reference: ReferenceRun,
+        conserved: ConservedQuantitySet,
+        traversals: Floats,
+        points_near_events: Collection[int] = (),
     ) -> None:
         self._reference, self._conserved = reference, conserved
-        self.kept = conserved.kept
-        run = reference.conditions
+        self.first_integrals = conserved.kept
+        run = reference.experiment
         last, hybrid = len(run.time) - 1, isinstance(reference.numeric, HybridEquations)
-        every = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _SAMPLED_POINTS).astype(np.int64))
-        self.points = every.tolist()
+        rows = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _SAMPLED_POINTS).astype(np.int64))
+        self.points = rows.tolist()
         self.time = run.time[self.points]
-        values, sizes = self.along(reference.trajectory.values)
+        values, sizes = self.evaluate_integrals(reference.trajectory.values)
         self._size = np.max(sizes, axis=0)
-        change = np.abs(np.diff(values, axis=0))
-        self.judged = change <= (_CONSERVED_FRACTION if hybrid else np.inf) * self._size
-        for k in {*(event.step for event in reference.events), *near, *(k - 1 for k in near)}:
-            self.judged[max(k, 0) : k + 1] = False
-        self._often = often[self.points]
+        changes = np.abs(np.diff(values, axis=0))
+        self.is_judged = changes <= (_CONSERVED_FRACTION if hybrid else np.inf) * self._size
+        for k in {
+            *(event.step for event in reference.events),
+            *points_near_events,
+            *(k - 1 for k in points_near_events),
+        }:
+            self.is_judged[max(k, 0) : k + 1] = False
+        self._traversals = traversals[self.points]
 
-    def along(self, values: Floats) -> tuple[Floats, Floats]:
+    def evaluate_integrals(self, values: Floats) -> tuple[Floats, Floats]:
         """Return C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
-        run, numeric = self._reference.conditions, self._reference.numeric
+        run, numeric = self._reference.experiment, self._reference.numeric
         ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
-        found = []
+        values_and_sizes = []
         free = np.array(run.parameters, dtype=float)
         for k in self.points:
             q, u, z, _ = np.split(values[k], ends)
-            found.append(self._conserved.at(float(run.time[k]), q, u, z, run.held(k), free))
-        both = np.array(found)
+            values_and_sizes.append(self._conserved.at(float(run.time[k]), q, u, z, run.inputs_at(k), free))
+        both = np.array(values_and_sizes)
         return both[:, 0], both[:, 1]
 
     def compute_deviations(self, values: Floats) -> Floats:
         """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change."""
-        found, _ = self.along(values)
-        change = np.where(self.judged, np.diff(found, axis=0), 0.0)
-        strayed = np.concatenate([np.zeros((1, len(self.kept))), np.cumsum(change, axis=0)])
-        return np.asarray(np.abs(strayed).T)
+        integrals, _ = self.evaluate_integrals(values)
+        change = np.where(self.is_judged, np.diff(integrals, axis=0), 0.0)
+        deviations = np.concatenate([np.zeros((1, len(self.first_integrals))), np.cumsum(change, axis=0)])
+        return np.asarray(np.abs(deviations).T)
 
-    def limits(self, allowed: float) -> Floats:
+    def compute_bounds(self, allowed: float) -> Floats:
         """Return bounds, shape (n, n_points); ``allowed``: fraction of S allowed by then where nothing has moved."""
-        grown = np.minimum(allowed * (1.0 + self._often), MAX_INFORMATIVE_FRACTION) + ROUND_OFF_ALLOWANCE * np.sqrt(
-            len(self.points)
-        )
-        return np.asarray(self._size[:, None] * grown[None, :])
+        relative_bounds = np.minimum(
+            allowed * (1.0 + self._traversals), MAX_INFORMATIVE_FRACTION
+        ) + ROUND_OFF_ALLOWANCE * np.sqrt(len(self.points))
+        return np.asarray(self._size[:, None] * relative_bounds[None, :])
 
-    def told(self, row: int) -> bool:
+    def has_judged_steps(self, row: int) -> bool:
         """Return whether any step is judged."""
-        return bool(np.any(self.judged[:, row]))
+        return bool(np.any(self.is_judged[:, row]))

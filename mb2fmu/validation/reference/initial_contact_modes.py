@@ -1,7 +1,7 @@
 """Starts of perturbed experiments with contacts: no overlaps, and modes are not moved like numbers.
 
 A contact is there for gaps g(q, t) >= 0. Coordinates and lengths that are moved each by themselves would begin it with
-a pin outside of its hole, and what an FMU does there is nobody's business. So the start is moved once more, by the
+a pin outside of its hole, and what an FMU does there does not matter. So the start is moved once more, by the
 shortest way: gaps that would be negative, and those of contacts that rest at the start, become what they are by
 default. Whether a contact rests, the sense in which it slides, and whether a latch is closed follow from where bodies
 are: to start one of them at 0.4 says nothing.
@@ -34,9 +34,11 @@ def find_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]:
         return ()
     places = {symbol: i for i, symbol in enumerate(numeric.frozen.equations.states)}
     contacts, latches = numeric.frozen.contacts, numeric.frozen.latches
-    found = [each.resting for each in contacts.each] + [f.sliding for f in contacts.frictions] if contacts else []
-    found += list(latches.engaged) if latches else []
-    return tuple(places[symbol] for symbol in found)
+    mode_symbols = (
+        [each.resting for each in contacts.each] + [f.sliding for f in contacts.frictions] if contacts else []
+    )
+    mode_symbols += list(latches.engaged) if latches else []
+    return tuple(places[symbol] for symbol in mode_symbols)
 
 
 class ContactGaps:
@@ -49,21 +51,23 @@ class ContactGaps:
     def __init__(self, numeric: NumericEquations) -> None:
         self._numeric = numeric
         contacts = numeric.frozen.contacts if isinstance(numeric, HybridEquations) else None
-        self._each = contacts.each if contacts else ()
+        self._contacts = contacts.each if contacts else ()
         e = numeric.equations
-        given = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
-        planner = EvaluationPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(given)})
-        told = [expression for each in self._each for expression in (each.gap, each.rest_below, each.stabilization)]
-        self._plan = planner.plan(told) if self._each else None
-        self._blank = [0.0] * (planner.size - len(given))
+        known_symbols = [e.t, *e.q, *e.p, *(c.symbol for c in e.calculated_parameters)]
+        planner = EvaluationPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(known_symbols)})
+        expressions = [
+            expression for each in self._contacts for expression in (each.gap, each.rest_below, each.stabilization)
+        ]
+        self._plan = planner.plan(expressions) if self._contacts else None
+        self._blank = [0.0] * (planner.size - len(known_symbols))
         states = {symbol: i for i, symbol in enumerate(e.states)}
-        self._rests = [states[each.resting] for each in self._each]
+        self._rests = [states[each.resting] for each in self._contacts]
 
-    def at(self, q: Floats, prepared: Sequence[float]) -> Floats:
+    def evaluate_gaps(self, q: Floats, prepared: Sequence[float]) -> Floats:
         """Return all gaps at t = 0, in their own units, shape (k,)."""
-        return self._told(q, prepared)[:, 0]
+        return self._evaluate_rows(q, prepared)[:, 0]
 
-    def _told(self, q: Floats, prepared: Sequence[float]) -> Floats:
+    def _evaluate_rows(self, q: Floats, prepared: Sequence[float]) -> Floats:
         """Return for each contact its gap, the rest speed and its stabilization at t = 0, shape (k, 3)."""
         if self._plan is None:
             return np.zeros((0, 3))
@@ -83,16 +87,18 @@ class ContactGaps:
             ValidationError: Names every such contact, with its gap.
         """
         faults = []
-        for each, (gap, slow, rate) in zip(self._each, self._told(x[: self._numeric.n_q], prepared), strict=True):
-            if gap < -slow / (rate or _DEFAULT_STABILIZATION_RATE):
-                what = f"the gap of {each.name} is {gap:.6g} at the start: it must not be negative"
+        for each, (gap, rest_speed, rate) in zip(
+            self._contacts, self._evaluate_rows(x[: self._numeric.n_q], prepared), strict=True
+        ):
+            if gap < -rest_speed / (rate or _DEFAULT_STABILIZATION_RATE):
+                message = f"the gap of {each.name} is {gap:.6g} at the start: it must not be negative"
                 faults.append(
-                    Fault(what, remedy="start where bodies are not inside each other, or turn its sign round")
+                    Fault(message, remedy="start where bodies are not inside each other, or turn its sign round")
                 )
         if faults:
             raise ValidationError("the reference cannot be integrated:", faults)
 
-    def opened(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
+    def open_gaps(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
         """Return the state at t = 0 moved by the shortest way to gaps >= 0, with resting contacts closed.
 
         Args:
@@ -107,30 +113,35 @@ class ContactGaps:
         if self._plan is None:
             return x
         n_q, typical = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
-        wanted = self.at(default[:n_q], before)
-        found = self._numeric.project(0.0, x, prepared)
+        target_gaps = self.evaluate_gaps(default[:n_q], before)
+        opened = self._numeric.project(0.0, x, prepared)
         for _ in range(_MAX_NEWTON_ITERATIONS):
-            off = self.at(found[:n_q], prepared) - wanted
-            held = [
+            gap_errors = self.evaluate_gaps(opened[:n_q], prepared) - target_gaps
+            rows_to_close = [
                 k
-                for k, gap in enumerate(off + wanted)
-                if gap < min(wanted[k], 0.0) or default[self._rests[k]] > _CLOSED_MODE_THRESHOLD
+                for k, gap in enumerate(gap_errors + target_gaps)
+                if gap < min(target_gaps[k], 0.0) or default[self._rests[k]] > _CLOSED_MODE_THRESHOLD
             ]
-            slopes = self._slopes(found[:n_q], prepared)[held] * typical
-            if not held or np.all(np.abs(off[held]) <= _CLOSURE_TOLERANCE * np.abs(slopes).sum(axis=1)):
-                return found
-            found = found.copy()
-            found[:n_q] -= typical * np.linalg.lstsq(slopes, off[held], rcond=None)[0]
-            found = self._numeric.project(0.0, found, prepared)
-        what = "no start is found at which nothing lies inside of what it touches"
-        raise ValidationError("the perturbed experiment cannot be started:", [Fault(what, remedy="move less")])
+            slopes = self._differentiate_gaps(opened[:n_q], prepared)[rows_to_close] * typical
+            if not rows_to_close or np.all(
+                np.abs(gap_errors[rows_to_close]) <= _CLOSURE_TOLERANCE * np.abs(slopes).sum(axis=1)
+            ):
+                return opened
+            opened = opened.copy()
+            opened[:n_q] -= typical * np.linalg.lstsq(slopes, gap_errors[rows_to_close], rcond=None)[0]
+            opened = self._numeric.project(0.0, opened, prepared)
+        message = "no start is found at which nothing lies inside of what it touches"
+        raise ValidationError("the perturbed experiment cannot be started:", [Fault(message, remedy="move less")])
 
-    def _slopes(self, q: Floats, prepared: Sequence[float]) -> Floats:
+    def _differentiate_gaps(self, q: Floats, prepared: Sequence[float]) -> Floats:
         """Return slopes of the gaps by the coordinates, by central differences, shape (k, n_q)."""
         columns = []
-        for place, size in enumerate(self._numeric.typical[: len(q)].tolist()):
-            there, back = q.copy(), q.copy()
-            there[place] += _DIFFERENCE_STEP * size
-            back[place] -= _DIFFERENCE_STEP * size
-            columns.append((self.at(there, prepared) - self.at(back, prepared)) / (2 * _DIFFERENCE_STEP * size))
-        return np.array(columns).T.reshape(len(self._each), len(q))
+        for coordinate, size in enumerate(self._numeric.typical[: len(q)].tolist()):
+            forward, backward = q.copy(), q.copy()
+            forward[coordinate] += _DIFFERENCE_STEP * size
+            backward[coordinate] -= _DIFFERENCE_STEP * size
+            columns.append(
+                (self.evaluate_gaps(forward, prepared) - self.evaluate_gaps(backward, prepared))
+                / (2 * _DIFFERENCE_STEP * size)
+            )
+        return np.array(columns).T.reshape(len(self._contacts), len(q))

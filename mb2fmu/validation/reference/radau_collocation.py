@@ -50,29 +50,29 @@ def compute_radau_coefficients(stages: int) -> tuple[Floats, Floats]:
 def integrate_stiff(
     slopes: HeldBatchSlopeFunction, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
 ) -> Floats:
-    """Integrate stiff equations as :func:`.smooth_integration.integrate`; ``budget`` counts steps.
+    """Integrate stiff equations as :func:`.smooth_integration.integrate_smooth`; ``budget`` counts steps.
 
     Raises:
         ValidationError: If the step size vanishes or the budget is spent.
     """
     y = np.empty((len(time), len(start)))
     y[0] = start
-    step, spent = float(time[1] - time[0]), 0
+    step, steps_spent = float(time[1] - time[0]), 0
     for k, end in enumerate(time[1:].tolist()):
         t, value, f = float(time[k]), y[k], slopes(k)
         while t < end:
             # A step that would leave a crumb takes the crumb with it.
-            whole = end - t <= 1.0001 * step
-            h = end - t if whole else step
+            is_last_step = end - t <= 1.0001 * step
+            h = end - t if is_last_step else step
             halves, error = _step_twice(f, t, value, h, tolerance, scales)
-            spent += 1
-            if spent > budget or h < 1e-14 * end:
-                why = "the step size vanishes" if spent <= budget else f"{budget} steps are spent"
-                raise ValidationError("the reference cannot be integrated:", [Fault(f"at t = {t:.6g} s {why}")])
+            steps_spent += 1
+            if steps_spent > budget or h < 1e-14 * end:
+                reason = "the step size vanishes" if steps_spent <= budget else f"{budget} steps are spent"
+                raise ValidationError("the reference cannot be integrated:", [Fault(f"at t = {t:.6g} s {reason}")])
             factor = 0.8 * error ** (-1 / (_RADAU_ORDER + 1)) if error > 0 else 4.0
             if error <= 1.0:
-                t, value = (end if whole else t + h), halves
-                step = max(step, h * min(4.0, factor)) if whole else h * min(4.0, factor)
+                t, value = (end if is_last_step else t + h), halves
+                step = max(step, h * min(4.0, factor)) if is_last_step else h * min(4.0, factor)
             else:
                 step = h * max(0.1, min(0.9, factor))
         y[k + 1] = value
@@ -84,31 +84,33 @@ def _step_twice(
 ) -> tuple[Floats, float]:
     """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
     jacobian = _compute_jacobian(f, t, y, scales)
-    whole = _take_collocation_step(f, t, y, h, jacobian, scales, np.zeros((RADAU_STAGES, len(y))))
-    if whole is None:
+    whole_step = _take_collocation_step(f, t, y, h, jacobian, scales, np.zeros((RADAU_STAGES, len(y))))
+    if whole_step is None:
         return y, np.inf
     # Where the halves begin: the polynomial of the whole step.
-    guess = _HALF_STEP_INTERPOLATION @ whole.stages
-    half = _take_collocation_step(f, t, y, h / 2, jacobian, scales, guess[:RADAU_STAGES])
-    if half is None:
+    guess = _HALF_STEP_INTERPOLATION @ whole_step.stages
+    first_half = _take_collocation_step(f, t, y, h / 2, jacobian, scales, guess[:RADAU_STAGES])
+    if first_half is None:
         return y, np.inf
-    middle = y + half.stages[-1]
-    there = _compute_jacobian(f, t + h / 2, middle, scales)
-    rest = _take_collocation_step(f, t + h / 2, middle, h / 2, there, scales, guess[RADAU_STAGES:] - half.stages[-1])
-    if rest is None:
+    middle = y + first_half.stages[-1]
+    middle_jacobian = _compute_jacobian(f, t + h / 2, middle, scales)
+    second_half = _take_collocation_step(
+        f, t + h / 2, middle, h / 2, middle_jacobian, scales, guess[RADAU_STAGES:] - first_half.stages[-1]
+    )
+    if second_half is None:
         return y, np.inf
-    end = middle + rest.stages[-1]
+    end = middle + second_half.stages[-1]
     # Newton's equations are solved to some units of round-off, below which no tolerance can be kept.
-    floor = whole.floor[-1] + half.floor[-1] + rest.floor[-1]
+    floor = whole_step.floor[-1] + first_half.floor[-1] + second_half.floor[-1]
     allowed = max(tolerance, 1e-13) * (scales + np.abs(end)) + floor
-    return end, float(np.max(np.abs(end - (y + whole.stages[-1])) / allowed))
+    return end, float(np.max(np.abs(end - (y + whole_step.stages[-1])) / allowed))
 
 
 def _compute_jacobian(f: BatchSlopeFunction, t: float, y: Floats, scales: Floats) -> Floats:
     """Return derivatives of f by forward differences, shape (n, n); they affect only Newton's speed."""
-    moved = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
-    slopes = f(np.full(len(moved), t), moved)
-    return np.asarray((slopes[1:] - slopes[0]) / (np.diag(moved[1:]) - y)[:, None]).T
+    displaced = np.vstack([y, y + 1e-7 * np.diag(np.maximum(scales, np.abs(y)))])
+    slopes = f(np.full(len(displaced), t), displaced)
+    return np.asarray((slopes[1:] - slopes[0]) / (np.diag(displaced[1:]) - y)[:, None]).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +160,11 @@ def _take_collocation_step(
 def _compute_half_step_interpolation() -> Floats:
     """Return the matrix from a polynomial's values at the stages (0 at the start) to those at its halves' stages."""
     nodes = np.concatenate([[0.0], _NODES])
-    wanted = np.concatenate([_NODES / 2, (1 + _NODES) / 2])
+    interpolation_points = np.concatenate([_NODES / 2, (1 + _NODES) / 2])
     weights = np.empty((2 * RADAU_STAGES, RADAU_STAGES))
     for j in range(1, RADAU_STAGES + 1):
-        others = np.delete(nodes, j)
-        weights[:, j - 1] = np.prod((wanted[:, None] - others) / (nodes[j] - others), axis=1)
+        other_nodes = np.delete(nodes, j)
+        weights[:, j - 1] = np.prod((interpolation_points[:, None] - other_nodes) / (nodes[j] - other_nodes), axis=1)
     return weights
 
 

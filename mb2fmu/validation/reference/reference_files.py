@@ -2,7 +2,7 @@
 
 Small on purpose: at most ``MAX_STORED_ROWS`` communication points, and only as long as the reference knows every
 variable well.
-Numbers are written so that they read back to the same bits. Nothing in them tells of a day, a folder or a machine.
+Numbers are written so that they read back to the same bits. They contain no date, folder or machine.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def take_reference_excerpt(reference: ReferenceRun) -> Trajectory:
     That is to 1e-7 of its scale.
     The uncertainty of each variable is the largest within the excerpt, at every row.
     """
-    whole = reference.trajectory
-    known = np.all(whole.uncertainty <= KNOWN_UNCERTAINTY * reference.scales, axis=1)
-    end = len(known) if known.all() else max(int(np.argmin(known)), 1)
+    trajectory = reference.trajectory
+    is_known = np.all(trajectory.uncertainty <= KNOWN_UNCERTAINTY * reference.scales, axis=1)
+    end = len(is_known) if is_known.all() else max(int(np.argmin(is_known)), 1)
     rows = slice(0, end, math.ceil((end - 1) / MAX_STORED_ROWS) or 1)
-    uncertainty = np.broadcast_to(whole.uncertainty[:end][-1], whole.values[rows].shape).copy()
+    uncertainty = np.broadcast_to(trajectory.uncertainty[:end][-1], trajectory.values[rows].shape).copy()
     balances = {balance.name: _round_to_two_digits(balance.worst) for balance in reference.balances}
-    provenance = {**whole.provenance, "balances": balances}
-    return Trajectory(whole.names, whole.time[rows], whole.values[rows], uncertainty, provenance)
+    provenance = {**trajectory.provenance, "balances": balances}
+    return Trajectory(trajectory.names, trajectory.time[rows], trajectory.values[rows], uncertainty, provenance)
 
 
 def write_reference_files(trajectory: Trajectory, folder: Path) -> None:
@@ -74,41 +74,41 @@ def read_reference_files(folder: Path) -> Trajectory:
         names = tuple(rows[0][1:])
         table = np.array([[float(number) for number in row] for row in rows[1:]]).reshape(len(rows) - 1, len(names) + 1)
         uncertainty = provenance.pop("uncertainty")
-        spread = np.array([float(uncertainty[name]) for name in names])
+        uncertainties = np.array([float(uncertainty[name]) for name in names])
     except (OSError, ValueError, KeyError, IndexError) as error:
         remedy = "make it afresh with scripts/make_reference"
         raise ValidationError(
             "the stored reference cannot be read:", [Fault(str(error), folder.name, remedy)]
         ) from error
     values = table[:, 1:]
-    return Trajectory(names, table[:, 0], values, np.broadcast_to(spread, values.shape).copy(), provenance)
+    return Trajectory(names, table[:, 0], values, np.broadcast_to(uncertainties, values.shape).copy(), provenance)
 
 
-def find_outdated_parts(stored: Trajectory, fresh: Trajectory) -> tuple[str, ...]:
+def find_outdated_parts(stored: Trajectory, current: Trajectory) -> tuple[str, ...]:
     """Return why a stored reference is out of date; () if it is not.
 
     It is current if it has the same variables, times and provenance (versions, measured balances and whether it was
     compiled aside), and no
     value differs by more than three times the sum of both uncertainties.
     """
-    found = []
-    if stored.names != fresh.names:
-        return (f"variables {', '.join(stored.names)} instead of {', '.join(fresh.names)}",)
-    aside = {"versions", "balances", "evaluation"}
-    for key in sorted((stored.provenance.keys() | fresh.provenance.keys()) - aside):
-        old, new = stored.provenance.get(key), fresh.provenance.get(key)
-        if old != new:
-            found.append(f"{key}: {old!r} instead of {new!r}")
-    count = min(len(stored.time), len(fresh.time))
-    if not np.allclose(stored.time[:count], fresh.time[:count], rtol=1e-12, atol=0) or 2 * count < len(fresh.time):
-        return (*found, "other points in time")
-    allowed = _AGREEMENT_FACTOR * (stored.uncertainty[:count] + fresh.uncertainty[:count])
-    off = np.abs(stored.values[:count] - fresh.values[:count])
+    reasons = []
+    if stored.names != current.names:
+        return (f"variables {', '.join(stored.names)} instead of {', '.join(current.names)}",)
+    ignored_keys = {"versions", "balances", "evaluation"}
+    for key in sorted((stored.provenance.keys() | current.provenance.keys()) - ignored_keys):
+        stored_value, current_value = stored.provenance.get(key), current.provenance.get(key)
+        if stored_value != current_value:
+            reasons.append(f"{key}: {stored_value!r} instead of {current_value!r}")
+    count = min(len(stored.time), len(current.time))
+    if not np.allclose(stored.time[:count], current.time[:count], rtol=1e-12, atol=0) or 2 * count < len(current.time):
+        return (*reasons, "other points in time")
+    allowed = _AGREEMENT_FACTOR * (stored.uncertainty[:count] + current.uncertainty[:count])
+    differences = np.abs(stored.values[:count] - current.values[:count])
     for column, name in enumerate(stored.names):
-        if not np.all(off[:, column] <= allowed[:, column]):
-            row = int(np.argmax(off[:, column] - allowed[:, column]))
-            found.append(f"{name} differs by {off[row, column]:.3g} at t = {stored.time[row]:.6g} s")
-    return tuple(found)
+        if not np.all(differences[:, column] <= allowed[:, column]):
+            row = int(np.argmax(differences[:, column] - allowed[:, column]))
+            reasons.append(f"{name} differs by {differences[row, column]:.3g} at t = {stored.time[row]:.6g} s")
+    return tuple(reasons)
 
 
 def _round_to_two_digits(number: float) -> float:

@@ -104,13 +104,13 @@ class ReferenceRun:
         variables: One per column of the trajectory.
         states: x = (q, independent u, z) at each communication point, shape (n_t, n_x).
         state_columns: Columns of the trajectory that hold x.
-        scales: Scale of each variable by its own motion, > 0, shape (n,); see ``scales``.
+        scales: Scale of each variable by its own motion, > 0, shape (n,); see ``variable_scales``.
         typical: Typical magnitude of each variable, > 0, shape (n,).
         natural_energy: Natural magnitude of energies, J.
         work: Integrated power delivered to the mechanism since t = 0, J, shape (n_t,).
         balances: The reference's own: energy, constraints.
         numeric: The equations as functions of numbers.
-        conditions: The experiment.
+        experiment: The experiment.
         events: In their order.
         modes: At each communication point, at the end of the step before; empty where nothing switches.
         event_uncertainty: How far the instants of events of two runs are from each other, at most, s.
@@ -128,7 +128,7 @@ class ReferenceRun:
     work: Floats
     balances: tuple[BalanceQuantity, ...]
     numeric: NumericEquations
-    conditions: ExperimentNumbers
+    experiment: ExperimentNumbers
     events: tuple[LocatedEvent, ...] = ()
     modes: tuple[SwitchModes, ...] = ()
     event_uncertainty: float = 0.0
@@ -140,21 +140,23 @@ class ReferenceRun:
         return self.scales[list(self.state_columns)]
 
     @property
-    def reach(self) -> dict[str, float]:
+    def largest_speeds(self) -> dict[str, float]:
         """FMU name of each speed → its largest magnitude."""
         largest = np.max(np.abs(self.trajectory.values), axis=0).tolist()
         return {v.name: size for v, size in zip(self.variables, largest, strict=True) if v.kind == "speed"}
 
     @property
-    def visited(self) -> tuple[dict[str, float], ...]:
+    def visited_coordinates(self) -> tuple[dict[str, float], ...]:
         """FMU name of each coordinate → its value, where it goes farthest and at some instants in between."""
         columns = {v.name: k for k, v in enumerate(self.variables) if v.kind == "coordinate"}
         values = self.trajectory.values[:, list(columns.values())]
         if not values.size:
             return ()
-        farthest = np.stack([np.argmax(values, axis=0), np.argmin(values, axis=0)], axis=1).ravel()[:_VISITED_INSTANTS]
-        between = np.linspace(0, len(values) - 1, _VISITED_INSTANTS // 2 + 1).round().astype(int)[1:]
-        rows = dict.fromkeys([*farthest.tolist(), *between.tolist()])
+        extreme_rows = np.stack([np.argmax(values, axis=0), np.argmin(values, axis=0)], axis=1).ravel()[
+            :_VISITED_INSTANTS
+        ]
+        intermediate_rows = np.linspace(0, len(values) - 1, _VISITED_INSTANTS // 2 + 1).round().astype(int)[1:]
+        rows = dict.fromkeys([*extreme_rows.tolist(), *intermediate_rows.tolist()])
         return tuple(dict(zip(columns, values[row].tolist(), strict=True)) for row in rows if row)
 
     @property
@@ -172,15 +174,15 @@ class ReferenceRun:
         """Return when constraints first fail to determine the dependent speeds, s; None if never.
 
         Found where the determinant that they are solved with changes its sign between communication points.
-        ``dependent``: as many speeds as there are rows, of which this is asked; None: those of the equations.
+        ``dependent``: as many speeds as there are rows; None: those of the equations.
         """
-        run, numeric = self.conditions, self.numeric
-        asked = numeric.equations.u_dependent if dependent is None else dependent
-        if not numeric.m or not asked:
+        run, numeric = self.experiment, self.numeric
+        speeds = numeric.equations.u_dependent if dependent is None else dependent
+        if not numeric.m or not speeds:
             return None
         prepared = numeric.prepare(run.parameters)
         points = zip(run.time, self.states, strict=True)
-        signs = [numeric.dependent_determinant_sign(float(t), x, prepared, asked) for t, x in points]
+        signs = [numeric.dependent_determinant_sign(float(t), x, prepared, speeds) for t, x in points]
         changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
         return float(run.time[changes[0]]) if len(changes) else None
 
@@ -213,45 +215,48 @@ def make_reference(
         ValidationError: If the experiment cannot be run: bad signals, singular or stiff equations, a gap of an impact
             that is negative at the start.
     """
-    run, diagnosed = experiment or form_experiment_numbers(definition), select_diagnostic_outputs(equations.outputs)
+    run, diagnostic_outputs = (
+        experiment or form_experiment_numbers(definition),
+        select_diagnostic_outputs(equations.outputs),
+    )
     equations = drop_diagnostic_outputs(equations)
     numeric = numeric or (
         NewtonEulerEquations(mechanism, equations) if mechanism else make_numeric_equations(equations, definition)
     )
     numeric.compile()
     variables, columns = list_compared_variables(definition, equations), find_state_columns(numeric)
-    natural = estimate_characteristic_units(definition, _list_largest_inputs(definition, run))
-    typical = np.array([natural.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
-    energy = natural.magnitude("J")
-    found = _integrate_twice(numeric, run, typical[list(columns)], energy)
+    units = estimate_characteristic_units(definition, _list_largest_inputs(definition, run))
+    typical = np.array([units.magnitude(v.unit) if v.nominal is None else v.nominal for v in variables])
+    energy = units.magnitude("J")
+    integrated = _integrate_twice(numeric, run, typical[list(columns)], energy)
     scales = compute_motion_scales(
-        found.values, find_moving_variables(found.values, found.uncertainty, typical), typical
+        integrated.values, find_moving_variables(integrated.values, integrated.uncertainty, typical), typical
     )
     return ReferenceRun(
         trajectory=Trajectory(
             names=tuple(v.name for v in variables),
             time=run.time,
-            values=found.values,
-            uncertainty=found.uncertainty,
+            values=integrated.values,
+            uncertainty=integrated.uncertainty,
             provenance=describe_provenance(definition, numeric, run),
         ),
         variables=variables,
-        states=found.motion[:, :-1],
+        states=integrated.motion[:, :-1],
         state_columns=columns,
         scales=scales,
         typical=typical,
         natural_energy=energy,
-        work=found.motion[:, -1],
+        work=integrated.motion[:, -1],
         balances=(
-            *compute_energy_balance(equations, found.kinetic, found.motion[:, -1], energy),
-            *compute_constraint_balances(numeric, run, found.residual, found.values, scales),
+            *compute_energy_balance(equations, integrated.kinetic, integrated.motion[:, -1], energy),
+            *compute_constraint_balances(numeric, run, integrated.residual, integrated.values, scales),
         ),
         numeric=numeric,
-        conditions=run,
-        events=tuple(found.seen.events),
-        modes=tuple(found.seen.modes),
-        event_uncertainty=found.late,
-        diagnostic_outputs=diagnosed,
+        experiment=run,
+        events=tuple(integrated.event_log.events),
+        modes=tuple(integrated.event_log.modes),
+        event_uncertainty=integrated.time_uncertainty,
+        diagnostic_outputs=diagnostic_outputs,
     )
 
 
@@ -265,8 +270,8 @@ class _IntegratedExperiment:
         kinetic: Kinetic energy in J, shape (n_t,).
         residual: Of all constraint rows, shape (n_t, n_phi + m).
         uncertainty: Of ``values``, the same shape.
-        late: Uncertainty of the instants of events, s.
-        seen: Events and modes on the way.
+        time_uncertainty: Uncertainty of the instants of events, s.
+        event_log: Events and modes on the way.
     """
 
     motion: Floats
@@ -274,8 +279,8 @@ class _IntegratedExperiment:
     kinetic: Floats
     residual: Floats
     uncertainty: Floats
-    late: float
-    seen: IntegrationEventLog
+    time_uncertainty: float
+    event_log: IntegrationEventLog
 
 
 def _integrate_twice(
@@ -285,20 +290,31 @@ def _integrate_twice(
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([compute_start_state(numeric, run), [0.0]])
     ContactGaps(numeric).check_overlaps(start[:-1], prepared)
-    largest, sizes, seen = (
+    largest_magnitudes, typical_sizes, event_log = (
         _run_roughly(numeric, run, start, typical, energy),
         np.append(typical, 0.0),
         IntegrationEventLog(),
     )
-    exact = compute_tolerance_scales(largest, sizes, TIGHTEST_SOLVER_TOLERANCE)
+    error_scales = compute_tolerance_scales(largest_magnitudes, typical_sizes, TIGHTEST_SOLVER_TOLERANCE)
     motion = integrate_reference(
-        numeric, run, start, TIGHTEST_SOLVER_TOLERANCE, exact, parts=1 if run.has_constant_inputs else 2, seen=seen
+        numeric,
+        run,
+        start,
+        TIGHTEST_SOLVER_TOLERANCE,
+        error_scales,
+        parts=1 if run.has_constant_inputs else 2,
+        event_log=event_log,
     )
-    values, kinetic, residual = observe_trajectory(numeric, run, motion[:, :-1], prepared, seen.modes)
-    uncertainty, late = _measure_uncertainty(
-        numeric, run, start, compute_tolerance_scales(largest, sizes, COARSE_TOLERANCE), values, seen
+    values, kinetic, residual = observe_trajectory(numeric, run, motion[:, :-1], prepared, event_log.modes)
+    uncertainty, time_uncertainty = _measure_uncertainty(
+        numeric,
+        run,
+        start,
+        compute_tolerance_scales(largest_magnitudes, typical_sizes, COARSE_TOLERANCE),
+        values,
+        event_log,
     )
-    return _IntegratedExperiment(motion, values, kinetic, residual, uncertainty, late, seen)
+    return _IntegratedExperiment(motion, values, kinetic, residual, uncertainty, time_uncertainty, event_log)
 
 
 def make_numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
@@ -323,16 +339,19 @@ def _run_roughly(
     numeric: NumericEquations, run: ExperimentNumbers, start: Floats, typical: Floats, energy: float
 ) -> Floats:
     """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
-    rough, _ = run.select_points(ROUGH_RUN_POINTS)
-    first = np.append(estimate_start_scales(start[:-1], typical), energy)
-    found = integrate_reference(numeric, rough, start, ROUGH_RUN_TOLERANCE, first)
-    seen = np.unique(np.linspace(0, len(found) - 1, ENERGY_SAMPLES).astype(np.int64)).tolist()
+    rough_experiment, _ = run.select_points(ROUGH_RUN_POINTS)
+    start_scales = np.append(estimate_start_scales(start[:-1], typical), energy)
+    trajectory = integrate_reference(numeric, rough_experiment, start, ROUGH_RUN_TOLERANCE, start_scales)
+    sampled_rows = np.unique(np.linspace(0, len(trajectory) - 1, ENERGY_SAMPLES).astype(np.int64)).tolist()
     prepared = numeric.prepare(run.parameters)
     kinetic = [
-        numeric.motion(float(rough.time[k]), found[k, :-1], rough.held(k).tolist(), prepared).kinetic for k in seen
+        numeric.motion(
+            float(rough_experiment.time[k]), trajectory[k, :-1], rough_experiment.inputs_at(k).tolist(), prepared
+        ).kinetic
+        for k in sampled_rows
     ]
-    work = compute_energy_scale(np.array(kinetic), found[:, -1], energy)
-    return np.append(np.max(np.abs(found[:, :-1]), axis=0), work)
+    work = compute_energy_scale(np.array(kinetic), trajectory[:, -1], energy)
+    return np.append(np.max(np.abs(trajectory[:, :-1]), axis=0), work)
 
 
 def _measure_uncertainty(
@@ -341,21 +360,29 @@ def _measure_uncertainty(
     start: Floats,
     scales: Floats,
     values: Floats,
-    fine: IntegrationEventLog,
+    fine_log: IntegrationEventLog,
 ) -> tuple[Floats, float]:
     """Return the running maximum of the difference to a coarser run plus round-off, like ``values``; of events, s.
 
     At a point between an event of the one and the same event of the other the difference is the jump: that is left out.
     """
-    coarse, rows = run.select_points((len(run.time) - 1) // COARSE_STRIDE)
-    log = IntegrationEventLog()
-    rough = integrate_reference(numeric, coarse, start, COARSE_TOLERANCE, scales, seen=log)
-    seen, _, _ = observe_trajectory(numeric, coarse, rough[:, :-1], numeric.prepare(run.parameters), log.modes)
-    between, late = find_points_between_events(coarse.time, fine.events, log.events)
-    difference = np.maximum.accumulate(np.where(between[:, None], 0.0, np.abs(values[rows] - seen)), axis=0)
+    coarse_experiment, rows = run.select_points((len(run.time) - 1) // COARSE_STRIDE)
+    coarse_log = IntegrationEventLog()
+    coarse_trajectory = integrate_reference(
+        numeric, coarse_experiment, start, COARSE_TOLERANCE, scales, event_log=coarse_log
+    )
+    coarse_values, _, _ = observe_trajectory(
+        numeric, coarse_experiment, coarse_trajectory[:, :-1], numeric.prepare(run.parameters), coarse_log.modes
+    )
+    is_between_events, time_uncertainty = find_points_between_events(
+        coarse_experiment.time, fine_log.events, coarse_log.events
+    )
+    difference = np.maximum.accumulate(
+        np.where(is_between_events[:, None], 0.0, np.abs(values[rows] - coarse_values)), axis=0
+    )
     # Between the points of the coarser run: what it is at the next one.
-    everywhere = difference[np.searchsorted(rows, np.arange(len(values)))]
-    return np.asarray(everywhere + ROUND_OFF_ALLOWANCE * np.max(np.abs(values), axis=0)), late
+    difference_at_all_points = difference[np.searchsorted(rows, np.arange(len(values)))]
+    return np.asarray(difference_at_all_points + ROUND_OFF_ALLOWANCE * np.max(np.abs(values), axis=0)), time_uncertainty
 
 
 def integrate_reference(
@@ -366,19 +393,19 @@ def integrate_reference(
     scales: Floats,
     *,
     parts: int = 1,
-    seen: IntegrationEventLog | None = None,
+    event_log: IntegrationEventLog | None = None,
 ) -> Floats:
     """Return (x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
     Raises:
-        ValidationError: See :meth:`mb2fmu.validation.reference.trajectory_integration.TrajectoryIntegration.travel`.
+        ValidationError: See :meth:`.TrajectoryIntegration.integrate_trajectory`.
     """
     budget = max(EVALUATION_BUDGET, MIN_EVALUATIONS_PER_STEP * (len(run.time) - 1) * parts)
-    journey = TrajectoryIntegration(
+    integration = TrajectoryIntegration(
         numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget
     )
-    return journey.integrate_trajectory(
-        start, tolerance, scales, parts=parts, projected=numeric.has_state_constraints, seen=seen
+    return integration.integrate_trajectory(
+        start, tolerance, scales, parts=parts, projected=numeric.has_state_constraints, event_log=event_log
     )
 
 
@@ -409,11 +436,11 @@ def observe_trajectory(
 ) -> tuple[Floats, Floats, Floats]:
     """Return all compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m).
 
-    ``modes``: of a walk, one per communication point; without them they are those that the states say.
+    ``modes``: of the run, one per communication point; without them they follow from the states.
     """
     rows, kinetic, residual = [], [], []
     for k, x in enumerate(states):
-        r = run.held(k).tolist()
+        r = run.inputs_at(k).tolist()
         motion = observe_instant(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
         rows.append(list_compared_values(numeric, x, motion))
         kinetic.append(motion.kinetic)
@@ -476,19 +503,19 @@ def compute_constraint_balances(
     n_phi = len(numeric.equations.position_rows)
     relative = np.abs(residual) / sizes
     return tuple(
-        BalanceQuantity(name, formula, np.max(part, axis=1), 1.0, "1")
-        for name, formula, part in (
+        BalanceQuantity(name, formula, np.max(residual_rows, axis=1), 1.0, "1")
+        for name, formula, residual_rows in (
             ("position constraints", "φ(q, t)", relative[:, :n_phi]),
             ("velocity constraints", "A u + b", relative[:, n_phi:]),
         )
-        if part.shape[1]
+        if residual_rows.shape[1]
     )
 
 
 def compute_constraint_scales(
     numeric: NumericEquations, run: ExperimentNumbers, values: Floats, scales: Floats
 ) -> tuple[Floats, Floats]:
-    """Return scale and round-off of each constraint row by ``scales.row_scales``."""
+    """Return scale and round-off of each constraint row by ``variable_scales.compute_row_scales``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
     holonomic, prepared = len(numeric.equations.position_rows), numeric.prepare(run.parameters)
@@ -502,7 +529,7 @@ def describe_provenance(
     return {
         "model": definition.name,
         "formulation": numeric.formulation,
-        "evaluation": "printed in C, compiled" if numeric.machine else "sympy.lambdify(cse=True), scalar",
+        "evaluation": "printed in C, compiled" if numeric.compiled_equations else "sympy.lambdify(cse=True), scalar",
         "integrator": f"{'Radau IIA 13' if run.stiff else 'DOP853'}, every communication step by itself, inputs held",
         "tolerances": [TIGHTEST_SOLVER_TOLERANCE, COARSE_TOLERANCE],
         "stop": float(run.time[-1]),
@@ -525,7 +552,7 @@ def integrate_by_euler(
 ) -> Trajectory:
     """Integrate by explicit Euler with a fixed step in s, for results that others published so.
 
-    No uncertainty is claimed (zeros): the steps are what is asked for, not the motion.
+    No uncertainty is claimed (zeros): the steps are requested, not the motion.
 
     Raises:
         ValidationError: As :func:`make_reference`.

@@ -60,31 +60,32 @@ def integrate_smooth(
     """
     y = np.empty((len(time), len(start)))
     y[0] = start
-    step, spent, noise = np.inf, 0, np.zeros(len(start))
+    step, evaluations_spent, noise = np.inf, 0, np.zeros(len(start))
     for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
-        f, most = return_nan_outside_domain(slope(k)), (end - begin) / parts
+        f, largest_step = return_nan_outside_domain(slope(k)), (end - begin) / parts
         noise = np.maximum(noise, estimate_slope_round_off(f, begin, y[k])) if tolerance <= _NOISY_TOLERANCE else noise
         solver = DOP853(
             f,
             begin,
             y[k],
             end,
-            first_step=min(step, most) if np.isfinite(step) else None,
-            max_step=most,
+            first_step=min(step, largest_step) if np.isfinite(step) else None,
+            max_step=largest_step,
             rtol=max(tolerance, TIGHTEST_SOLVER_TOLERANCE),
-            atol=tolerance * scales + min(step, most) * _ERROR_WEIGHT_SUM * noise,  # SciPy takes one per component
+            atol=tolerance * scales
+            + min(step, largest_step) * _ERROR_WEIGHT_SUM * noise,  # SciPy takes one per component
         )
         while solver.status == "running":
-            why = solver.step()
-            if why:
-                raise make_standstill_error(solver.t, why.rstrip("."))
+            failure = solver.step()
+            if failure:
+                raise make_standstill_error(solver.t, failure.rstrip("."))
             if project:
                 solver.y = project(solver.t, solver.y)
                 solver.f = solver.fun(solver.t, solver.y)
-            if spent + solver.nfev > budget:
+            if evaluations_spent + solver.nfev > budget:
                 raise make_standstill_error(solver.t, f"{budget} evaluations are spent")
         y[k + 1] = solver.y
-        step, spent = solver.h_abs, spent + solver.nfev
+        step, evaluations_spent = solver.h_abs, evaluations_spent + solver.nfev
     return y
 
 
@@ -94,9 +95,9 @@ def estimate_slope_round_off(slope: SlopeFunction, t: float, y: Floats) -> Float
     A state that is nothing but round-off (a rate of a parallelogram's coupler) has no scale of its own that steps could
     be steered by; no step makes its error smaller than its size times this.
     """
-    here, numbers = slope(t, y), np.arange(len(y))
-    units = [(look * (numbers + 1) + numbers) % 5 - 2 for look in range(_ROUND_OFF_SAMPLES)]
-    changes = np.abs([slope(t, y * (1 + unit * np.finfo(float).eps)) - here for unit in units])
+    slope_at_y, numbers = slope(t, y), np.arange(len(y))
+    units = [(sample * (numbers + 1) + numbers) % 5 - 2 for sample in range(_ROUND_OFF_SAMPLES)]
+    changes = np.abs([slope(t, y * (1 + unit * np.finfo(float).eps)) - slope_at_y for unit in units])
     return np.asarray(np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0))
 
 
@@ -148,13 +149,13 @@ def make_batch_slope(slope: SlopeFunction) -> BatchSlopeFunction:
     return several
 
 
-def make_standstill_error(t: float, why: str) -> ValidationError:
+def make_standstill_error(t: float, reason: str) -> ValidationError:
     """Return the error of an integration that ends at t, in s."""
     return ValidationError(
         "the reference cannot be integrated:",
         [
             Fault(
-                f"at t = {t:.6g} s {why}",
+                f"at t = {t:.6g} s {reason}",
                 remedy="x' has no value there (a root or logarithm of a negative number, a division by zero), or the "
                 "position is singular: other start values or parameters, an earlier stop, or stiff=True",
             )

@@ -49,39 +49,39 @@ def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     Returns:
         Rows, ascending.
     """
-    numeric, run = reference.numeric, reference.conditions
-    _, taken = run.select_points(MAX_SENSITIVITY_POINTS)
+    numeric, run = reference.numeric, reference.experiment
+    _, selected_rows = run.select_points(MAX_SENSITIVITY_POINTS)
     n_outputs = len(numeric.equations.outputs)
-    if len(taken) == len(run.time) or not n_outputs:
+    if len(selected_rows) == len(run.time) or not n_outputs:
         return np.zeros(0, dtype=np.int64)
-    rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID_CHANGE_POINTS)), taken)
-    delays = run.time[rows, None] * np.array([_compute_output_rates(reference, row) for row in rows.tolist()])
-    usual = np.isin(rows, taken)
-    found = set()
-    for column in delays.T:
+    rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID_CHANGE_POINTS)), selected_rows)
+    weighted_rates = run.time[rows, None] * np.array([_compute_output_rates(reference, row) for row in rows.tolist()])
+    is_selected = np.isin(rows, selected_rows)
+    rapid_rows = set()
+    for column in weighted_rates.T:
         largest = 0.0
-        for row, size, known in zip(rows.tolist(), column.tolist(), usual.tolist(), strict=True):
+        for row, size, known in zip(rows.tolist(), column.tolist(), is_selected.tolist(), strict=True):
             if known:
                 largest = max(largest, size)
             elif size > 1.25 * largest > 0.0:
-                found.add(row)
+                rapid_rows.add(row)
                 largest = size
-    return np.array(sorted(found), dtype=np.int64)
+    return np.array(sorted(rapid_rows), dtype=np.int64)
 
 
 def _compute_output_rates(reference: ReferenceRun, row: int) -> Floats:
     """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
-    numeric, run = reference.numeric, reference.conditions
-    prepared, r = numeric.prepare(run.parameters), run.held(row).tolist()
+    numeric, run = reference.numeric, reference.experiment
+    prepared, r = numeric.prepare(run.parameters), run.inputs_at(row).tolist()
     t, x = float(run.time[row]), reference.states[row]
     modes = reference.modes[row] if reference.modes else None
-    span = 1e-6 * run.step
+    time_step = 1e-6 * run.step
     try:
-        here = observe_instant(numeric, t, x, r, prepared, modes)
-        after = observe_instant(numeric, t + span, x + span * here.x_dot, r, prepared, modes)
+        motion = observe_instant(numeric, t, x, r, prepared, modes)
+        motion_after = observe_instant(numeric, t + time_step, x + time_step * motion.x_dot, r, prepared, modes)
     except (ValidationError, ArithmeticError, ValueError):
         return np.zeros(len(numeric.equations.outputs))
-    rates = np.abs(np.asarray(after.outputs) - np.asarray(here.outputs)) / span
+    rates = np.abs(np.asarray(motion_after.outputs) - np.asarray(motion.outputs)) / time_step
     return np.where(np.isfinite(rates), rates, 0.0)
 
 
@@ -105,31 +105,37 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
         ValidationError: If a perturbed start cannot be integrated.
     """
     numeric = reference.numeric
-    run, rows = reference.conditions.select_points(MAX_SENSITIVITY_POINTS, also=find_rapid_points(reference))
-    truth = reference.trajectory.values[rows]
+    run, rows = reference.experiment.select_points(MAX_SENSITIVITY_POINTS, further_points=find_rapid_points(reference))
+    reference_values = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
     scales = reference.error_scales(INTEGRATION_TOLERANCE)
-    gaps, grown = ContactGaps(numeric), []
+    gaps, error_ratios = ContactGaps(numeric), []
     axes = choose_error_directions(numeric.n_x)
     one_by_one = len(axes) == numeric.n_x
     axes[:, list(find_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
         x0 = reference.states[0] + RELATIVE_START_ERROR * direction * reference.state_scales
-        x0 = gaps.opened(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
+        x0 = gaps.open_gaps(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
         if isinstance(numeric, HybridEquations):
             x0 = numeric.stop_held_speeds(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
-        log = IntegrationEventLog()
+        event_log = IntegrationEventLog()
         with assume_start_events_done(numeric):
-            moved = integrate_reference(numeric, run, np.append(x0, 0.0), INTEGRATION_TOLERANCE, scales, seen=log)
-        values, _, _ = observe_trajectory(numeric, run, moved[:, :-1], prepared, log.modes)
-        between, _ = find_points_between_events(run.time, reference.events, log.events)
+            perturbed_trajectory = integrate_reference(
+                numeric, run, np.append(x0, 0.0), INTEGRATION_TOLERANCE, scales, event_log=event_log
+            )
+        values, _, _ = observe_trajectory(numeric, run, perturbed_trajectory[:, :-1], prepared, event_log.modes)
+        is_between_events, _ = find_points_between_events(run.time, reference.events, event_log.events)
         if reference.modes:
-            idle = find_round_off_switches((*reference.events, *log.events))
-            between |= find_short_mode_differences([reference.modes[row] for row in rows.tolist()], log.modes, idle)
-        grown.append(np.where(between[:, None], 0.0, np.abs(values - truth)) / RELATIVE_START_ERROR)
-    if not grown:  # without states nothing is perturbed
+            round_off_switches = find_round_off_switches((*reference.events, *event_log.events))
+            is_between_events |= find_short_mode_differences(
+                [reference.modes[row] for row in rows.tolist()], event_log.modes, round_off_switches
+            )
+        error_ratios.append(
+            np.where(is_between_events[:, None], 0.0, np.abs(values - reference_values)) / RELATIVE_START_ERROR
+        )
+    if not error_ratios:  # without states nothing is perturbed
         return np.zeros_like(reference.trajectory.values)
-    together = np.sum(grown, axis=0) if one_by_one else np.max(grown, axis=0)
-    largest = np.maximum.accumulate(together, axis=0)
+    combined = np.sum(error_ratios, axis=0) if one_by_one else np.max(error_ratios, axis=0)
+    largest = np.maximum.accumulate(combined, axis=0)
     # Between the points looked at: linear, which keeps it from decreasing.
     return np.array([np.interp(reference.trajectory.time, run.time, column) for column in largest.T]).T

@@ -60,7 +60,7 @@ class TrajectoryIntegration:
         *,
         parts: int = 1,
         projected: bool = False,
-        seen: IntegrationEventLog | None = None,
+        event_log: IntegrationEventLog | None = None,
     ) -> Floats:
         """Return (x, W) at each communication point, shape (n_t, n_x + 1).
 
@@ -70,7 +70,7 @@ class TrajectoryIntegration:
             scales: Magnitudes of (x, W), > 0.
             parts: At least so many steps between two points.
             projected: Every step ends on the constraints.
-            seen: Takes events and modes, where the equations have any.
+            event_log: Takes events and modes, where the equations have any.
 
         Raises:
             ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular
@@ -79,16 +79,16 @@ class TrajectoryIntegration:
         if isinstance(self.numeric, HybridEquations):
             return integrate_with_events(
                 self.numeric, self.time, self.inputs, self.prepared, start, tolerance, scales,
-                parts=parts, projected=projected, budget=self.budget, seen=seen,
+                parts=parts, projected=projected, budget=self.budget, event_log=event_log,
             )  # fmt: skip
         if self.stiff:
             return integrate_stiff(
                 self.slopes, self.time, start, tolerance, scales, min(self.budget, STIFF_STEP_BUDGET)
             )
-        machine = self.numeric.machine
-        if machine:
-            return self._compiled(machine, start, tolerance, scales, parts, projected=projected)
-        project = self._projection if projected else None
+        compiled = self.numeric.compiled_equations
+        if compiled:
+            return self._integrate_compiled(compiled, start, tolerance, scales, parts, projected=projected)
+        project = self._project if projected else None
         return integrate_smooth(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
 
     def slope(self, k: int) -> SlopeFunction:
@@ -104,27 +104,27 @@ class TrajectoryIntegration:
 
     def slopes(self, k: int) -> BatchSlopeFunction:
         """Return the slopes of (x, W) at several instants while the inputs of step k hold."""
-        machine, prepared = self.numeric.machine, self.prepared
-        if machine is None:
+        compiled, prepared = self.numeric.compiled_equations, self.prepared
+        if compiled is None:
             return make_batch_slope(self.slope(k))
         r: Sequence[float] = self.inputs[k].tolist()
 
         def held(times: Floats, values: Floats) -> Floats:
             """Return slopes with inputs and parameters held."""
             try:
-                return machine.slopes(times, values, r, prepared)
+                return compiled.slopes(times, values, r, prepared)
             except CompiledFunctionError as error:
                 raise translate_compiled_failures(error) from error
 
         return held
 
-    def _projection(self, t: float, y: Floats) -> Floats:
+    def _project(self, t: float, y: Floats) -> Floats:
         """Return (x, W) with x projected onto the constraints."""
         return np.append(self.numeric.project(t, y[:-1], self.prepared), y[-1])
 
-    def _compiled(
+    def _integrate_compiled(
         self,
-        machine: CompiledEquations,
+        compiled: CompiledEquations,
         start: Floats,
         tolerance: float,
         scales: Floats,
@@ -134,9 +134,9 @@ class TrajectoryIntegration:
     ) -> Floats:
         """Integrate by compiled functions, which give the same errors as the others."""
         relative = max(tolerance, TIGHTEST_SOLVER_TOLERANCE)
-        given = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
+        arguments = (self.time, self.inputs, self.prepared, start, tolerance, relative, scales, self.budget)
         try:
-            return machine.integrate(*given, parts=parts, projected=projected)
+            return compiled.integrate(*arguments, parts=parts, projected=projected)
         except CompiledFunctionError as error:
             reasons = {
                 c_structures.STATUS_VANISHING_STEP: _VANISHING_STEP_MESSAGE,

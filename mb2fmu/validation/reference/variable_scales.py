@@ -58,7 +58,7 @@ ROUND_OFF_ALLOWANCE = 64 * EPSILON
 REFERENCE_ACCURACY_FACTOR = 100.0
 """How much better than what is judged by it the reference must know a value."""
 ERROR_BOUND_FACTOR = 50.0
-"""Times the tolerance, that an error of a right FMU may be, see ``compare``."""
+"""Times the tolerance, that an error of a right FMU may be, see ``motion_comparison``."""
 MAX_INFORMATIVE_FRACTION = 0.05
 """The largest part of a variable's size that its bound may be."""
 STANDSTILL_FRACTION = 1e-12
@@ -90,37 +90,39 @@ def find_moving_variables(values: Floats, uncertainty: Floats, typical: Floats) 
         Shape (n,).
     """
     # At the start all runs that an uncertainty comes from have the same digits.
-    seen = np.maximum(uncertainty, uncertainty[:2].max(axis=0))
-    noise = np.maximum(REFERENCE_ACCURACY_FACTOR * seen, STANDSTILL_FRACTION * typical)
+    known_uncertainty = np.maximum(uncertainty, uncertainty[:2].max(axis=0))
+    noise = np.maximum(REFERENCE_ACCURACY_FACTOR * known_uncertainty, STANDSTILL_FRACTION * typical)
     return np.asarray(np.any(np.abs(values - values[0]) > noise, axis=0))
 
 
-def compute_motion_scales(values: Floats, moves: Flags, typical: Floats) -> Floats:
+def compute_motion_scales(values: Floats, is_moving: Flags, typical: Floats) -> Floats:
     """Return the scale of each variable by its own motion, shape (n,); see :func:`find_moving_variables`."""
     largest = np.max(np.abs(values), axis=0)
-    return np.where(moves, np.minimum(largest, _SIZE_IN_RANGES * np.ptp(values, axis=0)), typical)
+    return np.where(is_moving, np.minimum(largest, _SIZE_IN_RANGES * np.ptp(values, axis=0)), typical)
 
 
 def compute_variable_sizes_of_motion(
-    values: Floats, moves: Flags, typical: Floats, beside: Floats, sensitive: Floats
+    values: Floats, is_moving: Flags, typical: Floats, largest_of_unit: Floats, start_sensitivity: Floats
 ) -> Floats:
     """Return the size of each variable, to which its bounds are relative, shape (n,).
 
     Args:
         values: Shape (n_t, n).
-        moves: Shape (n,).
+        is_moving: Shape (n,).
         typical: Typical magnitudes, shape (n,).
-        beside: Largest value among those of the same unit, shape (n,).
-        sensitive: What a variable that has no ``nominal`` changes by at the start for perturbations of all states by
-            their scales; 0 where it has one.
+        largest_of_unit: Largest value among those of the same unit, shape (n,).
+        start_sensitivity: What a variable that has no ``nominal`` changes by at the start for perturbations of all
+            states by their scales; 0 where it has one.
     """
-    still = np.where(
-        sensitive > NEGLIGIBLE_FRACTION * typical, sensitive, np.maximum(typical, NEGLIGIBLE_FRACTION * beside)
+    size_at_rest = np.where(
+        start_sensitivity > NEGLIGIBLE_FRACTION * typical,
+        start_sensitivity,
+        np.maximum(typical, NEGLIGIBLE_FRACTION * largest_of_unit),
     )
-    return np.where(moves, np.ptp(values, axis=0), still)
+    return np.where(is_moving, np.ptp(values, axis=0), size_at_rest)
 
 
-def find_largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typical: Floats) -> Floats:
+def find_largest_of_unit(units: Sequence[str], values: Floats, is_moving: Flags, typical: Floats) -> Floats:
     """Return for each variable the largest magnitude of its unit; the typical one if all of them are at rest.
 
     Returns:
@@ -130,7 +132,7 @@ def find_largest_of_unit(units: Sequence[str], values: Floats, moves: Flags, typ
     groups = {unit: [i for i, each in enumerate(units) if each == unit] for unit in units}
     return np.array(
         [
-            max(largest[groups[unit]]) if moves[groups[unit]].any() else max(*largest[groups[unit]], typical[i])
+            max(largest[groups[unit]]) if is_moving[groups[unit]].any() else max(*largest[groups[unit]], typical[i])
             for i, unit in enumerate(units)
         ]
     )
@@ -191,19 +193,22 @@ def compute_row_scales(
     count = min(_ROW_SCALE_POINTS, max(2, _ROW_EVALUATIONS // max(1, len(_DISPLACEMENT_FRACTIONS) * n_q + n_u)))
     effects, terms = [], []
     for k in np.unique(np.linspace(0, len(time) - 1, count).astype(np.int64)).tolist():
-        t, (q, u, z) = float(time[k]), (part[k] for part in motion)
+        t, (q, u, z) = float(time[k]), (fraction[k] for fraction in motion)
         base = rows.residual(t, q, u, z, prepared)
-        effect, term = np.zeros((n_q + n_u, len(base))), np.zeros((n_q + n_u, len(base)))
+        effects_of_row, terms_of_row = np.zeros((n_q + n_u, len(base))), np.zeros((n_q + n_u, len(base)))
         for j, scale in enumerate(scales.tolist()):
-            place = np.append(q, u)
-            for part in _DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1]:
-                moved = place.copy()
-                moved[j] += part * scale
-                changed = np.abs(rows.residual(t, moved[:n_q], moved[n_q:], z, prepared) - base)
-                effect[j] = np.fmax(effect[j], changed)
-            term[j] = changed / abs(part * scale) * abs(place[j])
-        effect[:n_q, holonomic:], term[:n_q, holonomic:] = 0.0, 0.0  # of velocity rows the speeds alone are moved
-        effects.append(effect)
-        terms.append(term.sum(axis=0))
+            coordinates_and_speeds = np.append(q, u)
+            for fraction in _DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1]:
+                displaced = coordinates_and_speeds.copy()
+                displaced[j] += fraction * scale
+                row_changes = np.abs(rows.residual(t, displaced[:n_q], displaced[n_q:], z, prepared) - base)
+                effects_of_row[j] = np.fmax(effects_of_row[j], row_changes)
+            terms_of_row[j] = row_changes / abs(fraction * scale) * abs(coordinates_and_speeds[j])
+        effects_of_row[:n_q, holonomic:], terms_of_row[:n_q, holonomic:] = (
+            0.0,
+            0.0,
+        )  # of velocity rows the speeds alone are moved
+        effects.append(effects_of_row)
+        terms.append(terms_of_row.sum(axis=0))
     scale = np.max(effects, axis=0).sum(axis=0)
     return np.maximum(scale, np.finfo(float).tiny), np.max(terms, axis=0)

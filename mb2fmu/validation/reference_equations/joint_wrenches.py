@@ -1,6 +1,6 @@
-"""Cuts: forces and torques of joints and contacts, by the Newton-Euler equations of the bodies beyond the cut.
+"""Joint wrenches: forces and torques of joints and contacts, by the Newton-Euler equations of the bodies beyond.
 
-The reference's own way: which body a load acts on is told by numbers. A point is fixed in a body if it moves as a
+The body that a load acts on is found by numbers. A point is fixed in a body if it moves as a
 particle of that body would, v_P = v_B + w_B x r_BP, at random states and for every speed alone. The sums run over all
 bodies beyond the cut at once.
 """
@@ -32,95 +32,100 @@ _SAME_MOTION_TOLERANCE = 1e-9  # of the largest partial velocity
 class _CutForce:
     """A force on a point or a torque on a frame, in N; ``body``: the body that it acts on, if given."""
 
-    at: int
+    node: int
     vector: sm.Matrix
     torque: bool = False
     body: int = GROUND_BODY
 
 
 class JointWrenches:
-    """Forces in the cuts of one mechanism, written in sights."""
+    """Wrenches of joints and contacts of one mechanism, written in kinematic quantities."""
 
-    def __init__(self, mechanism: Mechanism, sights: KinematicQuantities) -> None:
-        self.m, self.kinematic_quantities = mechanism, sights
+    def __init__(self, mechanism: Mechanism, kinematic_quantities: KinematicQuantities) -> None:
+        self.mechanism, self.kinematic_quantities = mechanism, kinematic_quantities
 
-    def of(self, request: RequestedOutput) -> sm.Matrix:
+    def form_requested_wrench(self, request: RequestedOutput) -> sm.Matrix:
         """Return the requested force or torque, in N."""
         subject = request.subject
-        at = request.relative_to
+        point = request.relative_to
         if request.of_joint:
-            joint = self.m.joints[subject[0]]
-            bodies = self._beyond(joint.child)
-            at = joint.point if at is None else at
+            joint = self.mechanism.joints[subject[0]]
+            bodies = self._list_bodies_beyond(joint.child)
+            point = joint.point if point is None else point
         else:
             bodies = {*subject}
         if request.kind == "reaction_force":
-            return self._force(bodies)
-        assert at is not None, "the formulation has refused it"
-        return self._torque(bodies, at)
+            return self._form_force(bodies)
+        assert point is not None, "the formulation has refused it"
+        return self._form_torque(bodies, point)
 
     def form_joint_wrench(self, number: int, *, force: bool) -> sm.Matrix:
         """Return the force through a joint, or the torque about its point, in N."""
-        joint = self.m.joints[number]
-        bodies = self._beyond(joint.child)
-        return self._force(bodies) if force else self._torque(bodies, joint.point)
+        joint = self.mechanism.joints[number]
+        bodies = self._list_bodies_beyond(joint.child)
+        return self._form_force(bodies) if force else self._form_torque(bodies, joint.point)
 
-    def _beyond(self, body: int) -> set[int]:
+    def _list_bodies_beyond(self, body: int) -> set[int]:
         """Return a body, the bodies that follow it by joints, and those fixed in any of them."""
-        held = {joint.child for joint in self.m.joints}
-        found: set[int] = set()
-        waiting = [body]
-        while waiting:
-            number = waiting.pop()
-            found.add(number)
-            waiting += [joint.child for joint in self.m.joints if joint.parent == number]
-        for other, each in enumerate(self.m.bodies):
-            if other not in held and self._fixed.of_point(each.masscenter, among=sorted(held)) in found:
-                found.add(other)
-        return found
+        joint_children = {joint.child for joint in self.mechanism.joints}
+        bodies: set[int] = set()
+        queue = [body]
+        while queue:
+            number = queue.pop()
+            bodies.add(number)
+            queue += [joint.child for joint in self.mechanism.joints if joint.parent == number]
+        for other, each in enumerate(self.mechanism.bodies):
+            if (
+                other not in joint_children
+                and self._body_finder.find_body_of_point(each.masscenter, among=sorted(joint_children)) in bodies
+            ):
+                bodies.add(other)
+        return bodies
 
-    def _force(self, bodies: set[int]) -> sm.Matrix:
+    def _form_force(self, bodies: set[int]) -> sm.Matrix:
         """Return R = sum m a - sum F."""
-        total = sm.zeros(3, 1)
+        force = sm.zeros(3, 1)
         for number in sorted(bodies):
-            body = self.m.bodies[number]
-            total += body.mass * self.kinematic_quantities.vector("acceleration", body.masscenter)
-        for piece in self._iterate_loads_on_bodies(bodies):
-            total -= sm.zeros(3, 1) if piece.torque else piece.vector
-        return total
+            body = self.mechanism.bodies[number]
+            force += body.mass * self.kinematic_quantities.vector("acceleration", body.masscenter)
+        for load in self._iterate_loads_on_bodies(bodies):
+            force -= sm.zeros(3, 1) if load.torque else load.vector
+        return force
 
-    def _torque(self, bodies: set[int], at: int) -> sm.Matrix:
+    def _form_torque(self, bodies: set[int], point: int) -> sm.Matrix:
         """Return S = sum (r x m a + H') - sum (r x F + T) about a point."""
-        total, here = sm.zeros(3, 1), self.kinematic_quantities.vector("position", at)
+        total, origin = sm.zeros(3, 1), self.kinematic_quantities.vector("position", point)
         for number in sorted(bodies):
-            body = self.m.bodies[number]
-            arm = self.kinematic_quantities.vector("position", body.masscenter) - here
+            body = self.mechanism.bodies[number]
+            arm = self.kinematic_quantities.vector("position", body.masscenter) - origin
             total += body.mass * arm.cross(self.kinematic_quantities.vector("acceleration", body.masscenter))
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 R = self.kinematic_quantities.rotation(body.frame)
                 w = R.T * self.kinematic_quantities.vector("omega", body.frame)
                 alpha = R.T * self.kinematic_quantities.vector("alpha", body.frame)
                 total += R * (body.inertia * alpha + w.cross(body.inertia * w))
-        for piece in self._iterate_loads_on_bodies(bodies):
-            if piece.torque:
-                total -= piece.vector
+        for load in self._iterate_loads_on_bodies(bodies):
+            if load.torque:
+                total -= load.vector
             else:
-                total -= (self.kinematic_quantities.vector("position", piece.at) - here).cross(piece.vector)
+                total -= (self.kinematic_quantities.vector("position", load.node) - origin).cross(load.vector)
         return total
 
     def _iterate_loads_on_bodies(self, bodies: set[int]) -> Iterator[_CutForce]:
         """Yield the loads on some bodies."""
-        for piece in (*self._loads(), *self._constraint_forces()):
-            number = piece.body
+        for load in (*self._iterate_loads(), *self._iterate_constraint_forces()):
+            number = load.body
             if number == GROUND_BODY:
-                fixed = self._fixed.of_frame if piece.torque else self._fixed.of_point
-                number = fixed(piece.at, among=range(len(self.m.bodies)))
+                find_body = (
+                    self._body_finder.find_body_of_frame if load.torque else self._body_finder.find_body_of_point
+                )
+                number = find_body(load.node, among=range(len(self.mechanism.bodies)))
             if number in bodies:
-                yield piece
+                yield load
 
-    def _loads(self) -> Iterator[_CutForce]:
+    def _iterate_loads(self) -> Iterator[_CutForce]:
         """Yield each load as forces on points and torques on frames, in inertial components, with reactions."""
-        for load in self.m.loads:
+        for load in self.mechanism.loads:
             if isinstance(load, ForceLoad):
                 yield _CutForce(load.point, self.kinematic_quantities.in_inertial_frame(load.force), body=load.body)
             elif isinstance(load, TorqueLoad):
@@ -133,26 +138,26 @@ class JointWrenches:
                 if load.reaction >= 0:
                     yield _CutForce(load.reaction, -vector, torque=True)
             else:
-                yield from self._along(load)
+                yield from self._iterate_pathway_forces(load)
 
-    def _along(self, load: PathwayLoad) -> Iterator[_CutForce]:
+    def _iterate_pathway_forces(self, load: PathwayLoad) -> Iterator[_CutForce]:
         """Yield the forces of each segment, which push its ends apart."""
         for a, b in zip(load.points, load.points[1:], strict=False):
             d = self.kinematic_quantities.vector("position", b) - self.kinematic_quantities.vector("position", a)
-            push = load.force * d / sm.sqrt(d.dot(d))
-            yield from (_CutForce(a, -push), _CutForce(b, push))
+            force = load.force * d / sm.sqrt(d.dot(d))
+            yield from (_CutForce(a, -force), _CutForce(b, force))
 
-    def _constraint_forces(self) -> Iterator[_CutForce]:
+    def _iterate_constraint_forces(self) -> Iterator[_CutForce]:
         """Yield constraint forces: minus the multiplier times the vectors at their places of application."""
-        for symbol, acts in zip(self.m.multipliers, self.m.acts, strict=True):
+        for symbol, acts in zip(self.mechanism.multipliers, self.mechanism.acts, strict=True):
             for act in acts:
                 vector = -symbol * self.kinematic_quantities.in_inertial_frame(act.vector)
                 yield _CutForce(act.at, vector, act.torque, act.body)
 
     @cached_property
-    def _fixed(self) -> _BodyOfPointFinder:
+    def _body_finder(self) -> _BodyOfPointFinder:
         """Finder of frames and points that are fixed to each other."""
-        return _BodyOfPointFinder(self.m)
+        return _BodyOfPointFinder(self.mechanism)
 
 
 class _BodyOfPointFinder:
@@ -169,18 +174,18 @@ class _BodyOfPointFinder:
             places = np.array([point.position for point in numeric.points])
             self._points.append((places, np.array([point.partials for point in numeric.points])))
 
-    def of_frame(self, frame: int, among: Sequence[int]) -> int:
+    def find_body_of_frame(self, frame: int, among: Sequence[int]) -> int:
         """Return the body that a frame turns with, or the ground."""
-        turning = [W[frame] for W in self._frames]
-        if all(_is_equal_to_round_off(W, 0 * W, W) for W in turning):
+        partials = [W[frame] for W in self._frames]
+        if all(_is_equal_to_round_off(W, 0 * W, W) for W in partials):
             return GROUND_BODY
         for number in among:
-            own = self._bodies[number].frame
-            if own >= 0 and all(_is_equal_to_round_off(W[own], W[frame], W[frame]) for W in self._frames):
+            body_frame = self._bodies[number].frame
+            if body_frame >= 0 and all(_is_equal_to_round_off(W[body_frame], W[frame], W[frame]) for W in self._frames):
                 return number
         return GROUND_BODY
 
-    def of_point(self, point: int, among: Sequence[int]) -> int:
+    def find_body_of_point(self, point: int, among: Sequence[int]) -> int:
         """Return the body that a point is a particle of, or the ground."""
         for number in among:
             if self._bodies[number].masscenter == point:

@@ -2,7 +2,7 @@
 
 The accelerations come from :class:`.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
 no formulation and no symbolic composition between bodies. Outputs and energies are read off the same motion
-(``instruments``).
+(``observables``).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def newton_euler_applies(mechanism: Mechanism) -> bool:
     m = mechanism
     if m.is_lagrangian_only or m.constraint_forces or m.auxiliary_rows is not None:
         return False
-    late = {*m.u_dot, *m.multipliers}
-    return not any(sm.sympify(e).free_symbols & late for e in m.z_dot)
+    acceleration_symbols = {*m.u_dot, *m.multipliers}
+    return not any(sm.sympify(e).free_symbols & acceleration_symbols for e in m.z_dot)
 
 
 class NewtonEulerEquations(NumericEquations):
@@ -69,7 +69,7 @@ class NewtonEulerEquations(NumericEquations):
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
         self.mechanism = mechanism
         self._auxiliary = np.zeros(len(mechanism.u_auxiliary))
-        self._reading = form_observable_expressions(mechanism, equations)
+        self._observables = form_observable_expressions(mechanism, equations)
         super().__init__(equations, typical_motion_magnitudes(mechanism.declared))
 
     @cached_property
@@ -84,21 +84,23 @@ class NewtonEulerEquations(NumericEquations):
         It is written in the equations' intermediates, of which those are evaluated that it needs.
         """
         assert self.mechanism
-        reading, outputs = self._reading, tuple(output.expression for output in self._reading.outputs)
-        own = {assignment.symbol for assignment in reading.pathways}
-        others = [i for i in self.equations.intermediates if not (isinstance(i, Assignment) and i.symbol in own)]
-        wanted = set().union(*(e.free_symbols for e in outputs)) & set(self.mechanism.multipliers)
+        observables, outputs = self._observables, tuple(output.expression for output in self._observables.outputs)
+        pathway_symbols = {assignment.symbol for assignment in observables.pathways}
+        intermediates = [
+            i for i in self.equations.intermediates if not (isinstance(i, Assignment) and i.symbol in pathway_symbols)
+        ]
+        needed_multipliers = set().union(*(e.free_symbols for e in outputs)) & set(self.mechanism.multipliers)
         return ObservedQuantities(
-            kinetic=reading.kinetic,
+            kinetic=observables.kinetic,
             outputs=outputs,
-            multipliers=self.mechanism.multipliers if wanted else (),
-            intermediates=(*reading.pathways, *others),
-            seen=reading.kinematic_quantities.symbols,
+            multipliers=self.mechanism.multipliers if needed_multipliers else (),
+            intermediates=(*observables.pathways, *intermediates),
+            quantity_symbols=observables.kinematic_quantities.symbols,
         )
 
     def _kinematic_quantities(self) -> tuple[KinematicQuantity, ...]:
         """Return the quantities that outputs read from the mechanism."""
-        return self._reading.kinematic_quantities.all
+        return self._observables.kinematic_quantities.all
 
     def _plan_dynamics(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan nothing: the mass matrix comes from bodies, over all speeds."""
@@ -112,8 +114,8 @@ class NewtonEulerEquations(NumericEquations):
     def _complete(self, values: list[float]) -> None:
         """Complete the quantities of the mechanism at the state that :meth:`_advance` has set."""
         u_dot = np.concatenate([values[self._u_dot : self._u_dot + self.n_u], self._auxiliary])
-        found = evaluate_kinematic_quantities(self._kinematic_quantities(), self._numeric, u_dot)
-        values[self._seen : self._seen + len(found)] = found
+        numbers = evaluate_kinematic_quantities(self._kinematic_quantities(), self._numeric, u_dot)
+        values[self._first_quantity_slot : self._first_quantity_slot + len(numbers)] = numbers
 
     def _advance(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
@@ -125,17 +127,17 @@ class NewtonEulerEquations(NumericEquations):
         u = np.zeros(n_u)
         u[self._independent] = x[n_q : n_q + n_i]
 
-        def move() -> None:
+        def set_state() -> None:
             m.set(t, q, np.concatenate([u, self._auxiliary]), z, np.array(r, dtype=float), np.array(prepared))
 
-        move()
+        set_state()
         A, b, gamma = m.constraints()
         if self._dependent:
-            free = A[:, self._independent] @ u[self._independent] + b
-            u[self._dependent] = solve_linear_system(A[:, self._dependent], -free[:, None], "the dependent speeds")[
-                :, 0
-            ]
-            move()
+            independent_terms = A[:, self._independent] @ u[self._independent] + b
+            u[self._dependent] = solve_linear_system(
+                A[:, self._dependent], -independent_terms[:, None], "the dependent speeds"
+            )[:, 0]
+            set_state()
             A, b, gamma = m.constraints()
         M, f = m.dynamics()
         constraints = [*A.ravel().tolist(), *b.tolist()]
@@ -147,5 +149,5 @@ class NewtonEulerEquations(NumericEquations):
         values[self._u_dot : self._u_dot + n_u] = u_dot.tolist()
         self._set_multipliers(values, numbers, constraints, u_dot)
         x_dot = np.concatenate([K @ u + k0, u_dot[self._independent], m.z_dot()])
-        stored = m.potential_power(u) if m.mechanism.potential_forces else 0.0
-        return values, constraints, x_dot, float(sum(m.powers())) + stored
+        potential_power = m.potential_power(u) if m.mechanism.potential_forces else 0.0
+        return values, constraints, x_dot, float(sum(m.powers())) + potential_power

@@ -48,9 +48,9 @@ _EPSILON = float(np.finfo(float).eps)
 _STALLED_STEP_RATIO = 4.0
 
 
-def _solve_least_norm(A: Floats, right: Floats, units: Floats) -> Floats:
+def _solve_least_norm(A: Floats, right_side: Floats, units: Floats) -> Floats:
     """Return the shortest x with A x = right, with each component measured in its unit."""
-    return np.asarray(units * np.linalg.lstsq(A * units, right, rcond=_REDUNDANT_ROW_TOLERANCE)[0])
+    return np.asarray(units * np.linalg.lstsq(A * units, right_side, rcond=_REDUNDANT_ROW_TOLERANCE)[0])
 
 
 def _make_projection_error(t: float) -> ValidationError:
@@ -100,14 +100,14 @@ class ObservedQuantities:
         outputs: One expression per output.
         multipliers: Symbols of λ, where outputs are written in them; else ().
         intermediates: In order.
-        seen: Symbols whose numbers the mechanism gives when a motion is asked for as a whole.
+        quantity_symbols: Symbols whose numbers the mechanism gives when a motion is requested as a whole.
     """
 
     kinetic: sm.Expr
     outputs: tuple[sm.Expr, ...]
     multipliers: tuple[sm.Symbol, ...]
     intermediates: tuple[Intermediate, ...]
-    seen: tuple[sm.Symbol, ...] = ()
+    quantity_symbols: tuple[sm.Symbol, ...] = ()
 
 
 class NumericEquations:
@@ -116,7 +116,7 @@ class NumericEquations:
     Args:
         equations: Of any formulation.
         typical: Magnitude of each coordinate, then of each speed, > 0: what round-off is a part of where coordinates
-            are zero, and the FMUs in which ranks are decided and what is nearest is found. Ones if nobody says.
+            are zero, and the units in which ranks are decided and what is nearest is found. None: ones.
 
     ``formulation`` names where the accelerations come from. ``prepared`` is always what :meth:`prepare` gives for the
     parameter values; ``r`` are the values of the inputs.
@@ -139,10 +139,12 @@ class NumericEquations:
             [c.symbol for c in e.calculated_parameters]
         )
         given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
-        observed = self._observed()
-        self._asks_for_multipliers = bool(observed.multipliers)
-        self._seen = len(given)
-        planner = EvaluationPlanner(observed.intermediates, {s: i for i, s in enumerate((*given, *observed.seen))})
+        observed = self._form_observed_quantities()
+        self._needs_multipliers = bool(observed.multipliers)
+        self._first_quantity_slot = len(given)
+        planner = EvaluationPlanner(
+            observed.intermediates, {s: i for i, s in enumerate((*given, *observed.quantity_symbols))}
+        )
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
         self._project = planner.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
@@ -158,14 +160,14 @@ class NumericEquations:
         self._kinetic = planner.plan([observed.kinetic])
         self._outputs = planner.plan(list(observed.outputs))
         self._blank = [0.0] * planner.size
-        self.machine: CompiledEquations | None = None
+        self.compiled_equations: CompiledEquations | None = None
 
     def compile(self) -> bool:
         """Use compiled functions from now on; return False, changing nothing, where there is no compiler."""
-        if self.machine:
+        if self.compiled_equations:
             return True
         try:
-            self.machine = CompiledEquations(
+            self.compiled_equations = CompiledEquations(
                 self._sizes(),
                 self._independent,
                 self.typical,
@@ -192,8 +194,8 @@ class NumericEquations:
             rows=self.rows,
             size=len(self._blank),
             u_dot=self._u_dot,
-            multipliers=self._multipliers if self._asks_for_multipliers else -1,
-            seen=self._seen,
+            multipliers=self._multipliers if self._needs_multipliers else -1,
+            seen=self._first_quantity_slot,
         )
 
     def _plans(self) -> dict[str, EvaluationPlan]:
@@ -209,7 +211,7 @@ class NumericEquations:
         }
         return plans | ({"projection": self._project} if self._project else {})
 
-    def _observed(self) -> ObservedQuantities:
+    def _form_observed_quantities(self) -> ObservedQuantities:
         """Return energies and outputs, by the equations' own expressions."""
         e = self.equations
         return ObservedQuantities(
@@ -224,7 +226,7 @@ class NumericEquations:
         )
 
     def _kinematic_quantities(self) -> tuple[KinematicQuantity, ...]:
-        """Return the quantities requested of the mechanism: the numbers of ``Observed.seen``."""
+        """Return the quantities requested of the mechanism: the numbers of ``ObservedQuantities.quantity_symbols``."""
         return ()
 
     def _plan_late(self, planner: EvaluationPlanner) -> EvaluationPlan:
@@ -252,27 +254,32 @@ class NumericEquations:
             ValidationError: If a matrix is singular.
             ArithmeticError, ValueError: Where an expression leaves its domain.
         """
-        if self.machine:
-            found = self._asked(self.machine, t, x, r, prepared, "")
-            return found["x_dot"], float(found["power"][0])
+        if self.compiled_equations:
+            results = self._call_compiled(self.compiled_equations, t, x, r, prepared, "")
+            return results["x_dot"], float(results["power"][0])
         return self._advance(t, x, r, prepared)[2:]
 
     @staticmethod
-    def _asked(
-        machine: CompiledEquations, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], wanted: str
+    def _call_compiled(
+        compiled_equations: CompiledEquations,
+        t: float,
+        x: Floats,
+        r: Sequence[float],
+        prepared: Sequence[float],
+        requested: str,
     ) -> dict[str, Floats]:
         """Return the compiled functions' answer; errors as for :meth:`x_dot`."""
         try:
-            return machine.motion(t, x, r, prepared, wanted)
+            return compiled_equations.motion(t, x, r, prepared, requested)
         except CompiledFunctionError as error:
             raise translate_compiled_failures(error) from error
 
     def motion(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> InstantMotion:
         """Return all quantities at one instant; errors as for :meth:`x_dot`."""
-        if self.machine:
-            found = self._asked(self.machine, t, x, r, prepared, "u kinetic outputs residual")
-            power, kinetic = float(found.pop("power")[0]), float(found.pop("kinetic")[0])
-            return InstantMotion(power=power, kinetic=kinetic, **found)
+        if self.compiled_equations:
+            results = self._call_compiled(self.compiled_equations, t, x, r, prepared, "u kinetic outputs residual")
+            power, kinetic = float(results.pop("power")[0]), float(results.pop("kinetic")[0])
+            return InstantMotion(power=power, kinetic=kinetic, **results)
         values, constraints, x_dot, power = self._advance(t, x, r, prepared)
         self._complete(values)
         u = np.array(values[1 + self.n_q : 1 + self.n_q + self.n_u])
@@ -289,9 +296,9 @@ class NumericEquations:
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
     ) -> tuple[Floats, Floats]:
         """Return x' and all outputs at one instant; errors as for :meth:`x_dot`."""
-        if self.machine:
-            found = self._asked(self.machine, t, x, r, prepared, "outputs")
-            return found["x_dot"], found["outputs"]
+        if self.compiled_equations:
+            results = self._call_compiled(self.compiled_equations, t, x, r, prepared, "outputs")
+            return results["x_dot"], results["outputs"]
         motion = NumericEquations.motion(self, t, x, r, prepared)
         return motion.x_dot, motion.outputs
 
@@ -300,8 +307,8 @@ class NumericEquations:
 
     def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
         """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
-        if self.machine:
-            return self.machine.residual(t, q, u, z, prepared)
+        if self.compiled_equations:
+            return self.compiled_equations.residual(t, q, u, z, prepared)
         values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
         values += self._blank[len(values) :]
         return self._residual(values, u, self._constraints(values))
@@ -319,7 +326,7 @@ class NumericEquations:
         del t, x, r, prepared, after
         return nullcontext()
 
-    def changed(
+    def state_after_parameter_change(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], after: Sequence[float]
     ) -> Floats:
         """Return the state after the event in which parameters become ``after``: unchanged without events."""
@@ -360,15 +367,17 @@ class NumericEquations:
         Raises:
             ValidationError: If the coordinates do not find the constraints.
         """
-        if self.machine:
+        if self.compiled_equations:
             try:
-                return self.machine.project(t, x, prepared)
+                return self.compiled_equations.project(t, x, prepared)
             except CompiledFunctionError as error:
                 raise translate_compiled_failures(error) from error
         if self._project is not None:
             x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
         return (
-            self._onto_constraints(t, x, prepared) if self.has_state_constraints or self.equations.position_rows else x
+            self._project_on_constraints(t, x, prepared)
+            if self.has_state_constraints or self.equations.position_rows
+            else x
         )
 
     def _values(self, t: float, x: Floats, prepared: Sequence[float]) -> list[float]:
@@ -378,10 +387,10 @@ class NumericEquations:
         values += [*([0.0] * len(self.equations.r)), *prepared]
         return values + self._blank[len(values) :]
 
-    def _onto_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+    def _project_on_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
         """Return q by Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
-        x, n_q, last = x.copy(), self.n_q, np.inf
-        typical, fast = self.typical[:n_q], self.typical[n_q:]
+        x, n_q, last_size = x.copy(), self.n_q, np.inf
+        typical, speed_units = self.typical[:n_q], self.typical[n_q:]
         for _ in range(_MAX_PROJECTION_STEPS if self.equations.position_rows else 0):
             values = self._values(t, x, prepared)
             phi = np.array(self._holonomic(values))
@@ -391,10 +400,10 @@ class NumericEquations:
             size = float(np.max(step / np.maximum(q, typical)))
             if (
                 np.all(step <= np.maximum(_CONVERGED_STEP_FRACTION * q, _EPSILON * typical))
-                or last / _STALLED_STEP_RATIO <= size <= _ROUND_OFF_STEP_FRACTION
+                or last_size / _STALLED_STEP_RATIO <= size <= _ROUND_OFF_STEP_FRACTION
             ):
                 break
-            last = size
+            last_size = size
         else:
             if self.equations.position_rows:
                 raise _make_projection_error(t)
@@ -403,7 +412,7 @@ class NumericEquations:
         values = self._values(t, x, prepared)
         A, b = self._rows(self._constraints(values))
         u = x[n_q : n_q + self.n_u]
-        x[n_q : n_q + self.n_u] = u - _solve_least_norm(A, A @ u + b, fast)
+        x[n_q : n_q + self.n_u] = u - _solve_least_norm(A, A @ u + b, speed_units)
         return x
 
     def _residual(self, values: list[float], u: Floats, constraints: list[float]) -> Floats:
@@ -430,9 +439,11 @@ class NumericEquations:
         constraints = self._constraints(values)
         if self._dependent:
             A, b = self._rows(constraints)
-            free = A[:, self._independent] @ x[n_q : n_q + n_i] + b
-            bound = solve_linear_system(A[:, self._dependent], -free[:, None], "the dependent speeds")[:, 0]
-            for i, value in zip(self._dependent, bound.tolist(), strict=True):
+            independent_terms = A[:, self._independent] @ x[n_q : n_q + n_i] + b
+            dependent_speeds = solve_linear_system(
+                A[:, self._dependent], -independent_terms[:, None], "the dependent speeds"
+            )[:, 0]
+            for i, value in zip(self._dependent, dependent_speeds.tolist(), strict=True):
                 values[1 + n_q + i] = value
         numbers = self._dynamics(values)
         u_dot = self._accelerations(values, numbers[n_q:], constraints)
@@ -445,17 +456,19 @@ class NumericEquations:
         self, values: list[float], numbers: Sequence[float], constraints: list[float], u_dot: Floats
     ) -> None:
         """Set λ of least norm in A^T λ = f - M u', if outputs need it."""
-        if not self._asks_for_multipliers:
+        if not self._needs_multipliers:
             return
         rows, n_u = self.rows, self.n_u
         M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
         f = np.array(numbers[rows * n_u : rows * n_u + rows])
         A, _ = self._rows(constraints)
-        fast = self.typical[self.n_q :]
-        found = np.linalg.lstsq((A * fast).T, fast * (f - M @ u_dot), rcond=self._resolution(values))[0]
-        values[self._multipliers : self._multipliers + self.m] = found.tolist()
+        speed_units = self.typical[self.n_q :]
+        multipliers = np.linalg.lstsq(
+            (A * speed_units).T, speed_units * (f - M @ u_dot), rcond=self._rank_tolerance(values)
+        )[0]
+        values[self._multipliers : self._multipliers + self.m] = multipliers.tolist()
 
-    def _resolution(self, values: list[float]) -> float:
+    def _rank_tolerance(self, values: list[float]) -> float:
         """Return the fraction of A's largest singular value (speeds in own units) below which others count as zero.
 
         Rows that are redundant on the constraints need not be so beside them: five closing conditions of a Bricard
@@ -486,11 +499,11 @@ class NumericEquations:
             return solve_linear_system(stacked, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
         # Null space: A D = U S Vt, D the units of the speeds; u' = D (v_p + Z w) with A D Z = 0, and
         # Z^T D (M u' - f) = 0 removes the multipliers.
-        fast = self.typical[self.n_q :]
-        M, f = fast[:, None] * M * fast, fast * f
-        U, S, Vt = np.linalg.svd(A * fast)
-        rank = int(np.count_nonzero(self._resolution(values) * S[0] < S))
+        speed_units = self.typical[self.n_q :]
+        M, f = speed_units[:, None] * M * speed_units, speed_units * f
+        U, S, Vt = np.linalg.svd(A * speed_units)
+        rank = int(np.count_nonzero(self._rank_tolerance(values) * S[0] < S))
         particular = Vt[:rank].T @ ((U.T[:rank] @ -gamma) / S[:rank])
         Z = Vt[rank:].T
         w = solve_linear_system(Z.T @ M @ Z, (Z.T @ (f - M @ particular))[:, None], "the accelerations")[:, 0]
-        return np.asarray(fast * (particular + Z @ w))
+        return np.asarray(speed_units * (particular + Z @ w))

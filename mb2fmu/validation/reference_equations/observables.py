@@ -1,9 +1,10 @@
-"""Instruments: outputs, energies and pathways of a mechanism, written in quantities read at an instant.
+"""Observables: outputs, energies and pathways of a mechanism, written in quantities read at an instant.
 
 The reference's side of every output. A user's own expression stays as it is; kinematic quantities, loads, energies,
-momenta and multipliers are taken from numbers (``sights``), forces in cuts from Newton's and Euler's laws (``cuts``).
+momenta and multipliers are taken from numbers (``kinematic_quantities``), joint forces from Newton's and Euler's
+laws (``joint_wrenches``).
 Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is handed in. Its
-slopes are compared with the loads of the mechanism by ``potentials``.
+slopes are compared with the loads of the mechanism by ``potential_check``.
 """
 
 from __future__ import annotations
@@ -52,33 +53,33 @@ def form_observable_expressions(mechanism: Mechanism, equations: EquationsOfMoti
 
     Args:
         mechanism: With bodies.
-        equations: Of the same mechanism: they tell the outputs' names, units and levels, and a potential energy.
+        equations: Of the same mechanism: they give the outputs' names, units and levels, and a potential energy.
     """
-    made = _ObservableWriter(mechanism, equations)
-    outputs = tuple(made.outputs())
-    pathways, kinetic = tuple(made.pathways()), made.kinetic()
-    return ObservableExpressions(made.kinematic_quantities, pathways, outputs, kinetic)
+    writer = _ObservableWriter(mechanism, equations)
+    outputs = tuple(writer.outputs())
+    pathways, kinetic = tuple(writer.pathways()), writer.kinetic()
+    return ObservableExpressions(writer.kinematic_quantities, pathways, outputs, kinetic)
 
 
 class _ObservableWriter:
     """Writes the expressions."""
 
     def __init__(self, mechanism: Mechanism, equations: EquationsOfMotion) -> None:
-        self.m, self.equations = mechanism, equations
+        self.mechanism, self.equations = mechanism, equations
         self.kinematic_quantities = KinematicQuantities(len(mechanism.u))
-        self._cuts = JointWrenches(mechanism, self.kinematic_quantities)
+        self._joint_wrenches = JointWrenches(mechanism, self.kinematic_quantities)
         self._kinetic: sm.Expr | None = None
 
     def outputs(self) -> Iterator[OutputExpression]:
         """Yield the outputs of the equations, each with its new expression."""
-        told = {output.name: output for output in self.equations.outputs}
-        for item in self.m.outputs:
+        declared = {output.name: output for output in self.equations.outputs}
+        for item in self.mechanism.outputs:
             scalars: list[tuple[str, sm.Expr]] = []
             if isinstance(item, ExpressionOutput):
                 scalars = [(item.name, sm.sympify(item.expression))]
             elif isinstance(item, RequestedOutput):
-                scalars = list(self._answer(item))
-            yield from (replace(told[name], expression=e) for name, e in scalars if name in told)
+                scalars = list(self._form_requested(item))
+            yield from (replace(declared[name], expression=e) for name, e in scalars if name in declared)
 
     def kinetic(self) -> sm.Expr:
         """Return the sum of m v·v/2 + w·I w/2, formed once."""
@@ -88,7 +89,7 @@ class _ObservableWriter:
 
     def _energies(self) -> Iterator[sm.Expr]:
         """Yield the terms."""
-        for body in self.m.bodies:
+        for body in self.mechanism.bodies:
             v = self.kinematic_quantities.vector("velocity", body.masscenter)
             yield body.mass * v.dot(v) / 2
             if body.inertia is not None and not body.inertia.is_zero_matrix:
@@ -98,66 +99,68 @@ class _ObservableWriter:
                 yield w.dot(body.inertia * w) / 2
 
     def pathways(self) -> Iterator[Assignment]:
-        """Yield length and rate of pathways, sums over the segments, and what expressions name of the motion."""
-        for load in self.m.loads:
+        """Yield length and rate of pathways, sums over segments, and motion vectors that expressions contain."""
+        for load in self.mechanism.loads:
             if isinstance(load, PathwayLoad):
                 length, rate = sm.S.Zero, sm.S.Zero
                 for a, b in zip(load.points, load.points[1:], strict=False):
-                    d = self._between("position", a, b)
-                    size = sm.sqrt(d.dot(d))
-                    length += size
-                    rate += d.dot(self._between("velocity", a, b)) / size
+                    segment = self._form_difference("position", a, b)
+                    segment_length = sm.sqrt(segment.dot(segment))
+                    length += segment_length
+                    rate += segment.dot(self._form_difference("velocity", a, b)) / segment_length
                 yield from (Assignment(load.length, length), Assignment(load.rate, rate))
         kinds: dict[MotionVectorKind, KinematicQuantityKind] = {
             "position": "position",
             "velocity": "velocity",
             "angular velocity": "omega",
         }
-        for sensed in self.m.sensed:
-            seen = self.kinematic_quantities.vector(kinds[sensed.kind], sensed.number)
-            yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, seen, strict=True))
+        for sensed in self.mechanism.sensed:
+            vector = self.kinematic_quantities.vector(kinds[sensed.kind], sensed.number)
+            yield from (Assignment(symbol, value) for symbol, value in zip(sensed.symbols, vector, strict=True))
 
-    def _between(self, kind: str, a: int, b: int) -> sm.Matrix:
+    def _form_difference(self, kind: str, a: int, b: int) -> sm.Matrix:
         """Return position or velocity of point b less that of point a."""
         return self.kinematic_quantities.vector(kind, b) - self.kinematic_quantities.vector(kind, a)  # type: ignore[arg-type]
 
-    def _answer(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_requested(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield (name, expression) of each scalar of a request; nothing for an FMU's own numbers."""
-        answers = {
+        writers = {
             "orientation": self._orientation,
             "force": self._load,
             "power": self._load,
-            "reaction_force": self._cut,
-            "reaction_torque": self._cut,
-            "joint_effort": self._effort,
-            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._along_speeds),
-            **dict.fromkeys(("partial_velocity", "partial_angular_velocity"), self._partial),
+            "reaction_force": self._form_joint_wrench,
+            "reaction_torque": self._form_joint_wrench,
+            "joint_effort": self._form_joint_effort,
+            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._form_speed_quantity),
+            **dict.fromkeys(("partial_velocity", "partial_angular_velocity"), self._form_partial_velocity),
             "angular_velocity": self._angular_velocity,
             "angular_acceleration": self._angular_acceleration,
             "relative_velocity": self._relative_velocity,
-            **dict.fromkeys(("centre_of_mass", "centre_of_mass_velocity", "linear_momentum"), self._of_bodies),
+            **dict.fromkeys(
+                ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum"), self._form_center_of_mass_quantity
+            ),
             "angular_momentum": self._angular_momentum,
-            **dict.fromkeys(("position", "velocity", "acceleration"), self._of_point),
+            **dict.fromkeys(("position", "velocity", "acceleration"), self._form_point_motion),
             **dict.fromkeys(("distance", "multiplier", "momentum"), self._scalar),
             **dict.fromkeys(("coordinate_momentum", "jacobi_integral"), self._canonical),
             **dict.fromkeys(("kinetic_energy", "potential_energy", "total_energy"), self._energy),
         }
-        if request.kind in answers:
-            yield from answers[request.kind](request)
+        if request.kind in writers:
+            yield from writers[request.kind](request)
 
     def _scalar(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a distance, a multiplier, or dT/du."""
         if request.kind == "distance":
-            d = self._between("position", *request.subject)
+            d = self._form_difference("position", *request.subject)
             yield request.name, sm.sqrt(d.dot(d))
         elif request.kind == "multiplier":
-            yield request.name, self.m.multipliers[request.subject[0]]
+            yield request.name, self.mechanism.multipliers[request.subject[0]]
         else:
             yield request.name, self.kinematic_quantities.momentum(request.subject[0])
 
     def _canonical(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a component of p, where K⊤ p = ∂T/∂u, or q'·p − T + V with q' = K u + k0."""
-        m = self.m
+        m = self.mechanism
         momenta = sm.Matrix([self.kinematic_quantities.momentum(j) for j in range(len(m.u))])
         if request.kind == "coordinate_momentum":
             p = sm.Matrix(m.kinematics.matrix).T.LUsolve(momenta)
@@ -174,44 +177,48 @@ class _ObservableWriter:
         kinetic = sm.S.Zero if request.kind == "potential_energy" else self.kinetic()
         yield request.name, kinetic + (sm.S.Zero if request.kind == "kinetic_energy" else self._potential())
 
-    def _cut(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_joint_wrench(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the force or torque in a cut."""
-        yield from self._components(request, self._cuts.of(request))
+        yield from self._components(request, self._joint_wrenches.form_requested_wrench(request))
 
-    def _effort(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_joint_effort(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the effort of a drive along a joint and its followers, from the forces in the cuts there."""
         total = sm.S.Zero
         for number in request.subject:
-            joint = self.m.joints[number]
+            joint = self.mechanism.joints[number]
             assert joint.axis is not None
-            along = self.kinematic_quantities.in_inertial_frame((joint.axis,))
+            axis = self.kinematic_quantities.in_inertial_frame((joint.axis,))
             total += joint.factor * (
-                along.dot(self._cuts.form_joint_wrench(number, force=not joint.turns)) + joint.passive
+                axis.dot(self._joint_wrenches.form_joint_wrench(number, force=not joint.turns)) + joint.passive
             )
         yield request.name, total
 
-    def _along_speeds(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_speed_quantity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield entries of M and M a - f from the mechanism in numbers; or the efforts that hold the weights."""
         j = request.subject[0]
         if request.kind == "mass_matrix":
             yield request.name, self.kinematic_quantities.mass(*request.subject)
         elif request.kind == "inverse_effort":
-            asked, given = self.m.inverse_dynamics, self.m.potential_forces
-            assert asked is not None
-            taken = sm.Add(*(self.kinematic_quantities.mass(j, i) * a for i, a in enumerate(asked.accelerations)))
-            drives = (given[j] if given else 0) - (asked.passive[j] if asked.passive else 0)
-            yield request.name, taken - self.kinematic_quantities.forcing(j) + drives
+            inverse_dynamics, potential_forces = self.mechanism.inverse_dynamics, self.mechanism.potential_forces
+            assert inverse_dynamics is not None
+            inertia_effort = sm.Add(
+                *(self.kinematic_quantities.mass(j, i) * a for i, a in enumerate(inverse_dynamics.accelerations))
+            )
+            other_efforts = (potential_forces[j] if potential_forces else 0) - (
+                inverse_dynamics.passive[j] if inverse_dynamics.passive else 0
+            )
+            yield request.name, inertia_effort - self.kinematic_quantities.forcing(j) + other_efforts
         else:
             total = sm.S.Zero
-            centres = {body.masscenter for body in self.m.bodies}
-            for load in self.m.loads:
-                if isinstance(load, ForceLoad) and load.point in centres and [at for at, _ in load.force] == [0]:
+            centres = {body.masscenter for body in self.mechanism.bodies}
+            for load in self.mechanism.loads:
+                if isinstance(load, ForceLoad) and load.point in centres and [frame for frame, _ in load.force] == [0]:
                     total -= self.kinematic_quantities.partial_velocity("point partials", load.point, j).dot(
                         sm.Matrix(load.force[0][1])
                     )
             yield request.name, total
 
-    def _partial(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_partial_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield an entry of a Jacobian."""
         node, speed = request.subject
         of_point = request.kind == "partial_velocity"
@@ -224,9 +231,9 @@ class _ObservableWriter:
 
     def _angular_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the components of a frame's angular velocity, less that of the frame it is relative to."""
-        vector = self._turning(request.subject[0])
+        vector = self._angular_velocity_of(request.subject[0])
         if request.relative_to is not None:
-            vector -= self._turning(request.relative_to)
+            vector -= self._angular_velocity_of(request.relative_to)
         yield from self._components(request, vector)
 
     def _angular_acceleration(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
@@ -234,22 +241,26 @@ class _ObservableWriter:
         frame, base = request.subject[0], request.relative_to
         vector = self.kinematic_quantities.vector("alpha", frame)
         if base:
-            turning = self._turning(frame) - self._turning(base)
-            vector = vector - self.kinematic_quantities.vector("alpha", base) - self._turning(base).cross(turning)
+            turning = self._angular_velocity_of(frame) - self._angular_velocity_of(base)
+            vector = (
+                vector
+                - self.kinematic_quantities.vector("alpha", base)
+                - self._angular_velocity_of(base).cross(turning)
+            )
         yield from self._components(request, vector)
 
     def _relative_velocity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a point's velocity relative to the point of the other body at the same place."""
         point, origin = request.subject
         base = request.relative_to or 0
-        there = self.kinematic_quantities.vector("velocity", origin)
+        body_velocity = self.kinematic_quantities.vector("velocity", origin)
         if base:
-            there += self._turning(base).cross(self._between("position", origin, point))
-        yield from self._components(request, self.kinematic_quantities.vector("velocity", point) - there)
+            body_velocity += self._angular_velocity_of(base).cross(self._form_difference("position", origin, point))
+        yield from self._components(request, self.kinematic_quantities.vector("velocity", point) - body_velocity)
 
-    def _of_bodies(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_center_of_mass_quantity(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield sums over mass centres."""
-        bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
+        bodies = [self.mechanism.bodies[i] for i in request.subject] or list(self.mechanism.bodies)
         kind: KinematicQuantityKind = "position" if request.kind == "centre_of_mass" else "velocity"
         total = sum((b.mass * self.kinematic_quantities.vector(kind, b.masscenter) for b in bodies), sm.zeros(3, 1))
         mass = sm.Integer(1) if request.kind == "linear_momentum" else sm.Add(*(b.mass for b in bodies))
@@ -257,41 +268,41 @@ class _ObservableWriter:
 
     def _angular_momentum(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the angular momentum about the origin, or moved from there: H_P = H_O - r_P × Σ m v."""
-        bodies = [self.m.bodies[i] for i in request.subject] or list(self.m.bodies)
-        total, momentum, moment = sm.zeros(3, 1), sm.zeros(3, 1), sm.zeros(3, 1)
+        bodies = [self.mechanism.bodies[i] for i in request.subject] or list(self.mechanism.bodies)
+        total, momentum, mass_moment = sm.zeros(3, 1), sm.zeros(3, 1), sm.zeros(3, 1)
         for body in bodies:
             r, v = (
                 self.kinematic_quantities.vector("position", body.masscenter),
                 self.kinematic_quantities.vector("velocity", body.masscenter),
             )
-            momentum, moment = momentum + body.mass * v, moment + body.mass * r
+            momentum, mass_moment = momentum + body.mass * v, mass_moment + body.mass * r
             total += body.mass * r.cross(v)
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 R = self.kinematic_quantities.rotation(body.frame)
-                total += R * body.inertia * R.T * self._turning(body.frame)
+                total += R * body.inertia * R.T * self._angular_velocity_of(body.frame)
         about = request.relative_to
-        place = (
-            moment / sm.Add(*(b.mass for b in bodies))
+        reference_point = (
+            mass_moment / sm.Add(*(b.mass for b in bodies))
             if about is None
             else self.kinematic_quantities.vector("position", about)
         )
-        yield from self._components(request, total - place.cross(momentum))
+        yield from self._components(request, total - reference_point.cross(momentum))
 
-    def _turning(self, frame: int) -> sm.Matrix:
+    def _angular_velocity_of(self, frame: int) -> sm.Matrix:
         """Return the angular velocity of a frame, in N."""
         return self.kinematic_quantities.vector("omega", frame)
 
-    def _of_point(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_point_motion(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield position, velocity or acceleration."""
         point = request.subject[0]
         if request.kind == "position" and request.relative_to is not None:
-            vector = self._between("position", request.relative_to, point)
+            vector = self._form_difference("position", request.relative_to, point)
         else:
             vector = self.kinematic_quantities.vector(request.kind, point)  # type: ignore[arg-type]
         yield from self._components(request, vector)
 
     def _components(self, request: RequestedOutput, vector: sm.Matrix) -> Iterator[tuple[str, sm.Expr]]:
-        """Yield a vector's components in the frame that was asked for."""
+        """Yield a vector's components in the requested frame."""
         if request.expressed_in is not None:
             vector = self.kinematic_quantities.rotation(request.expressed_in).T * vector
         yield from zip((request.name + axis for axis in AXIS_SUFFIXES), vector, strict=True)
@@ -311,15 +322,15 @@ class _ObservableWriter:
 
     def _load(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield the force, torque or power of a load; an actuator's power is by the relative rate of its ends."""
-        load = self.m.loads[request.subject[0]]
+        load = self.mechanism.loads[request.subject[0]]
         if isinstance(load, PathwayLoad):
             yield request.name, load.force * (load.rate if request.kind == "power" else 1)
         elif isinstance(load, TorqueActuatorLoad):
-            turning = self.kinematic_quantities.vector("omega", load.frame)
+            relative_omega = self.kinematic_quantities.vector("omega", load.frame)
             if load.reaction >= 0:
-                turning -= self.kinematic_quantities.vector("omega", load.reaction)
-            along = self.kinematic_quantities.in_inertial_frame(load.axis).dot(turning)
-            yield request.name, load.torque * (along if request.kind == "power" else 1)
+                relative_omega -= self.kinematic_quantities.vector("omega", load.reaction)
+            relative_rate = self.kinematic_quantities.in_inertial_frame(load.axis).dot(relative_omega)
+            yield request.name, load.torque * (relative_rate if request.kind == "power" else 1)
         else:
             yield from self._vector_load(request, load)
 

@@ -23,7 +23,7 @@ ELEMENT_NAMES_ANNOTATION = "mb2fmu.model.elements"
 TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
 _FMI2_TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
 TROUBLE_LOG_CATEGORIES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
-"""Log categories, named by the standards, of what did not go as asked."""
+"""Log categories, named by the standards, of calls that did not succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,9 @@ class FmuVariableDescription:
     """A variable of an FMU.
 
     Attributes:
-        reference: Its value reference; of an element of an array what :func:`.array_elements.element` makes.
-        real: It is a scalar of doubles.
+        reference: Its value reference; of an element of an array what :func:`.array_elements.encode_element_reference`
+            makes.
+        is_double: It is a scalar of doubles.
         causality: As the standards name it.
         variability: As the standards name it.
         initial: As the standards name it; where it is left out, what they say then.
@@ -42,7 +43,7 @@ class FmuVariableDescription:
     """
 
     reference: int
-    real: bool
+    is_double: bool
     causality: str
     variability: str = "continuous"
     initial: str = ""
@@ -87,11 +88,11 @@ class FmuDescription:
         token: ``guid`` or ``instantiationToken``.
         variables: By name.
         arrays: Value reference of each array → number of its elements.
-        elements: Name of each array that tells them → names of its elements, the last index running fastest.
+        elements: Name of each array that lists them → names of its elements, the last index running fastest.
         states: Number of continuous states.
         indicators: Number of event indicators.
-        needs_completed_steps: A Model Exchange importer must tell of each step that its integrator has made.
-        troubles: Log categories that tell why a call did not do what was asked.
+        needs_completed_steps: A Model Exchange importer must report each step that its integrator has completed.
+        trouble_log_categories: Log categories that report why a call did not do what was requested.
         capabilities: Kind → what it offers beside running.
         rates: (name of a state, name of its derivative), in the order of the states; () where these are not found.
     """
@@ -103,7 +104,7 @@ class FmuDescription:
     states: int
     indicators: int
     needs_completed_steps: bool
-    troubles: tuple[str, ...] = ()
+    trouble_log_categories: tuple[str, ...] = ()
     capabilities: Mapping[InterfaceType, InterfaceCapabilities] = field(default_factory=lambda: MappingProxyType({}))
     rates: tuple[tuple[str, str], ...] = ()
     arrays: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -139,12 +140,12 @@ def read_description(tree: FileTree) -> FmuDescription:
     states, indicators = _count_states_and_indicators(root, major)
     exchange = interfaces["ModelExchange"]
     scalars = _read_variables(root, major)
-    held, arrays = _read_array_elements(root, scalars)
-    found = FmuDescription(
+    element_variables, arrays = _read_array_elements(root, scalars)
+    description = FmuDescription(
         version=major,
         identifiers=identifiers,
         token=str(root.get("guid" if major == 2 else "instantiationToken", "")),
-        variables=scalars | held,
+        variables=scalars | element_variables,
         arrays=arrays,
         elements={
             str(node.get("name")): _read_element_names(node)
@@ -154,14 +155,14 @@ def read_description(tree: FileTree) -> FmuDescription:
         states=states,
         indicators=indicators,
         needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, major),
-        troubles=tuple(
+        trouble_log_categories=tuple(
             name for name in TROUBLE_LOG_CATEGORIES if root.find(f"LogCategories/Category[@name='{name}']") is not None
         ),
         capabilities={kind: _read_capabilities(e, major) for kind, e in interfaces.items() if e is not None},
         rates=_read_derivative_pairs(root, major),
     )
-    _check_platform(tree, found)
-    return found
+    _check_platform(tree, description)
+    return description
 
 
 def _parse_description(tree: FileTree) -> tuple[etree._Element, int]:
@@ -190,7 +191,7 @@ def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
     try:
         root = etree.fromstring(tree[TERMINALS_FILE], etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError:
-        return {}  # the auditor tells it
+        return {}  # the auditor reports it
     return {
         str(terminal.get("name")): {
             str(each.get("memberName")): (str(each.get("variableName")), str(each.get("variableKind")))
@@ -213,7 +214,7 @@ def _read_variables(root: etree._Element, major: int) -> dict[str, FmuVariableDe
         variability = str(element.get("variability", "continuous" if kind in {"Real", "Float64"} else "discrete"))
         variables[str(element.get("name"))] = FmuVariableDescription(
             reference=int(element.get("valueReference", "-1")),
-            real=kind in {"Real", "Float64"} and scalar,
+            is_double=kind in {"Real", "Float64"} and scalar,
             causality=causality,
             variability=variability,
             initial=str(element.get("initial", _default_initial(causality, variability))),
@@ -228,14 +229,14 @@ def _read_array_elements(
     root: etree._Element, known: Mapping[str, FmuVariableDescription]
 ) -> tuple[dict[str, FmuVariableDescription], dict[int, int]]:
     """Return elements of our arrays that are no variables themselves, by their names in the description; all arrays."""
-    found, sizes = {}, {}
-    for node in _iterate_double_arrays(root):
-        array = known[str(node.get("name"))]
-        shape = [each.get("start") for each in node.iterfind("Dimension")]
+    element_variables, sizes = {}, {}
+    for array_node in _iterate_double_arrays(root):
+        array = known[str(array_node.get("name"))]
+        shape = [each.get("start") for each in array_node.iterfind("Dimension")]
         if None in shape:
             continue  # sized by a structural parameter
         sizes[array.reference] = size = math.prod(int(str(each)) for each in shape)
-        names = _read_element_names(node)
+        names = _read_element_names(array_node)
         starts = array.start.split()
         if len(names) != size or len(starts) not in {0, size}:
             continue
@@ -243,8 +244,10 @@ def _read_array_elements(
             if name not in known:
                 reference = elements.encode_element_reference(array.reference, i)
                 start = starts[i] if starts else ""
-                found[name] = replace(array, reference=reference, real=True, is_scalar=True, start=start)
-    return found, sizes
+                element_variables[name] = replace(
+                    array, reference=reference, is_double=True, is_scalar=True, start=start
+                )
+    return element_variables, sizes
 
 
 def _iterate_double_arrays(root: etree._Element) -> Iterator[etree._Element]:
@@ -285,21 +288,21 @@ def _read_capabilities(interface: etree._Element, major: int) -> InterfaceCapabi
 def _read_derivative_pairs(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
     """Return (state, derivative), in the order of the states; () if the description is unclear."""
     variables = [e for e in root.iterfind("ModelVariables/*") if isinstance(e.tag, str)]
-    found = []
+    pairs = []
     try:
         if major == 2:
             for unknown in root.findall("ModelStructure/Derivatives/Unknown"):
                 rate = variables[int(unknown.get("index", "")) - 1]
                 state = variables[int(str(rate[0].get("derivative"))) - 1]
-                found.append((str(state.get("name")), str(rate.get("name"))))
-            return tuple(found)
-        named = {e.get("valueReference"): e for e in variables}
+                pairs.append((str(state.get("name")), str(rate.get("name"))))
+            return tuple(pairs)
+        variable_by_reference = {e.get("valueReference"): e for e in variables}
         for unknown in root.findall("ModelStructure/ContinuousStateDerivative"):
-            rate = named[unknown.get("valueReference")]
-            found.append((str(named[rate.get("derivative")].get("name")), str(rate.get("name"))))
+            rate = variable_by_reference[unknown.get("valueReference")]
+            pairs.append((str(variable_by_reference[rate.get("derivative")].get("name")), str(rate.get("name"))))
     except (ValueError, IndexError, KeyError):
         return ()
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _count_states_and_indicators(root: etree._Element, major: int) -> tuple[int, int]:
@@ -311,14 +314,14 @@ def _count_states_and_indicators(root: etree._Element, major: int) -> tuple[int,
 
 
 def _needs_completed_steps(exchange: etree._Element, major: int) -> bool:
-    """Return whether the FMU wants to be told of accepted steps: by default yes in FMI 2, no in FMI 3."""
+    """Return whether the FMU needs a call after each accepted step: by default yes in FMI 2, no in FMI 3."""
     if major == 2:
         return exchange.get("completedIntegratorStepNotNeeded") not in {"true", "1"}
     return exchange.get("needsCompletedIntegratorStep") in {"true", "1"}
 
 
 def find_platform_folder(version: int) -> tuple[str, str]:
-    """Return the folder below ``binaries/`` and file name extension for this machine, as fmpy looks for them."""
+    """Return the folder below ``binaries/`` and file name extension for this machine, as fmpy expects them."""
     machine = platform.machine().lower()
     arm = machine in {"aarch64", "arm64"}
     system = "windows" if sys.platform.startswith("win") else "darwin" if sys.platform == "darwin" else "linux"
@@ -328,18 +331,18 @@ def find_platform_folder(version: int) -> tuple[str, str]:
     return {"windows": "win64", "darwin": "darwin64", "linux": "linux64"}[system], extension
 
 
-def _check_platform(tree: FileTree, found: FmuDescription) -> None:
+def _check_platform(tree: FileTree, description: FmuDescription) -> None:
     """Raise where the FMU has no binary for this machine; name the platforms it has."""
-    folder, extension = find_platform_folder(found.version)
-    needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in found.identifiers.values()]
+    folder, extension = find_platform_folder(description.version)
+    needed = [f"binaries/{folder}/{identifier}{extension}" for identifier in description.identifiers.values()]
     missing = [path for path in needed if path not in tree]
     if not missing:
         return
     offered = sorted({path.split("/")[1] for path in tree if path.startswith("binaries/") and path.count("/") >= 2})
-    has = f"it has {', '.join(offered)}" if offered else "it has none at all"
+    platforms_text = f"it has {', '.join(offered)}" if offered else "it has none at all"
     raise _make_refusal_error(
         Fault(
-            f"the FMU has no binary for this machine ({folder}): {has}",
+            f"the FMU has no binary for this machine ({folder}): {platforms_text}",
             missing[0],
             "validate it on such a machine, or export it for this one",
         )

@@ -25,7 +25,7 @@ from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
 Floats = npt.NDArray[np.float64]
 Operations = Sequence[Sequence[Any]]
-"""Of a session: verbs and their arguments, see ``driving.sessions``."""
+"""Of a session: names of operations and their arguments, see ``mb2fmu.fmu.runner.api_sessions``."""
 
 TIME_LIMIT = 300.0
 MODEL_EXCHANGE_TOLERANCE_FACTOR = 1e-3
@@ -68,15 +68,15 @@ class FmuProcessResult:
 
     Attributes:
         simulations: One per experiment.
-        answers: Of each session by its name, one per operation; the last of a session that failed is
-            ``{"failed": why}``. None if an experiment was refused.
+        recorded_values: Values recorded in each session, by its name, one per operation; the last of a session that
+            failed is ``{"failed": why}``. None if an experiment was refused.
         refusal: Why the FMU did not go through the last experiment, with its own last words; empty if it did. The
             values that are missing are NaN.
         events: Of each experiment in Model Exchange: the time in s of each event, what was watched before it and after.
     """
 
     simulations: tuple[FmuSimulationResult, ...]
-    answers: Mapping[str, list[Any]]
+    recorded_values: Mapping[str, list[Any]]
     refusal: str = ""
     events: tuple[list[Any], ...] = ()
 
@@ -93,7 +93,7 @@ def simulate_fmu(
 
     Inputs are set at the beginning of each communication step and held; the variables are read after initialization
     and after each step, before inputs change. Model Exchange is integrated by fmpy's CVODE (backward differentiation
-    formulas), with a relative tolerance of ``MODEL_EXCHANGE_TOLERANCE_RATIO`` times the experiment's, so that its
+    formulas), with a relative tolerance of ``MODEL_EXCHANGE_TOLERANCE_FACTOR`` times the experiment's, so that its
     errors disappear behind those that the experiment allows.
 
     Args:
@@ -107,7 +107,7 @@ def simulate_fmu(
         PackageError: If the file is no FMU archive.
         ValidationError: If the FMU lacks variables, is of another FMI version, kind or for another platform.
         ToolError: If the FMU crashes, hangs, or a call returns Discard, Error or Fatal (in the last of several
-            experiments that is told, and is no error).
+            experiments it is reported, and is no error).
     """
     return run_fmu_process(fmu, [experiment], variables, kind=kind, time_limit=time_limit).simulations[0]
 
@@ -131,12 +131,12 @@ def run_fmu_process(
     """
     tree = read_archive(fmu)
     description = read_description(tree)
-    chosen = next(iter(description.identifiers)) if kind is None else kind
-    if chosen not in description.identifiers:
+    interface_type = next(iter(description.identifiers)) if kind is None else kind
+    if interface_type not in description.identifiers:
         remedy = f"it offers {' and '.join(description.identifiers)}"
-        fault = Fault(f"offers no {chosen}", "modelDescription.xml", remedy)
+        fault = Fault(f"offers no {interface_type}", "modelDescription.xml", remedy)
         raise ValidationError("the FMU cannot be run here:", [fault])
-    promised = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
+    fmu_tolerance = min((each.tolerance for each in experiments), default=0.0) if tolerance is None else tolerance
     for experiment in experiments:
         check_required_variables(description, experiment, variables)
     with make_work_folder("run the FMU") as folder:
@@ -145,15 +145,15 @@ def run_fmu_process(
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
             "version": description.version,
-            "kind": chosen,
-            "identifier": description.identifiers[chosen],
+            "kind": interface_type,
+            "identifier": description.identifiers[interface_type],
             "token": description.token,
             "arrays": list(description.arrays.items()),
-            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_FACTOR * promised, TIGHTEST_TOLERANCE),
+            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_FACTOR * fmu_tolerance, TIGHTEST_TOLERANCE),
             "states": description.states,
             "indicators": description.indicators,
             "completes_steps": description.needs_completed_steps,
-            "troubles": description.troubles,
+            "troubles": description.trouble_log_categories,
             "variables": [description.variables[v].reference for v in variables],
             "watched": [description.variables[v].reference for v in watched],
             "experiments": [
@@ -162,19 +162,19 @@ def run_fmu_process(
             "sessions": {name: list(map(list, operations)) for name, operations in sessions.items()},
         }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        limit = time_limit * (len(experiments) + bool(sessions))
-        return _run_driver(fmu, folder, experiments, tuple(variables), chosen, limit)
+        total_time_limit = time_limit * (len(experiments) + bool(sessions))
+        return _run_driver(fmu, folder, experiments, tuple(variables), interface_type, total_time_limit)
 
 
 def _form_experiment_record(
-    folder: Path, description: FmuDescription, number: int, experiment: ExperimentNumbers
+    folder: Path, description: FmuDescription, experiment_index: int, experiment: ExperimentNumbers
 ) -> dict[str, object]:
     """Return one experiment as the driver reads it."""
-    held = folder / f"held-{number}.npy"
-    np.save(held, experiment.inputs)
+    input_file = folder / f"held-{experiment_index}.npy"
+    np.save(input_file, experiment.inputs)
     return {
-        "held": str(held),
-        "values": str(folder / f"values-{number}.npy"),
+        "held": str(input_file),
+        "values": str(folder / f"values-{experiment_index}.npy"),
         "step": experiment.step,
         "stop": float(experiment.time[-1]),
         "tolerance": experiment.tolerance,
@@ -214,7 +214,7 @@ def check_required_variables(
         for name in names:
             if name not in known:
                 faults.append(Fault(f"the FMU has no {role} {name}", name, "is it an FMU of this model?"))
-            elif not known[name].real:
+            elif not known[name].is_double:
                 faults.append(Fault("is no scalar of doubles in the FMU", name, "declare it as Real or Float64"))
             elif role == "input" and known[name].causality != "input":
                 faults.append(Fault(f"is {known[name].causality}, not input, in the FMU", name))
@@ -252,18 +252,18 @@ def _run_driver(
             command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
-        late = Fault(
+        timeout_fault = Fault(
             f"it did not finish within {time_limit:g} s", fmu.name, "give it more time or a shorter experiment"
         )
-        raise ToolError(headline, [late, *_collect_messages(folder, "", "")]) from error
+        raise ToolError(headline, [timeout_fault, *_collect_messages(folder, "", "")]) from error
     messages = _collect_messages(folder, done.stdout, done.stderr)
     if done.returncode != 0:
-        ended = (
+        end_fault = (
             _describe_late_end(done.returncode)
             if (folder / "outcome.json").exists()
             else _describe_process_end(done.returncode)
         )
-        raise ToolError(headline, [replace(ended, where=fmu.name), *messages])
+        raise ToolError(headline, [replace(end_fault, where=fmu.name), *messages])
     outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
     failures = [run["failure"] for run in outcome["experiments"]]
     refusal = next(filter(None, failures), "")
@@ -282,8 +282,8 @@ def _run_driver(
         )
         for k, (experiment, run) in enumerate(zip(experiments, outcome["experiments"], strict=True))
     )
-    noted = tuple(run["events"] for run in outcome["experiments"])
-    return FmuProcessResult(simulations, outcome["sessions"], refusal, noted)
+    events = tuple(run["events"] for run in outcome["experiments"])
+    return FmuProcessResult(simulations, outcome["sessions"], refusal, events)
 
 
 def _describe_process_end(code: int) -> Fault:
@@ -295,9 +295,9 @@ def _describe_process_end(code: int) -> Fault:
 
 def _describe_late_end(code: int) -> Fault:
     """Return how a process ended after the FMU had finished and was freed, in words."""
-    how = f"was killed by {_signal_name(code)}" if code < 0 else f"ended with exit code {code}"
-    what = f"the FMU ran to its end, and then its process {how} as it ended; so may every host of it"
-    return Fault(what, remedy="FMUs of pythonfmu 0.7.0 free a block twice there: build it with another version")
+    end_description = f"was killed by {_signal_name(code)}" if code < 0 else f"ended with exit code {code}"
+    message = f"the FMU ran to its end, and then its process {end_description} as it ended; so may every host of it"
+    return Fault(message, remedy="FMUs of pythonfmu 0.7.0 free a block twice there: build it with another version")
 
 
 def _signal_name(code: int) -> str:
@@ -310,7 +310,9 @@ def _collect_messages(folder: Path, out: str, err: str) -> list[Fault]:
     """Return the FMU's log messages and console output, the last lines of each."""
     log = folder / "log.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    said = [Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)]
-    for where, text in (("stdout", out), ("stderr", err)):
-        said += [Fault(line, where) for line in text.splitlines()[-_SHOWN_LOG_LINES:] if line.strip()]
-    return said[-2 * _SHOWN_LOG_LINES :]
+    messages = [
+        Fault(f"{status} {category}: {text}".strip(), "log") for status, category, text in map(json.loads, lines)
+    ]
+    for stream, text in (("stdout", out), ("stderr", err)):
+        messages += [Fault(line, stream) for line in text.splitlines()[-_SHOWN_LOG_LINES:] if line.strip()]
+    return messages[-2 * _SHOWN_LOG_LINES :]

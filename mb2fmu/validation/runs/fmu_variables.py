@@ -70,7 +70,7 @@ def read_fmu_variables(tree: FileTree, description: FmuDescription) -> FmuVariab
         name = str(element.get("name"))
         variable = description.variables.get(name)
         real = element.find("Real") if second else element
-        if variable is None or real is None or not variable.real:
+        if variable is None or real is None or not variable.is_double:
             continue
         unit = str(real.get("unit") or types.get(str(real.get("declaredType")), ""))
         role = "state" if name in states else _find_role(variable)

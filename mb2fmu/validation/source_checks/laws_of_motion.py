@@ -1,7 +1,7 @@
-"""An FMU's own runs held to laws that need no start value, guess or projection of mb2fmu.
+"""Laws of motion for an FMU's own runs, which need no start value, guess or projection of mb2fmu.
 
 x' is compared at points that are projected onto the constraints, and the reference begins where the FMU does. If both
-begin beside a declared constraint, each agrees with the other. So two laws are asked of the states as the FMU shows
+begin beside a declared constraint, each agrees with the other. So two laws are checked at the states as the FMU shows
 them, at its start too, by the source objects:
 
 - *constraints*: every declared row φ(q, t) = 0 and A u + b = 0 holds, first of all at the start;
@@ -10,7 +10,7 @@ them, at its start too, by the source objects:
   centre falls with g. Velocities enter at the start only; neither q' = K u + k0 nor u' is used.
 
 Integrals are trapezoidal sums over every and over every second point; their difference is allowed for. Momentum is not
-asked where communication points are too far apart to show the motion: a force that turns once from one to the next
+judged where communication points are too far apart to show the motion: a force that turns once from one to the next
 looks constant.
 """
 
@@ -33,12 +33,12 @@ from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
 Flags = npt.NDArray[np.bool_]
 ExperimentRun = tuple[ExperimentNumbers, FmuSimulationResult]
 LawError = tuple[float, str]
-"""Error over bound; of what, and when."""
+"""Error over bound; quantity and time."""
 
 _START_TOLERANCE = 1e-6
 """Of a row's scale: start values are solved for, whatever the tolerance of an integration is."""
 _LAW_POINTS = 50
-"""Of a run, from its start on, at which a law is asked."""
+"""Of a run, from its start on, at which a law is checked."""
 _LARGEST_TURN_RAD, _LARGEST_UNSEEN_PART = 0.5, 0.9
 """From point to point: rad, and the part of the fastest change that may be missing of what rates at both say."""
 _SMOOTHNESS_FRACTION = 0.02  # of what moves: as much may half as many points change
@@ -46,13 +46,13 @@ _FREE_SHIFT_TOLERANCE = 1e-9  # of the shift: what of it constraints and joints 
 
 
 class LawsOfMotion:
-    """Judges runs by the source objects. Call it within ``untouched``.
+    """Judges runs by the source objects. Call it within ``keep_mechanics_untouched``.
 
     Args:
         definition: The checked model.
         symbols: Slots of its symbols.
-        constraints: Of the objects.
-        kinematics: Of the objects; None: constraints alone are asked.
+        judge_constraints: Of the objects.
+        kinematics: Of the objects; None: constraints alone are judged.
         scales: How far each of ``symbols.q`` and ``symbols.u`` moves.
     """
 
@@ -69,22 +69,22 @@ class LawsOfMotion:
         states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
         self._names = {slot[item.symbol]: item.name for item in states}
 
-    def constraints(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
+    def judge_constraints(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
         """Yield how far the declared constraint that holds worst is from that, point by point."""
         for run, simulation in runs:
             points = _choose_point_indices(len(run.time))
             states = [self._values(run, simulation, k) for k in points]
-            found = [self._constraints.residuals(values) for values in states]
-            residual = np.abs(np.array(found))
+            residuals = [self._constraints.residuals(values) for values in states]
+            residual = np.abs(np.array(residuals))
             if not residual.shape[1]:
                 return
             scale = np.max([self._constraints.sizes(values, *self._scales) for values in states], axis=0)
-            allowed = np.full(len(points), ERROR_BOUND_FACTOR * run.tolerance)
-            allowed[0] = min(_START_TOLERANCE, allowed[0])
-            bound = (allowed[:, None] + ROUND_OFF_ALLOWANCE) * scale
+            relative_bounds = np.full(len(points), ERROR_BOUND_FACTOR * run.tolerance)
+            relative_bounds[0] = min(_START_TOLERANCE, relative_bounds[0])
+            bound = (relative_bounds[:, None] + ROUND_OFF_ALLOWANCE) * scale
             yield from _find_worst_ratios(residual, bound, run.time[points], "constraint")
 
-    def momentum(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
+    def judge_momentum(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
         """Yield how far the bodies' common centre is from where its momentum and the loads take it, point by point."""
         for run, simulation in runs:
             if self._kinematics is None or not run.has_constant_inputs or len(run.time) < 2 * 2 + 1:
@@ -93,17 +93,17 @@ class LawsOfMotion:
             states, motions = [], []
             for k in points.tolist():
                 states.append(self._values(run, simulation, k))
-                motions.append(self._kinematics.motion(states[-1]))
+                motions.append(self._kinematics.evaluate_motion(states[-1]))
                 if len(motions) == 1 and not any(s is not None for s in _find_rigid_shifts(motions[0])):
                     break
             centres = [motion.centres for motion in motions if motion.centres is not None]
-            places = [self._symbols.slot[symbol] for symbol in (*self._symbols.q, *self._symbols.u)]
-            moved = np.array(states)[:, places]
-            time, allowed = run.time[points], ERROR_BOUND_FACTOR * run.tolerance
+            slots = [self._symbols.slot[symbol] for symbol in (*self._symbols.q, *self._symbols.u)]
+            q_and_u = np.array(states)[:, slots]
+            time, relative_bound = run.time[points], ERROR_BOUND_FACTOR * run.tolerance
             if len(centres) == len(points) and _is_resolved(
-                moved, motions, time, allowed * np.concatenate(self._scales)
+                q_and_u, motions, time, relative_bound * np.concatenate(self._scales)
             ):
-                yield from _judge_momentum(motions, np.array(centres), time, allowed)
+                yield from _judge_momentum(motions, np.array(centres), time, relative_bound)
 
     def _values(self, run: ExperimentNumbers, simulation: FmuSimulationResult, k: int) -> list[float]:
         """Return the slots' values at a communication point, as the FMU shows its states."""
@@ -111,10 +111,10 @@ class LawsOfMotion:
         values[0] = float(run.time[k])
         for slot, name in self._names.items():
             values[slot] = float(simulation[name][k])
-        for symbols, numbers in ((s.r, run.held(k).tolist()), (s.p, run.parameters)):
+        for symbols, numbers in ((s.r, run.inputs_at(k).tolist()), (s.p, run.parameters)):
             for symbol, number in zip(symbols, numbers, strict=True):
                 values[s.slot[symbol]] = number
-        return self._constraints.with_rates(s.completed(values))
+        return self._constraints.with_rates(s.complete_values(values))
 
 
 def _choose_point_indices(count: int) -> list[int]:
@@ -122,12 +122,12 @@ def _choose_point_indices(count: int) -> list[int]:
     return [int(k) for k in np.unique(np.linspace(0, count - 1, _LAW_POINTS + 1).astype(np.int64))]
 
 
-def _find_worst_ratios(error: Floats, bound: Floats, time: Floats, what: str) -> Iterator[LawError]:
+def _find_worst_ratios(error: Floats, bound: Floats, time: Floats, description: str) -> Iterator[LawError]:
     """Yield the worst ratio at each point, and of which column; what is no number fails."""
     ratios = np.divide(error, bound, out=np.where(error > 0.0, np.inf, 0.0), where=bound > 0.0)
     ratios = np.where(np.isfinite(error), ratios, np.inf)
     for k, j in enumerate(np.argmax(ratios, axis=1).tolist()):
-        yield float(ratios[k, j]), f"{what} {j + 1}, {error[k, j]:.3g} off at t = {time[k]:.4g} s"
+        yield float(ratios[k, j]), f"{description} {j + 1}, {error[k, j]:.3g} off at t = {time[k]:.4g} s"
 
 
 def _find_rigid_shifts(motion: SourceMotion) -> list[Floats | None]:
@@ -135,12 +135,12 @@ def _find_rigid_shifts(motion: SourceMotion) -> list[Floats | None]:
     J, W, A = motion.partials
     J = J[_find_moving_bodies(motion)]
     rows = np.concatenate([J.reshape(-1, J.shape[-1]), W.reshape(-1, W.shape[-1]), A])
-    found: list[Floats | None] = []
+    shifts: list[Floats | None] = []
     for axis in np.eye(3):
-        wanted = np.concatenate([np.tile(axis, len(J)), np.zeros(rows.shape[0] - 3 * len(J))])
-        speeds = np.linalg.lstsq(rows, wanted, rcond=None)[0]
-        found.append(speeds if np.max(np.abs(rows @ speeds - wanted)) <= _FREE_SHIFT_TOLERANCE else None)
-    return found
+        target_velocities = np.concatenate([np.tile(axis, len(J)), np.zeros(rows.shape[0] - 3 * len(J))])
+        speeds = np.linalg.lstsq(rows, target_velocities, rcond=None)[0]
+        shifts.append(speeds if np.max(np.abs(rows @ speeds - target_velocities)) <= _FREE_SHIFT_TOLERANCE else None)
+    return shifts
 
 
 def _is_resolved(states: Floats, motions: Sequence[SourceMotion], time: Floats, noise: Floats) -> bool:
@@ -156,10 +156,10 @@ def _is_resolved(states: Floats, motions: Sequence[SourceMotion], time: Floats, 
     """
     rates = np.array([np.concatenate([motion.q_dot, motion.u_dot]) for motion in motions])
     step = np.diff(time)
-    turned = max(float(np.max(np.abs(motion.omegas))) for motion in motions) * float(np.max(step))
-    unseen = np.abs(rates[1:] + rates[:-1]) / 2.0 * step[:, None] - np.abs(np.diff(states, axis=0))
+    largest_turn = max(float(np.max(np.abs(motion.omegas))) for motion in motions) * float(np.max(step))
+    missing_change = np.abs(rates[1:] + rates[:-1]) / 2.0 * step[:, None] - np.abs(np.diff(states, axis=0))
     largest = np.max(np.abs(rates), axis=0) * float(np.max(step))
-    return turned <= _LARGEST_TURN_RAD and bool(np.all(unseen <= _LARGEST_UNSEEN_PART * largest + noise))
+    return largest_turn <= _LARGEST_TURN_RAD and bool(np.all(missing_change <= _LARGEST_UNSEEN_PART * largest + noise))
 
 
 def _find_moving_bodies(motion: SourceMotion) -> Flags:
@@ -182,30 +182,30 @@ def _judge_momentum(
     m = motions[0].masses * _find_moving_bodies(motions[0])
     S = np.einsum("b,tba->ta", m, centres)
     P = m @ motions[0].velocities
-    even = time[::2]
-    error, missing, free = np.zeros((len(even), 3)), np.zeros((len(even), 3)), []
+    even_times = time[::2]
+    error, integration_error, free_axes = np.zeros((len(even_times), 3)), np.zeros((len(even_times), 3)), []
     # Of each body by itself: in the sum all may cancel.
-    scale = m @ (np.ptp(centres, axis=0) + even[-1] * np.abs(motions[0].velocities))
+    scale = m @ (np.ptp(centres, axis=0) + even_times[-1] * np.abs(motions[0].velocities))
     for axis in range(3):
-        along = [speeds for shift in shifts if (speeds := shift[axis]) is not None]
-        if len(along) < len(shifts):
+        axis_speeds = [speeds for shift in shifts if (speeds := shift[axis]) is not None]
+        if len(axis_speeds) < len(shifts):
             continue
-        free.append(axis)
-        F = np.array([motion.forces @ speeds for motion, speeds in zip(motions, along, strict=True)])
-        fine, coarse = _integrate_twice(F, time)[::2], _integrate_twice(F[::2], even)
+        free_axes.append(axis)
+        F = np.array([motion.forces @ speeds for motion, speeds in zip(motions, axis_speeds, strict=True)])
+        fine, coarse = _integrate_twice(F, time)[::2], _integrate_twice(F[::2], even_times)
         scale[axis] += np.max(np.abs(fine))
-        missing[:, axis] = np.maximum.accumulate(np.abs(fine - coarse))
-        error[:, axis] = np.abs(S[::2, axis] - S[0, axis] - even * P[axis] - fine - (fine - coarse) / 3.0)
+        integration_error[:, axis] = np.maximum.accumulate(np.abs(fine - coarse))
+        error[:, axis] = np.abs(S[::2, axis] - S[0, axis] - even_times * P[axis] - fine - (fine - coarse) / 3.0)
     sizes = float(np.max(m @ np.max(np.abs(centres), axis=0))) + np.max(scale)
-    if not free or np.max(missing[:, free]) > _SMOOTHNESS_FRACTION * np.max(scale):
+    if not free_axes or np.max(integration_error[:, free_axes]) > _SMOOTHNESS_FRACTION * np.max(scale):
         return  # loads change too fast for sums over these points
-    bound = tolerance * np.max(scale) + ROUND_OFF_ALLOWANCE * sizes + missing
-    yield from _find_worst_ratios(error[:, free], bound[:, free], even, "sum of m r along free axis")
+    bound = tolerance * np.max(scale) + ROUND_OFF_ALLOWANCE * sizes + integration_error
+    yield from _find_worst_ratios(error[:, free_axes], bound[:, free_axes], even_times, "sum of m r along free axis")
 
 
 def _integrate_twice(F: Floats, time: Floats) -> Floats:
     """Return ∫ (t − s) F(s) ds at all times: exact where F is constant."""
     step = np.diff(time)
     first = np.concatenate([[0.0], np.cumsum((F[1:] + F[:-1]) / 2.0 * step)])
-    inside = first[:-1] * step + (2.0 * F[:-1] + F[1:]) / 6.0 * step**2
-    return np.concatenate([[0.0], np.cumsum(inside)])
+    increments = first[:-1] * step + (2.0 * F[:-1] + F[1:]) / 6.0 * step**2
+    return np.concatenate([[0.0], np.cumsum(increments)])

@@ -34,7 +34,10 @@ def compare_output_requests(definition: ModelDefinition, mechanism: Mechanism) -
             imported_output.representation,
             imported_output.unit,
         )
-        yield f"{item.name}: what is asked", is_equal and imported_output.kind in {item.kind, f"coordinate_{item.kind}"}
+        yield (
+            f"{item.name}: what is requested",
+            is_equal and imported_output.kind in {item.kind, f"coordinate_{item.kind}"},
+        )
         for number, (model_names, names) in _pair_model_and_import_objects(
             definition, mechanism, item, imported_output
         ).items():

@@ -5,8 +5,8 @@ without inputs, dV/dt along random directions has to be minus the power of the l
 
     |V'(q) K u + F(q) u|  ≤  1e-7 (Σ |F_i| |u_i| + round-off) + 10 · what two steps of the difference disagree by
 
-Loads without a potential (a force that follows a body, one that depends on time) are no part of V. They are told by the
-work that they do on closed ways, and only looked for where V does not fit all loads.
+Loads without a potential (a force that follows a body, one that depends on time) are no part of V. They are recognized
+by the work that they do on closed paths, and only looked for where V does not fit all loads.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class PotentialFit:
     Attributes:
         points: At how many places and directions.
         ratio: Largest error over its bound.
-        open: Why it could not be judged; empty if it could.
+        reason_not_judged: Why it could not be judged; empty if it could.
     """
 
     points: int
     ratio: float
-    open: str = ""
+    reason_not_judged: str = ""
 
 
 def is_potential_requested(definition: ModelDefinition) -> bool:
@@ -70,15 +70,21 @@ def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunct
         mechanism: With bodies.
         potential: V of t, q and all parameters.
     """
-    rest = _ForcesAtRest(mechanism, potential)
-    ratio = rest.ratio(())
+    forces_at_rest = _ForcesAtRest(mechanism, potential)
+    ratio = forces_at_rest.compute_ratio(())
     if ratio <= 1.0:
-        return PotentialFit(rest.points, ratio)
-    without = rest.find_loads_without_potential()
-    if len(without) > _MAX_SUMMED_LOADS:
-        return PotentialFit(rest.points, ratio, f"{len(without)} loads have no potential of their own")
-    some = (s for n in range(1, len(without) + 1) for s in itertools.combinations(without, n))
-    return PotentialFit(rest.points, min([ratio, *map(rest.ratio, some)]))
+        return PotentialFit(forces_at_rest.points, ratio)
+    loads_without_potential = forces_at_rest.find_loads_without_potential()
+    if len(loads_without_potential) > _MAX_SUMMED_LOADS:
+        return PotentialFit(
+            forces_at_rest.points, ratio, f"{len(loads_without_potential)} loads have no potential of their own"
+        )
+    combinations = (
+        loads
+        for n in range(1, len(loads_without_potential) + 1)
+        for loads in itertools.combinations(loads_without_potential, n)
+    )
+    return PotentialFit(forces_at_rest.points, min([ratio, *map(forces_at_rest.compute_ratio, combinations)]))
 
 
 class _ForcesAtRest:
@@ -87,7 +93,7 @@ class _ForcesAtRest:
     def __init__(self, mechanism: Mechanism, potential: PotentialFunction) -> None:
         self.m, self._potential = mechanism, potential
         self._numeric = NumericMechanism(mechanism)
-        self._alone: dict[str, NumericMechanism] = {}
+        self._isolated: dict[str, NumericMechanism] = {}
         self._generator = np.random.default_rng(11)
         natural = estimate_characteristic_units(mechanism.declared)
         self._q = np.array([natural.typical(c) for c in mechanism.declared.coordinates])
@@ -100,20 +106,24 @@ class _ForcesAtRest:
         ]
         self.points = len(self._samples)
 
-    def ratio(self, left_out: Sequence[Load]) -> float:
+    def compute_ratio(self, left_out: Sequence[Load]) -> float:
         """Return the largest error over its bound, some loads left out."""
         worst = 0.0
         for sample, u in self._samples:
-            force, size = self._forces(self._numeric, sample, sample.q)
+            force, size = self._compute_forces(self._numeric, sample, sample.q)
             for load in left_out:
-                force = force - self._forces(self._of(load), sample, sample.q)[0]
+                force = force - self._compute_forces(self._isolate_load(load), sample, sample.q)[0]
             rates = self._numeric.kinematics()[0] @ u
-            changed, noise = potential_rate(self._potential, sample, rates, self._step)
-            again, more = potential_rate(self._potential, sample, rates, self._step / _STEP_REFINEMENT)
-            if not np.isfinite([changed, again]).all():
+            rate, noise = potential_rate(self._potential, sample, rates, self._step)
+            rate_small_step, noise_small_step = potential_rate(
+                self._potential, sample, rates, self._step / _STEP_REFINEMENT
+            )
+            if not np.isfinite([rate, rate_small_step]).all():
                 continue
-            bound = _RATE_TOLERANCE * (float(size @ np.abs(u)) + noise + more) + 10.0 * abs(changed - again)
-            error = abs(float(force @ u) + again)
+            bound = _RATE_TOLERANCE * (float(size @ np.abs(u)) + noise + noise_small_step) + 10.0 * abs(
+                rate - rate_small_step
+            )
+            error = abs(float(force @ u) + rate_small_step)
             worst = max(worst, error / bound if bound > 0.0 else (0.0 if error == 0.0 else np.inf))
         return worst
 
@@ -122,26 +132,29 @@ class _ForcesAtRest:
 
         With quaternions ways that close are not to be had; a V that lacks one load as a whole is not noticed there.
         """
-        told = len(self.m.q) == len(self.m.u)
+        has_one_speed_per_rate = len(self.m.q) == len(self.m.u)
         return [
             load
             for load in self.m.loads
-            if (self._does_work_on_circle(load) if told else self._acts(load)) or self._depends_on_time(load)
+            if (self._does_work_on_circle(load) if has_one_speed_per_rate else self._has_effect(load))
+            or self._depends_on_time(load)
         ]
 
-    def _acts(self, load: Load) -> bool:
+    def _has_effect(self, load: Load) -> bool:
         """Return whether a load does anything at rest."""
-        return any(np.any(self._forces(self._of(load), sample, sample.q)[1]) for sample, _ in self._samples)
+        return any(
+            np.any(self._compute_forces(self._isolate_load(load), sample, sample.q)[1]) for sample, _ in self._samples
+        )
 
     def _does_work_on_circle(self, load: Load) -> bool:
         """Return whether a load does work once round a circle, at any sample."""
-        numeric = self._of(load)
+        numeric = self._isolate_load(load)
         for sample, _ in self._samples:
             a, b = (self._q * self._generator.uniform(-1, 1, self._q.shape) for _ in range(2))
             total, size = 0.0, 0.0
             for angle in np.arange(_CIRCLE_POINTS) * (2.0 * np.pi / _CIRCLE_POINTS):
                 q = sample.q + _CIRCLE_RADIUS * (a * np.cos(angle) + b * np.sin(angle))
-                force, _ = self._forces(numeric, sample, q)
+                force, _ = self._compute_forces(numeric, sample, q)
                 u = np.linalg.solve(numeric.kinematics()[0], b * np.cos(angle) - a * np.sin(angle))
                 total, size = total + float(force @ u), size + float(np.abs(force) @ np.abs(u))
             if abs(total) > _WORK_TOLERANCE * size:
@@ -150,22 +163,22 @@ class _ForcesAtRest:
 
     def _depends_on_time(self, load: Load) -> bool:
         """Return whether a load is another one at another time."""
-        numeric = self._of(load)
+        numeric = self._isolate_load(load)
         for sample, _ in self._samples:
-            now, size = self._forces(numeric, sample, sample.q)
-            later, _ = self._forces(numeric, replace(sample, t=1.7 * sample.t), sample.q)
-            if np.max(np.abs(later - now), initial=0.0) > _RATE_TOLERANCE * np.max(size, initial=0.0):
+            forces_now, size = self._compute_forces(numeric, sample, sample.q)
+            forces_later, _ = self._compute_forces(numeric, replace(sample, t=1.7 * sample.t), sample.q)
+            if np.max(np.abs(forces_later - forces_now), initial=0.0) > _RATE_TOLERANCE * np.max(size, initial=0.0):
                 return True
         return False
 
-    def _of(self, load: Load) -> NumericMechanism:
+    def _isolate_load(self, load: Load) -> NumericMechanism:
         """Return the mechanism with this load only."""
-        if load.name not in self._alone:
-            alone = replace(self.m, loads=(load,), potential_forces=(), lagrangian=None)
-            self._alone[load.name] = NumericMechanism(alone)
-        return self._alone[load.name]
+        if load.name not in self._isolated:
+            mechanism = replace(self.m, loads=(load,), potential_forces=(), lagrangian=None)
+            self._isolated[load.name] = NumericMechanism(mechanism)
+        return self._isolated[load.name]
 
-    def _forces(self, numeric: NumericMechanism, sample: StateSample, q: Floats) -> tuple[Floats, Floats]:
+    def _compute_forces(self, numeric: NumericMechanism, sample: StateSample, q: Floats) -> tuple[Floats, Floats]:
         """Return the generalized forces of the speeds, and the sums of their terms' magnitudes."""
         m, n = self.m, len(self.m.u)
         numeric.set(sample.t, q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)

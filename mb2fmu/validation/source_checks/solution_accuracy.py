@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 FEW_DIGITS = 10.0
-"""Digits below which a reader is told."""
+"""Digits below which a note is given."""
 _DOUBLE_DIGITS = -math.log10(2.0**-53)
 
 
 class StateDerivativeTerms(Protocol):
-    """What is known of x' at one point, by FMU name of the state."""
+    """Derivatives at one point, by FMU name of the state."""
 
     @property
     def rates(self) -> Mapping[str, Mapping[str, float]]:
-        """Derivatives, by the way in which they were found."""
+        """Derivatives, by the method that found them."""
 
     @property
     def terms(self) -> Mapping[str, float]:
@@ -68,15 +68,15 @@ def find_least_accurate_derivative(
             that in the whole experiment is as good as zero.
         stop: Length of the experiment in s.
     """
-    found: list[SolutionAccuracy] = []
+    accuracies: list[SolutionAccuracy] = []
     for name, magnitude in typical.items():
         sizes = [max(abs(rates[name]) for rates in point.rates.values()) for point in points]
         if sizes:
             size = max(*sizes, *(abs(point.states[name]) / stop for point in points), magnitude / stop)
             ratio = max(point.terms[name] for point in points) / size
-            found.append(
+            accuracies.append(
                 SolutionAccuracy(
                     name, round(min(_DOUBLE_DIGITS, max(0.0, _DOUBLE_DIGITS - math.log10(max(ratio, 1.0)))), 1)
                 )
             )
-    return min(found, key=lambda each: each.known, default=None)
+    return min(accuracies, key=lambda each: each.known, default=None)

@@ -66,10 +66,10 @@ class AccelerationSample:
 
     Attributes:
         point: Where.
-        rates: By way (``equations``, ``kinematics``) the derivatives of q, u and z by FMU name.
+        rates: By method (``equations``, ``kinematics``) the derivatives of q, u and z by FMU name.
         bounds: How far an FMU may be off, by FMU name of the state.
-        differences: What the reading is off by, by quantity: (error, bound).
-        outputs: (value, bound) of outputs, by FMU name, as far as the objects tell them.
+        differences: Differences of the import, by quantity: (error, bound).
+        outputs: (value, bound) of outputs, by FMU name, as far as the objects give them.
         terms: By FMU name of the state the size of what its derivative is left of.
         states: By FMU name.
     """
@@ -91,20 +91,21 @@ class SourceAccelerations:
         samples: At most :data:`RANDOM_POINT_COUNT`.
         starts: FMU name → number of the slot, of everything that an FMU is set to.
         inputs: The same of the inputs.
-        missing: By way: why it was not gone.
-        ways: That there are, the most independent first.
-        events: What was read of events against the model's own expressions: (error over bound, of what and when).
-        left_out: What events are made of and could not be compared.
-        latched_import_differences: (time, what the reading is off by) at points where a latch is closed, as
+        missing: Method → why it was not used.
+        methods: Methods by which x' is computed, the most independent first.
+        events: Comparison of the imported events with the model's own expressions: (error over bound, quantity and
+            time).
+        left_out: Quantities of events that could not be compared.
+        latched_import_differences: (time, differences of the import) at points where a latch is closed, as
             :class:`AccelerationSample` has it: there the objects give no x', but their velocities, energy and forces.
-        laws: By law: (error over bound, of what and when) of the FMU's own runs.
+        laws: By law: (error over bound, quantity and time) of the FMU's own runs.
     """
 
     samples: tuple[AccelerationSample, ...]
     starts: dict[str, int]
     inputs: dict[str, int]
     missing: dict[str, str]
-    ways: tuple[str, ...] = ("equations", "kinematics")
+    methods: tuple[str, ...] = ("equations", "kinematics")
     events: tuple[tuple[float, str], ...] = ()
     left_out: tuple[str, ...] = ()
     latched_import_differences: tuple[ImportDifferencesAtTime, ...] = ()
@@ -114,42 +115,46 @@ class SourceAccelerations:
 def sample_source_accelerations(
     definition: ModelDefinition,
     mechanism: Mechanism,
-    reach: Mapping[str, float] = MappingProxyType({}),
-    computed: Collection[str] = (),
-    visited: Sequence[Mapping[str, float]] = (),
+    largest_speeds: Mapping[str, float] = MappingProxyType({}),
+    computed_coordinates: Collection[str] = (),
+    visited_coordinates: Sequence[Mapping[str, float]] = (),
     runs: Sequence[ExperimentRun] = (),
 ) -> SourceAccelerations:
     """Return samples of x' from the mechanics themselves, which stay unchanged.
 
     Args:
         definition: The checked model.
-        mechanism: What was read from it; it is compared with the objects where their equations are not formed.
-        reach: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
-        computed: FMU names of coordinates that the FMU computes itself: samples are put together as the start is.
-        visited: FMU name of a coordinate → its value, at instants of the experiments; some samples are near these.
-        runs: What the FMU did in the experiments; it is held to the laws of motion.
+        mechanism: Imported from it; it is compared with the objects where their equations are not formed.
+        largest_speeds: FMU name of a speed → its largest magnitude in the experiments; some samples are faster.
+        computed_coordinates: FMU names of coordinates that the FMU computes itself: samples are put together as the
+            start is.
+        visited_coordinates: FMU name of a coordinate → its value, at instants of the experiments; some samples are near
+            these.
+        runs: Results of the FMU in the experiments; they are judged by the laws of motion.
     """
     definition = _model_at_mechanism_parameters(definition, mechanism)
     with keep_mechanics_untouched(definition.mechanics):
         # Where a contact or latch is closed by then, the objects know nothing of it.
-        alone = definition.contacts or definition.latches or definition.events
-        maker = _SourceSampler(definition, mechanism, reach, computed, () if alone else visited)
-        samples = maker.samples() if maker.ways else []
-        events = maker.events() if maker.ways else []
-        laws = maker.laws(runs) if maker.ways else ()
-    d, slot = definition, maker.symbols.slot
-    free = [p for p in d.parameters if not p.calculated]
-    states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
+        has_events = definition.contacts or definition.latches or definition.events
+        sampler = _SourceSampler(
+            definition, mechanism, largest_speeds, computed_coordinates, () if has_events else visited_coordinates
+        )
+        samples = sampler.draw_samples() if sampler.methods else []
+        events = sampler.compare_events() if sampler.methods else []
+        laws = sampler.judge_laws(runs) if sampler.methods else ()
+    model, slot = definition, sampler.symbols.slot
+    free = [p for p in model.parameters if not p.calculated]
+    states: list[Coordinate | Speed | AuxiliaryState] = [*model.coordinates, *model.speeds, *model.auxiliary_states]
     starts = {p.name: slot[p.symbol] for p in free} | {item.name: slot[item.symbol] for item in states}
-    inputs = {r.name: slot[r.symbol] for r in d.inputs}
+    inputs = {r.name: slot[r.symbol] for r in model.inputs}
     return SourceAccelerations(
         tuple(samples),
         starts,
         inputs,
-        maker.missing,
+        sampler.missing,
         events=tuple(events),
-        left_out=tuple(maker.left_out),
-        latched_import_differences=tuple(maker.latched_import_differences),
+        left_out=tuple(sampler.left_out),
+        latched_import_differences=tuple(sampler.latched_import_differences),
         laws=laws,
     )
 
@@ -172,18 +177,21 @@ def _model_at_mechanism_parameters(definition: ModelDefinition, mechanism: Mecha
     )
 
 
-def _has_switched_loads(parts: SourceObjects) -> bool:
+def _has_switched_loads(source_objects: SourceObjects) -> bool:
     """Return whether loads have switches, the modes of which an impact may change."""
     return any(
-        entry.has(*_SWITCHING_FUNCTIONS) for _, load in parts.loads for matrix, _ in load.args for entry in matrix
+        entry.has(*_SWITCHING_FUNCTIONS)
+        for _, load in source_objects.loads
+        for matrix, _ in load.args
+        for entry in matrix
     )
 
 
-def _has_time_dependent_loads(parts: SourceObjects) -> bool:
+def _has_time_dependent_loads(source_objects: SourceObjects) -> bool:
     """Return whether loads contain the time itself: between communication points they may do what nobody sees."""
-    entries = [sm.sympify(entry) for _, load in parts.loads for matrix, _ in load.args for entry in matrix]
-    still = {f: sm.S.One for entry in entries for f in entry.atoms(AppliedUndef, sm.Derivative)}
-    return any(dynamicsymbols._t in entry.xreplace(still).free_symbols for entry in entries)  # noqa: SLF001
+    entries = [sm.sympify(entry) for _, load in source_objects.loads for matrix, _ in load.args for entry in matrix]
+    at_rest = {f: sm.S.One for entry in entries for f in entry.atoms(AppliedUndef, sm.Derivative)}
+    return any(dynamicsymbols._t in entry.xreplace(at_rest).free_symbols for entry in entries)  # noqa: SLF001
 
 
 class _SourceSampler:
@@ -193,9 +201,9 @@ class _SourceSampler:
         self,
         definition: ModelDefinition,
         mechanism: Mechanism,
-        reach: Mapping[str, float],
-        computed: Collection[str],
-        visited: Sequence[Mapping[str, float]],
+        largest_speeds: Mapping[str, float],
+        computed_coordinates: Collection[str],
+        visited_coordinates: Sequence[Mapping[str, float]],
     ) -> None:
         self._definition = definition
         self._rate, self._usual_rate = mechanism.stabilization_rate, choose_attractor_rate(mechanism.declared)
@@ -206,31 +214,36 @@ class _SourceSampler:
         parts = self._parts = extract_source_objects(definition.mechanics, actuators=work <= MAX_PATHWAY_WORK)
         self.symbols = SourceSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
-        self._latched = self.symbols.function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
-        self._gaps = self.symbols.function([c.gap for c in definition.contacts]) if _has_switched_loads(parts) else None
-        self.ways: list[SourceEquations | SourceKinematics] = []
+        self._latched = (
+            self.symbols.compile_function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
+        )
+        self._gaps = (
+            self.symbols.compile_function([c.gap for c in definition.contacts]) if _has_switched_loads(parts) else None
+        )
+        self.methods: list[SourceEquations | SourceKinematics] = []
         if work > MAX_PATHWAY_WORK:
             reason = f"the lengths of its pathways have about {work:.1e} operations, more than {MAX_PATHWAY_WORK:.1e}"
             self.missing = {"equations": reason, "kinematics": reason}
             return
         self._equations, self._kinematics = self._form_equations(), self._form_kinematics()
-        self.ways = [w for w in (self._equations, self._kinematics) if w is not None]
-        self._reading = None
-        needed = self._equations is None or self._latched is not None
-        if needed and self._kinematics is not None and mechanism.bodies:
-            self._reading = _ImportComparison(mechanism, parts, self.symbols)
-        if not self.ways:
+        self.methods = [method for method in (self._equations, self._kinematics) if method is not None]
+        self._import_comparison = None
+        needs_comparison = self._equations is None or self._latched is not None
+        if needs_comparison and self._kinematics is not None and mechanism.bodies:
+            self._import_comparison = _ImportComparison(mechanism, parts, self.symbols)
+        if not self.methods:
             return
         try:
             constraints = self._constraints = SourceConstraints(parts, self.symbols, complex_step=False)
         except NotFormedError as reason:
-            self.ways = []
+            self.methods = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
         self._outputs = SourceOutputs(definition, self.symbols, self._kinematics)
         self._points = RandomPointGenerator(
-            definition, parts, self.symbols, constraints, mechanism.quaternions, reach, computed, visited
-        )
+            definition, parts, self.symbols, constraints, mechanism.quaternions, largest_speeds, computed_coordinates,
+            visited_coordinates,
+        )  # fmt: skip
         self._events = EventImportCheck(definition, mechanism, self.symbols, constraints, self._points.q_scale)
         self.left_out = self._events.left_out
 
@@ -256,105 +269,112 @@ class _SourceSampler:
             self.missing["kinematics"] = str(reason)
         return None
 
-    def samples(self) -> list[AccelerationSample]:
+    def draw_samples(self) -> list[AccelerationSample]:
         """Return samples; points where round-off alone exceeds 1e-6 are left out."""
-        found: list[AccelerationSample] = []
-        latched: list[RandomPoint] = []
-        for tried, point in enumerate(self._points.draw()):
-            if len(found) == RANDOM_POINT_COUNT or tried > _MAX_TRIED_POINTS:
+        samples: list[AccelerationSample] = []
+        latched_points: list[RandomPoint] = []
+        for tried_count, point in enumerate(self._points.draw_points()):
+            if len(samples) == RANDOM_POINT_COUNT or tried_count > _MAX_TRIED_POINTS:
                 break
             if self._latched is not None and any(self._latched(list(point.values))):
-                latched.append(point)
+                latched_points.append(point)
                 continue
             if self._gaps is not None and min(self._gaps(list(point.values)), default=0.0) < 0.0:
                 continue  # an impact there leaves the modes of other speeds, and the object has those of the point
             try:
-                sample = self._sample(point)
+                sample = self._sample_point(point)
             except (ArithmeticError, ValueError, np.linalg.LinAlgError):
                 sample = None  # the object itself has no numbers there
             if sample is not None:
-                found.append(sample)
-        if latched and not found:
+                samples.append(sample)
+        if latched_points and not samples:
             reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
             self.missing = {"equations": reason, "kinematics": reason} | self.missing
-        if len(found) < RANDOM_POINT_COUNT:
-            self._compare_import_where_latched(latched[:RANDOM_POINT_COUNT])
-        return found
+        if len(samples) < RANDOM_POINT_COUNT:
+            self._compare_import_where_latched(latched_points[:RANDOM_POINT_COUNT])
+        return samples
 
     def _compare_import_where_latched(self, points: Sequence[RandomPoint]) -> None:
-        """Hold what was read against the objects where a latch is closed: what it holds changes nothing of that."""
-        if self._reading is None or self._kinematics is None:
+        """Compare the import with the objects where a latch is closed: the latch changes no compared quantity."""
+        if self._import_comparison is None or self._kinematics is None:
             return
         for point in points:
             values = list(point.values)
             try:
-                differences = self._reading.differences(values, self._kinematics.motion(values))
+                differences = self._import_comparison.differences(values, self._kinematics.evaluate_motion(values))
             except (ArithmeticError, ValueError, np.linalg.LinAlgError):
                 continue  # the object itself has no numbers there
             self.latched_import_differences.append((point.time, differences))
 
-    def events(self) -> list[tuple[float, str]]:
-        """Compare the events that were read with the model's own expressions, at points of their own."""
-        if self._events.nothing:
+    def compare_events(self) -> list[tuple[float, str]]:
+        """Compare the imported events with the model's own expressions, at further points."""
+        if self._events.is_empty:
             return []
-        found = [(np.inf, what) for what in self._events.wrong]
-        for point in itertools.islice(self._points.draw(), RANDOM_POINT_COUNT):
+        errors = [(np.inf, description) for description in self._events.mismatches]
+        for point in itertools.islice(self._points.draw_points(), RANDOM_POINT_COUNT):
             try:
-                for what, error, bound in self._events.differences(point.values):
+                for description, error, bound in self._events.differences(point.values):
                     ratio = error / bound if bound > 0.0 else (0.0 if error == 0.0 else np.inf)
-                    found.append((ratio, f"{what} at t = {point.time:.4g} s"))
+                    errors.append((ratio, f"{description} at t = {point.time:.4g} s"))
             except (ArithmeticError, ValueError, np.linalg.LinAlgError):
                 continue  # an expression has no number there
-        return found
+        return errors
 
-    def laws(self, runs: Sequence[ExperimentRun]) -> tuple[tuple[str, tuple[LawError, ...]], ...]:
+    def judge_laws(self, runs: Sequence[ExperimentRun]) -> tuple[tuple[str, tuple[LawError, ...]], ...]:
         """Judge runs of the FMU by the declared constraints, and by momentum where smooth loads alone act."""
         d, scales = self._definition, (self._points.q_scale, self._points.u_scale)
-        alone = not (
+        has_smooth_loads_only = not (
             d.contacts
             or d.latches
             or d.events
             or _has_switched_loads(self._parts)
             or _has_time_dependent_loads(self._parts)
         )
-        laws = LawsOfMotion(d, self.symbols, self._constraints, self._kinematics if alone else None, scales)
-        found = ("constraints", tuple(laws.constraints(runs))), ("momentum", tuple(laws.momentum(runs)))
-        return tuple((law, judged) for law, judged in found if judged)
+        laws = LawsOfMotion(
+            d, self.symbols, self._constraints, self._kinematics if has_smooth_loads_only else None, scales
+        )
+        errors_by_law = (
+            ("constraints", tuple(laws.judge_constraints(runs))),
+            ("momentum", tuple(laws.judge_momentum(runs))),
+        )
+        return tuple((law, errors) for law, errors in errors_by_law if errors)
 
-    def _sample(self, point: RandomPoint) -> AccelerationSample | None:
-        """Return x' at one point by every way there is, with round-off bounds; None where ill conditioned."""
+    def _sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+        """Return x' at one point by every method, with round-off bounds; None where ill conditioned."""
         values = list(point.values)
-        motion = self._kinematics.motion(values) if self._kinematics is not None else None
-        rates, scale = {}, np.zeros(len(self._names()))
+        motion = self._kinematics.evaluate_motion(values) if self._kinematics is not None else None
+        rates, scale = {}, np.zeros(len(self._list_state_names()))
         if self._equations is not None:
-            rates["equations"], scale = self._by_equations(values)
+            rates["equations"], scale = self._evaluate_equations(values)
         if motion is not None:
-            rates["kinematics"], size = self._by_kinematics(values, motion)
+            rates["kinematics"], size = self._evaluate_kinematics(values, motion)
             scale = np.maximum(scale, size)
-        terms, scale = scale, scale + self._pull(values)
-        outputs = self._outputs.at(values, self._u_dot(values, motion), motion)
-        spread, shaken = self._spread(values, next(iter(rates.values())), outputs)
-        if not np.all(np.isfinite([*spread, *scale, *np.concatenate(list(rates.values()))])):
+        terms, scale = scale, scale + self._compute_stabilization_error(values)
+        outputs = self._outputs.evaluate_outputs(values, self._u_dot(values, motion), motion)
+        changes, output_changes = self._measure_conditioning(values, next(iter(rates.values())), outputs)
+        if not np.all(np.isfinite([*changes, *scale, *np.concatenate(list(rates.values()))])):
             return None
-        bound = ROUND_OFF_FACTOR * EPSILON * (scale + spread)
+        bound = ROUND_OFF_FACTOR * EPSILON * (scale + changes)
         if np.any(bound > _LARGEST_BOUND_FRACTION * np.maximum(scale, np.abs(next(iter(rates.values()))))):
             return None
-        names = self._names()
+        names = self._list_state_names()
         return AccelerationSample(
             point,
-            {way: dict(zip(names, each.tolist(), strict=True)) for way, each in rates.items()},
+            {method: dict(zip(names, each.tolist(), strict=True)) for method, each in rates.items()},
             dict(zip(names, bound.tolist(), strict=True)),
-            self._reading.differences(values, motion) if self._reading is not None and motion else {},
+            self._import_comparison.differences(values, motion)
+            if self._import_comparison is not None and motion
+            else {},
             {
-                name: (value, ROUND_OFF_FACTOR * EPSILON * (size + shaken[name]))
+                name: (value, ROUND_OFF_FACTOR * EPSILON * (size + output_changes[name]))
                 for name, (value, size) in outputs.items()
-                if name in shaken
+                if name in output_changes
             },
             dict(zip(names, terms.tolist(), strict=True)),
-            self._states(values),
+            self._name_states(values),
         )
 
-    def _states(self, values: list[float]) -> dict[str, float]:
+    def _name_states(self, values: list[float]) -> dict[str, float]:
         """Return the states by their FMU names."""
         d, slot = self._definition, self.symbols.slot
         items: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
@@ -368,39 +388,39 @@ class _SourceSampler:
         e = self._equations
         return dict(zip(e.u, e.x_dot(values)[0][len(e.q) :].tolist(), strict=True))
 
-    def _pull(self, values: list[float]) -> Floats:
+    def _compute_stabilization_error(self, values: list[float]) -> Floats:
         """Return the error of constraint stabilization acting on round-off of an FMU's states, per second.
 
-        Small parts, as in :func:`mixed`: round-off of the states themselves, not of their derivatives.
+        Small parts, as in :func:`blend_scales`: round-off of the states themselves, not of their derivatives.
         """
         d, slot = self._definition, self.symbols.slot
         if not self._parts.holonomic:
-            return np.zeros(len(self._names()))
+            return np.zeros(len(self._list_state_names()))
         rate = abs(values[slot[self._rate]]) if self._rate in slot else self._usual_rate
         scale = dict(zip(self.symbols.q, self._points.q_scale.tolist(), strict=True))
         q = [abs(values[slot[c.symbol]]) + scale[c.symbol] for c in d.coordinates]
         u = [abs(values[slot[s.symbol]]) for s in d.speeds]
         return np.array([SCALE_BLEND_FRACTION * rate * size for size in (*q, *u)] + [0.0] * len(d.auxiliary_states))
 
-    def _names(self) -> list[str]:
+    def _list_state_names(self) -> list[str]:
         """Return the names of all states, in their order."""
         d = self._definition
         return [item.name for item in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
 
-    def _by_equations(self, values: list[float]) -> tuple[Floats, Floats]:
+    def _evaluate_equations(self, values: list[float]) -> tuple[Floats, Floats]:
         """Return x' by the object's own equations and the size of its terms, in the order of states."""
         assert self._equations is not None
         e = self._equations
         x_dot, scale = e.x_dot(values)
-        return self._ordered(values, (*e.q, *e.u), x_dot, scale)
+        return self._order_as_states(values, (*e.q, *e.u), x_dot, scale)
 
-    def _by_kinematics(self, values: list[float], motion: SourceMotion) -> tuple[Floats, Floats]:
+    def _evaluate_kinematics(self, values: list[float], motion: SourceMotion) -> tuple[Floats, Floats]:
         """Return x' by the object's own kinematics and the size of its terms, in the order of states."""
         s = self.symbols
         x_dot = np.concatenate([motion.q_dot, motion.u_dot])
-        return self._ordered(values, (*s.q, *s.u), x_dot, np.concatenate([motion.rate_scale, motion.scale]))
+        return self._order_as_states(values, (*s.q, *s.u), x_dot, np.concatenate([motion.rate_scale, motion.scale]))
 
-    def _ordered(
+    def _order_as_states(
         self, values: list[float], symbols: tuple[object, ...], x_dot: Floats, scale: Floats
     ) -> tuple[Floats, Floats]:
         """Return values and scales in the order of the definition, with those of z."""
@@ -412,32 +432,35 @@ class _SourceSampler:
         z_dot = np.array(self.symbols.z_dot(values))
         return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
 
-    def _spread(
+    def _measure_conditioning(
         self, values: list[float], x_dot: Floats, outputs: NamedOutputValues
     ) -> tuple[Floats, dict[str, float]]:
         """Return how much x' and outputs change per relative change of all numbers they are computed from."""
         random = np.random.default_rng(len(values))
-        spread, shaken = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
+        changes, output_changes = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
         for _ in range(_PERTURBATIONS_PER_POINT):
             signs = random.choice([-1.0, 1.0], len(values))
-            moved = self.symbols.completed((np.array(values) * (1 + _RELATIVE_CHANGE * signs)).tolist())
+            changed_values = self.symbols.complete_values((np.array(values) * (1 + _RELATIVE_CHANGE * signs)).tolist())
             motion = None
             if self._kinematics is not None:
-                moved = self._kinematics.constraints.with_rates(moved)
+                changed_values = self._kinematics.constraints.with_rates(changed_values)
                 if self._equations is None or self._outputs.needs_motion:
-                    motion = self._kinematics.motion(moved)
+                    motion = self._kinematics.evaluate_motion(changed_values)
             if self._equations is not None:
-                there = self._by_equations(moved)[0]
+                changed_x_dot = self._evaluate_equations(changed_values)[0]
             else:
                 assert motion is not None
-                there = self._by_kinematics(moved, motion)[0]
-            spread = np.maximum(spread, np.abs(there - x_dot) / _RELATIVE_CHANGE)
-            seen = self._outputs.at(moved, self._u_dot(moved, motion), motion)
-            both = shaken.keys() & seen.keys()
-            shaken = {
-                name: max(shaken[name], abs(seen[name][0] - outputs[name][0]) / _RELATIVE_CHANGE) for name in both
+                changed_x_dot = self._evaluate_kinematics(changed_values, motion)[0]
+            changes = np.maximum(changes, np.abs(changed_x_dot - x_dot) / _RELATIVE_CHANGE)
+            changed_outputs = self._outputs.evaluate_outputs(
+                changed_values, self._u_dot(changed_values, motion), motion
+            )
+            common_names = output_changes.keys() & changed_outputs.keys()
+            output_changes = {
+                name: max(output_changes[name], abs(changed_outputs[name][0] - outputs[name][0]) / _RELATIVE_CHANGE)
+                for name in common_names
             }
-        return spread, shaken
+        return changes, output_changes
 
 
 class _ImportComparison:
@@ -468,20 +491,24 @@ class _ImportComparison:
         bodies = n.mechanism.bodies
         v = np.array([n.points[bodies[j].masscenter].velocity for _, j in self._pairs])
         w = np.array([n.frames[max(bodies[j].frame, 0)].omega for _, j in self._pairs])
-        own = [k for k, _ in self._pairs]
+        body_indices = [k for k, _ in self._pairs]
         Q = n.generalized_forces()[: len(self._order)]
-        off = ROUND_OFF_FACTOR * EPSILON
-        found = {
-            "velocities": _select_worst_error(v - motion.velocities[own], off * np.max(np.abs(motion.velocities))),
-            "angular velocities": _select_worst_error(w - motion.omegas[own], off * np.max(np.abs(motion.omegas))),
+        round_off = ROUND_OFF_FACTOR * EPSILON
+        differences = {
+            "velocities": _select_worst_error(
+                v - motion.velocities[body_indices], round_off * np.max(np.abs(motion.velocities))
+            ),
+            "angular velocities": _select_worst_error(
+                w - motion.omegas[body_indices], round_off * np.max(np.abs(motion.omegas))
+            ),
             "kinetic energy": _select_worst_error(
-                np.array([n.kinetic_energy() - motion.kinetic]), off * abs(motion.kinetic)
+                np.array([n.kinetic_energy() - motion.kinetic]), round_off * abs(motion.kinetic)
             ),
         }
         if self._all_speeds:
-            bound = off * motion.force_scale[self._order]
-            found["generalized forces"] = _select_worst_error(Q - motion.forces[self._order], bound)
-        return found
+            bound = round_off * motion.force_scale[self._order]
+            differences["generalized forces"] = _select_worst_error(Q - motion.forces[self._order], bound)
+        return differences
 
 
 def _select_worst_error(error: Floats, bound: Floats | float) -> tuple[float, float]:

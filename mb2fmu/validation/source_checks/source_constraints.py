@@ -49,8 +49,8 @@ class SourceConstraints:
         self._free = [i for i, k in enumerate(self.rates) if k not in self.speeds]
         if len(self._free) != len(kinematic):
             raise NotFormedError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
-        self._evaluate = symbols.array_function([*kinematic, *parts.velocity], complex_step=complex_step)
-        self._holonomic = symbols.function(parts.holonomic) if parts.holonomic else None
+        self._evaluate = symbols.compile_array_function([*kinematic, *parts.velocity], complex_step=complex_step)
+        self._holonomic = symbols.compile_function(parts.holonomic) if parts.holonomic else None
 
     def rows(self, values: list[Any], count: int) -> RealOrComplexArray:
         """Return the velocity constraints' left sides, shape (m, count)."""
@@ -67,20 +67,22 @@ class SourceConstraints:
     def kinematics(self, values: list[Any]) -> tuple[RealOrComplexArray, RealOrComplexArray]:
         """Return K and k0 of q' = K u + k0 at one state, complex at a complex one."""
         free, speeds = self._free, self.speeds
-        moving = [*(self.rates[i] for i in free), *speeds]
+        probed_slots = [*(self.rates[i] for i in free), *speeds]
         K = np.array([[float(k == j) for j in speeds] for k in self.rates])
         k0 = np.zeros(len(self.rates))
         if not free:
             return K, k0
         batch = list(values)
-        for k, alone in zip(moving, np.eye(len(moving) + 1), strict=False):
-            batch[k] = alone
-        rows = self._rows(batch, len(moving) + 1)[: self._kinematic]
+        for k, unit_column in zip(probed_slots, np.eye(len(probed_slots) + 1), strict=False):
+            batch[k] = unit_column
+        rows = self._rows(batch, len(probed_slots) + 1)[: self._kinematic]
         slopes = rows[:, :-1] - rows[:, -1:]
-        right = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])
-        own = slopes[:, : len(free)]
-        separate = np.count_nonzero(own) == len(free) and bool(np.all(np.diagonal(own)))
-        solved = -right / np.diagonal(own)[:, None] if separate else -np.linalg.solve(own, right)
+        right_side = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])
+        rate_matrix = slopes[:, : len(free)]
+        separate = np.count_nonzero(rate_matrix) == len(free) and bool(np.all(np.diagonal(rate_matrix)))
+        solved = (
+            -right_side / np.diagonal(rate_matrix)[:, None] if separate else -np.linalg.solve(rate_matrix, right_side)
+        )
         K, k0 = K.astype(solved.dtype), k0.astype(solved.dtype)
         K[free], k0[free] = solved[:, :-1], solved[:, -1]
         return K, k0
@@ -94,14 +96,14 @@ class SourceConstraints:
         return found
 
     def unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
-        """Return each speed alone at 1, then all at 0; q' accordingly."""
+        """Return the values with one speed at 1 and the others at 0, then with all at 0; q' accordingly."""
         batch = list(values)
         unit = np.column_stack([np.eye(len(self.speeds)), np.zeros(len(self.speeds))])
         for k, row in zip([*self.rates, *self.speeds], [*(K @ unit + k0[:, None]), *unit], strict=True):
             batch[k] = row
         return batch
 
-    def linear(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
+    def compute_linear_rows(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
         """Return K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
         K, k0 = self.kinematics(values)
         rows = self.rows(self.unit_speeds(values, K, k0), len(self.speeds) + 1)
@@ -109,19 +111,19 @@ class SourceConstraints:
 
     def residuals(self, values: list[float]) -> Floats:
         """Return the left sides of all declared rows at a state: φ(q, t), then A u + b."""
-        _, _, A, b = self.linear(values)
+        _, _, A, b = self.compute_linear_rows(values)
         u = np.array([values[k] for k in self.speeds])
         phi = self._holonomic(values) if self._holonomic is not None else []
         return np.concatenate([np.array(phi), A @ u + b])
 
     def sizes(self, values: list[float], q_scale: Floats, u_scale: Floats) -> Floats:
         """Return by how much scales of the coordinates and speeds change each of :meth:`residuals`."""
-        _, _, A, _ = self.linear(values)
+        _, _, A, _ = self.compute_linear_rows(values)
         places = [self._symbols.slot[qi] for qi in self._symbols.q]
         by_q = np.abs(self._slopes(values, places, q_scale)).sum(axis=1) if self._holonomic is not None else []
         return np.concatenate([by_q, np.abs(A) @ u_scale])
 
-    def projected(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
+    def project_state(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
         """Return the state on the constraints: Newton's steps for q, of least norm over the scales, then for u.
 
         Args:
@@ -145,7 +147,7 @@ class SourceConstraints:
         else:
             if self._holonomic:
                 return None
-        _, _, A, b = self.linear(values)
+        _, _, A, b = self.compute_linear_rows(values)
         u = np.array([values[k] for k in self.speeds])
         for _ in range(1 + _POLISHING_STEPS if len(A) else 0):
             u = u - u_scale * _solve_least_norm(A * u_scale, A @ u + b)
@@ -155,7 +157,7 @@ class SourceConstraints:
 
     def scaled_rows(self, values: list[float], u_scale: Floats) -> Floats:
         """Return A of the velocity constraints, each speed measured in its scale."""
-        return self.linear(values)[2] * u_scale
+        return self.compute_linear_rows(values)[2] * u_scale
 
     def has_start_assembly(
         self, start: list[float], values: list[float], computed: Sequence[int], scale: Mapping[int, float]
@@ -174,23 +176,23 @@ class SourceConstraints:
         """
         if self._holonomic is None or not computed:
             return True
-        sizes, here = np.array([scale[k] for k in computed]), list(start)
+        sizes, values_here = np.array([scale[k] for k in computed]), list(start)
         for part in np.linspace(0.0, 1.0, _PATH_STEPS + 1)[1:].tolist():
-            kept = [here[k] for k in computed]
-            here = [a + part * (b - a) for a, b in zip(start, values, strict=True)]
+            kept = [values_here[k] for k in computed]
+            values_here = [a + part * (b - a) for a, b in zip(start, values, strict=True)]
             for k, value in zip(computed, kept, strict=True):
-                here[k] = value
+                values_here[k] = value
             for _ in range(_NEWTON_STEPS_PER_PATH_STEP):
-                step = self._position_step(here, list(computed), sizes)
+                step = self._position_step(values_here, list(computed), sizes)
                 for k, change in zip(computed, (step * sizes).tolist(), strict=True):
-                    here[k] -= change
+                    values_here[k] -= change
                 if np.max(np.abs(step)) <= _PATH_TOLERANCE:
                     break
             else:
                 return False
-            if np.max(np.abs(np.array([here[k] for k in computed]) - kept) / sizes) > _LARGEST_PATH_JUMP:
+            if np.max(np.abs(np.array([values_here[k] for k in computed]) - kept) / sizes) > _LARGEST_PATH_JUMP:
                 return False
-        away = np.abs(np.array([here[k] - values[k] for k in computed])) / sizes
+        away = np.abs(np.array([values_here[k] - values[k] for k in computed])) / sizes
         return bool(np.max(away) <= _PATH_TOLERANCE) and _has_independent_loops(
             self._slopes(values, list(computed), sizes)
         )
@@ -207,9 +209,9 @@ class SourceConstraints:
         for k, size in zip(places, scale.tolist(), strict=True):
             sides = []
             for sign in (1.0, -1.0):
-                moved = list(values)
-                moved[k] += sign * _SLOPE_STEP * size
-                sides.append(np.array(self._holonomic(moved)))
+                displaced = list(values)
+                displaced[k] += sign * _SLOPE_STEP * size
+                sides.append(np.array(self._holonomic(displaced)))
             columns.append((sides[0] - sides[1]) / (2 * _SLOPE_STEP))
         return np.array(columns).T
 

@@ -32,7 +32,7 @@ MAX_PATHWAY_WORK = 5_000
 
 
 class SourceEquations:
-    """Equations of the user's object. Call it within ``untouched``.
+    """Equations of the user's object. Call it within ``keep_mechanics_untouched``.
 
     Args:
         mechanics: As the model has it; a shallow copy of it is used.
@@ -49,33 +49,35 @@ class SourceEquations:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of SymPy, about points that several others could give a velocity
             try:
-                method = self._formed(mechanics, parts)
+                method = self._form_method(mechanics, parts)
             except (ValueError, TypeError, AttributeError, NotImplementedError, IndexError) as error:
                 raise NotFormedError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
             M, f = method.mass_matrix_full, method.forcing_full
-        kane = isinstance(method, KanesMethod)
-        self.q, self.u = tuple(method.q), tuple(method.u) if kane else tuple(method._qdots)
-        self._by_lagrange = not kane
-        rates = dict(method._qdot_u_map or {}) if kane else {}
+        is_kane = isinstance(method, KanesMethod)
+        self.q, self.u = tuple(method.q), tuple(method.u) if is_kane else tuple(method._qdots)
+        self._by_lagrange = not is_kane
+        rates = dict(method._qdot_u_map or {}) if is_kane else {}
         self._rate_places = [symbols.slot[rate] for rate in rates if rate not in symbols.u]
-        self._rates = symbols.function([value for rate, value in rates.items() if rate not in symbols.u])
+        self._rates = symbols.compile_function([value for rate, value in rates.items() if rate not in symbols.u])
         self._ratios = [
-            (len(unknowns), right.shape, symbols.function([*matrix, *right]))
+            (len(unknowns), right.shape, symbols.compile_function([*matrix, *right]))
             for unknowns, matrix, right in self._solves
         ]
-        opaque = [symbol for unknowns, _, _ in self._solves for symbol in unknowns]
+        unknown_ratios = [symbol for unknowns, _, _ in self._solves for symbol in unknowns]
         terms = [sm.Add.make_args(entry) for entry in f]
         self._counts = [len(of_entry) for of_entry in terms]
         self._size = M.rows
-        self._numbers = symbols.function([*M, *(term for of_entry in terms for term in of_entry)], opaque)
+        self._numbers = symbols.compile_function(
+            [*M, *(term for of_entry in terms for term in of_entry)], unknown_ratios
+        )
 
-    def _formed(self, mechanics: Mechanics, parts: SourceObjects) -> Any:
+    def _form_method(self, mechanics: Mechanics, parts: SourceObjects) -> Any:
         """Return the method with its equations, on a copy if they have not been formed yet."""
         if isinstance(mechanics, System):
             if isinstance(mechanics.eom_method, KanesMethod):
                 return mechanics.eom_method
             system = copy.copy(mechanics)
-            system.form_eoms(constraint_solver=self._opaque)
+            system.form_eoms(constraint_solver=self._solve_numerically)
             return system.eom_method
         if isinstance(mechanics, LagrangesMethod):
             lagrange = copy.copy(mechanics)
@@ -91,12 +93,13 @@ class SourceEquations:
             parts.frame, list(parts.q[:fixed]), list(parts.u[:count]), kd_eqs=list(parts.kinematic),
             q_dependent=list(parts.q[fixed:]) or None, configuration_constraints=list(parts.holonomic) or None,
             u_dependent=list(parts.dependent) or None, velocity_constraints=list(parts.velocity) or None,
-            u_auxiliary=list(parts.auxiliary) or None, constraint_solver=self._opaque, explicit_kinematics=False,
+            u_auxiliary=list(parts.auxiliary) or None,
+            constraint_solver=self._solve_numerically, explicit_kinematics=False,
         )  # fmt: skip
         method.kanes_equations(list(parts.bodies), list(parts.loads) or None)
         return method
 
-    def _opaque(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
+    def _solve_numerically(self, matrix: sm.Matrix, right: sm.Matrix) -> sm.Matrix:
         """Return stand-ins for ``matrix``⁻¹ ``right``, which are solved for in numbers."""
         first = sum(len(known) for known, _, _ in self._solves)
         unknowns = [make_unused_symbol(first + k, "ratio") for k in range(right.rows * right.cols)]
@@ -145,31 +148,31 @@ def estimate_forming_work(mechanics: Mechanics, parts: SourceObjects) -> float:
     formed = mechanics.eom_method if isinstance(mechanics, System) else mechanics
     if parts.lagrangian or parts.frame is None or (isinstance(formed, KanesMethod) and formed._frstar is not None):
         return 0.0
-    ways = _list_frame_paths(parts)
+    paths = _list_frame_paths(parts)
     given = [body.masscenter._vel_dict.get(parts.frame, 0) for body in parts.bodies]
     sizes = [_count_entry_operations(c) for vector in given for part, _ in getattr(vector, "args", ()) for c in part]
     total = len(parts.u) * sum(size for size in sizes if size > 0)
-    for way in ways:
+    for path in paths:
         if total > MAX_FORMING_WORK:
             break
-        total += _count_successive_product_operations(way) * len(way)
+        total += _count_successive_product_operations(path) * len(path)
     return total
 
 
 def _list_frame_paths(parts: SourceObjects) -> list[list[sm.Matrix]]:
     """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
     parents = find_shortest_path_tree(parts.frame, lambda frame: frame._dcm_dict)
-    ways = []
+    paths = []
     for body in parts.bodies:
-        frame, way = getattr(body, "frame", None), []
+        frame, path = getattr(body, "frame", None), []
         if frame is None:  # of a particle: the frames that its position is written in
             frames = {f for position in body.masscenter._pos_dict.values() for _, f in position.args} & parents.keys()
             frame = max(frames, key=lambda f: _frame_depth(f, parents), default=None)
         while frame in parents and parents[frame] is not None:
-            way.append(parents[frame]._dcm_dict[frame])
+            path.append(parents[frame]._dcm_dict[frame])
             frame = parents[frame]
-        ways.append(way[::-1])
-    return ways
+        paths.append(path[::-1])
+    return paths
 
 
 def estimate_pathway_work(mechanics: Mechanics) -> float:
@@ -203,9 +206,9 @@ def _count_path_operations(a: Any, b: Any, parents: dict[Any, Any]) -> float:
         above.append([frame])
         while parents[above[-1][-1]] is not None:
             above[-1].append(parents[above[-1][-1]])
-    way = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
+    path = [f for f in above[0] if f not in above[1]] + [f for f in above[1] if f not in above[0]]
     product: Floats | None = None
-    for frame in way:
+    for frame in path:
         sizes = np.array([_count_entry_operations(entry) for entry in parents[frame]._dcm_dict[frame]]).reshape(3, 3)
         product = sizes if product is None else _count_product_operations(product, sizes)
     return 0.0 if product is None else float(np.sum(product[product >= 0]))
@@ -219,9 +222,9 @@ def _frame_depth(frame: Any, parents: dict[Any, Any]) -> int:
     return depth
 
 
-def _count_successive_product_operations(way: list[sm.Matrix]) -> float:
+def _count_successive_product_operations(path: list[sm.Matrix]) -> float:
     """Return the operations of the products of all successive matrices of a path, as far as ``MAX_FORMING_WORK``."""
-    sizes = [np.array([_count_entry_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in way]
+    sizes = [np.array([_count_entry_operations(entry) for entry in matrix]).reshape(3, 3) for matrix in path]
     total = 0.0
     for first in range(len(sizes)):
         if total > MAX_FORMING_WORK:

@@ -3,9 +3,9 @@
 Each direction cosine matrix, angular velocity, position and velocity is evaluated where SymPy keeps it, between two
 neighbours; nothing is composed symbolically, so that a chain of a hundred bodies costs a hundred times one. Velocities
 are those that ``Point.vel`` would take: the one that is set, else that of the nearest point that has one and the
-derivative of the position between. They are linear in the speeds, so FMU speeds give the partial velocities. The
+derivative of the position between. They are linear in the speeds, so unit speeds give the partial velocities. The
 accelerations at u' = 0 are derivatives along the motion by a complex step, exact to round-off (Squire and Trapp, SIAM
-Review 40(1), 1998). Neither the reading nor any formulation of mb2fmu is used.
+Review 40(1), 1998). Neither the import nor any formulation of mb2fmu is used.
 """
 # ruff: noqa: SLF001 - SymPy keeps what frames and points know of their neighbours in private attributes
 
@@ -47,7 +47,7 @@ class SourceMotion:
         kinetic: Kinetic energy, J.
         forces: Generalized active forces, shape (n_u,).
         force_scale: Sum of the magnitudes of their terms.
-        asked: Of the points and frames that were asked for.
+        requested_motion: Of the points and frames that outputs need.
         masses: kg, shape (n_b,).
         centres: Positions of the mass centres, shape (n_b, 3); None where one is not joined to the origin.
         partials: Of velocities and angular velocities per speed, shapes (n_b, 3, n_u); A of the constraints.
@@ -62,7 +62,7 @@ class SourceMotion:
     kinetic: float
     forces: Floats
     force_scale: Floats
-    asked: RequestedMotion
+    requested_motion: RequestedMotion
     masses: Floats
     centres: Floats | None
     partials: tuple[Floats, Floats, Floats]
@@ -92,8 +92,8 @@ class _SourceVelocities:
     Each of shape (n, 3, k) for k sets of speeds; ``rotations`` are those of all frames, shape (3, 3, 1 or k).
     """
 
-    linear: RealOrComplexArray
-    angular: RealOrComplexArray
+    velocities: RealOrComplexArray
+    angular_velocities: RealOrComplexArray
     rotations: dict[Any, RealOrComplexArray]
 
 
@@ -117,10 +117,10 @@ class _VelocityStep:
 
 
 class SourceKinematics:
-    """Evaluates the user's objects. Call it within ``untouched``.
+    """Evaluates the user's objects. Call it within ``keep_mechanics_untouched``.
 
     Args:
-        parts: What was handed over, with bodies.
+        parts: The source objects, with bodies.
         symbols: Slots of their symbols.
         points: Those that outputs are about; what no positions join to the origin is left out.
         frames: Likewise; what has no angular velocity is left out.
@@ -142,68 +142,73 @@ class SourceKinematics:
         self._frames = find_shortest_path_tree(N, lambda frame: frame._dcm_dict)
         self._turning = find_shortest_path_tree(N, lambda frame: frame._ang_vel_dict)
         self._rotations = {
-            f: self._add(parent._dcm_dict[f].flat()) for f, parent in self._frames.items() if parent is not None
+            f: self._add_expressions(parent._dcm_dict[f].flat())
+            for f, parent in self._frames.items()
+            if parent is not None
         }
         self._rigid = [isinstance(b, RigidBody) and getattr(b, "is_rigidbody", True) for b in parts.bodies]
         self._points = [body.masscenter for body in parts.bodies]
         self._points += [place for place, _ in parts.loads if isinstance(place, Point)]
         self._spinning = [b.frame if rigid else N for b, rigid in zip(parts.bodies, self._rigid, strict=True)]
         self._spinning += [place for place, _ in parts.loads if not isinstance(place, Point)]
-        self._asked_frames = [frame for frame in frames if frame in self._turning]
-        self._spinning += self._asked_frames
+        self._requested_frames = [frame for frame in frames if frame in self._turning]
+        self._spinning += self._requested_frames
         self._omegas: dict[Any, _VectorTerms] = {}
         self._steps: list[_VelocityStep] = []
         self._stops: list[Any] = []
         self._numbers: dict[tuple[int, Any], int] = {}
-        self._ends = {point: self._path(point) for point in dict.fromkeys(self._points)}
+        self._ends = {point: self._add_path(point) for point in dict.fromkeys(self._points)}
         for frame in self._spinning:
-            self._need_omega(frame)
-        self._masses = self._add([body.mass for body in parts.bodies])
+            self._add_omega_path(frame)
+        self._masses = self._add_expressions([body.mass for body in parts.bodies])
         self._inertias = [
-            [(self._add([factor])[0], self._terms(a), self._terms(b)) for factor, a, b in body.central_inertia.args]
+            [
+                (self._add_expressions([factor])[0], self._add_terms(a), self._add_terms(b))
+                for factor, a, b in body.central_inertia.args
+            ]
             if rigid else [] for body, rigid in zip(parts.bodies, self._rigid, strict=True)
         ]  # fmt: skip
-        self._places = self._positions([*points, *self._points[: len(parts.bodies)]])
+        self._places = self._add_positions([*points, *self._points[: len(parts.bodies)]])
         self.constraints = SourceConstraints(parts, symbols, complex_step=True)
-        self._evaluate = symbols.array_function(self._expressions)
-        self._loads = [(place, self._constants(vector)) for place, vector in parts.loads]
+        self._evaluate = symbols.compile_array_function(self._expressions)
+        self._loads = [(place, self._list_components(vector)) for place, vector in parts.loads]
         flat = [e for _, terms in self._loads for components, _ in terms for e in components]
-        self._load_values = symbols.function(flat)
+        self._load_values = symbols.compile_function(flat)
 
     # ------------------------------------------------------------------ collecting expressions
 
-    def _add(self, expressions: Iterable[Any]) -> list[int]:
+    def _add_expressions(self, expressions: Iterable[Any]) -> list[int]:
         """Add expressions to evaluate and return their places."""
         start = len(self._expressions)
         self._expressions += map(sm.sympify, expressions)
         return list(range(start, len(self._expressions)))
 
-    def _constants(self, vector: Vector) -> list[tuple[list[Any], Any]]:
+    def _list_components(self, vector: Vector) -> list[tuple[list[Any], Any]]:
         """Return (components, frame) of a vector, which may be written 0."""
         return [(list(components), frame) for components, frame in getattr(vector, "args", ())]
 
-    def _terms(self, vector: Vector) -> _VectorTerms:
+    def _add_terms(self, vector: Vector) -> _VectorTerms:
         """Return a vector as places of its components per frame."""
-        return [(self._add(components), frame) for components, frame in self._constants(vector)]
+        return [(self._add_expressions(components), frame) for components, frame in self._list_components(vector)]
 
-    def _rates(self, vector: Vector) -> _VectorTerms:
+    def _add_rates(self, vector: Vector) -> _VectorTerms:
         """Return a vector as places of its components' time derivatives per frame; what is constant has none."""
         t = self._symbols.t
-        found = [([c.diff(t) for c in components], frame) for components, frame in self._constants(vector)]
-        return [(self._add(rates), frame) for rates, frame in found if any(rate != 0 for rate in rates)]
+        found = [([c.diff(t) for c in components], frame) for components, frame in self._list_components(vector)]
+        return [(self._add_expressions(rates), frame) for rates, frame in found if any(rate != 0 for rate in rates)]
 
-    def _need_omega(self, frame: Any) -> None:
+    def _add_omega_path(self, frame: Any) -> None:
         """Add angular velocities on the path from the inertial frame."""
         while frame not in self._omegas:
             if frame not in self._turning:
                 raise NotFormedError(f"the angular velocity of frame {frame.name} is not known")
             parent = self._turning[frame]
-            self._omegas[frame] = [] if parent is None else self._terms(frame._ang_vel_dict[parent])
+            self._omegas[frame] = [] if parent is None else self._add_terms(frame._ang_vel_dict[parent])
             if parent is None:
                 return
             frame = parent
 
-    def _path(self, point: Any) -> int:
+    def _add_path(self, point: Any) -> int:
         """Return the number of the step that ends at a point; the way there is shared with other points.
 
         Raises:
@@ -215,34 +220,34 @@ class SourceKinematics:
         while queue:
             node = queue.popleft()
             if N in node._vel_dict:
-                number = self._step(-1, node)
+                step_number = self._add_step(-1, node)
                 while parents[node] is not None:
                     node = parents[node]
-                    number = self._step(number, node)
-                return number
+                    step_number = self._add_step(step_number, node)
+                return step_number
             for neighbour in node._pos_dict:
                 if neighbour not in parents:
                     parents[neighbour] = node
                     queue.append(neighbour)
         raise NotFormedError(f"the velocity of point {point.name} is not known")
 
-    def _step(self, before: int, point: Any) -> int:
+    def _add_step(self, before: int, point: Any) -> int:
         """Return the number of the step from the point of the step before to a point; -1: its velocity is given."""
         key = (before, point)
         if key not in self._numbers:
             if before < 0:
-                step = _VelocityStep(before, self._terms(point._vel_dict[self._parts.frame]), [])
+                step = _VelocityStep(before, self._add_terms(point._vel_dict[self._parts.frame]), [])
             else:
                 position = point._pos_dict[self._stops[before]]
-                for _, frame in self._constants(position):
-                    self._need_omega(frame)
-                step = _VelocityStep(before, self._rates(position), self._terms(position))
+                for _, frame in self._list_components(position):
+                    self._add_omega_path(frame)
+                step = _VelocityStep(before, self._add_rates(position), self._add_terms(position))
             self._numbers[key] = len(self._steps)
             self._steps.append(step)
             self._stops.append(point)
         return self._numbers[key]
 
-    def _positions(self, points: Sequence[Any]) -> dict[Any, _VectorTerms]:
+    def _add_positions(self, points: Sequence[Any]) -> dict[Any, _VectorTerms]:
         """Return terms of the positions from the origin."""
         parents = (
             find_shortest_path_tree(self._parts.origin, lambda point: point._pos_dict)
@@ -253,45 +258,45 @@ class SourceKinematics:
         for point in dict.fromkeys(point for point in points if point in parents):
             found[point], node = [], point
             while parents[node] is not None:
-                found[point] += self._terms(node._pos_dict[parents[node]])
+                found[point] += self._add_terms(node._pos_dict[parents[node]])
                 node = parents[node]
         return found
 
-    def _asked(self, found: RealOrComplexArray, moving: _SourceVelocities) -> RequestedMotion:
+    def _evaluate_requested(self, values: RealOrComplexArray, moving: _SourceVelocities) -> RequestedMotion:
         """Return velocities of points and frames at a state a complex step along the motion."""
         positions, velocities = {}, {}
         for point, terms in self._places.items():
-            parts = [moving.rotations[frame][:, :, 0] @ found[places, 0] for places, frame in terms]
-            total = sum(parts, np.zeros(3, dtype=complex))
-            positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in parts)))
+            contributions = [moving.rotations[frame][:, :, 0] @ values[places, 0] for places, frame in terms]
+            total = sum(contributions, np.zeros(3, dtype=complex))
+            positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in contributions)))
             velocities[point] = total.imag / _COMPLEX_STEP
-        first = len(self._spinning) - len(self._asked_frames)
-        omegas = {f: moving.angular[first + k, :, 0].real for k, f in enumerate(self._asked_frames)}
+        first = len(self._spinning) - len(self._requested_frames)
+        omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
         return RequestedMotion(positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()})
 
     # ------------------------------------------------------------------ numbers
 
-    def _velocities(self, found: RealOrComplexArray) -> _SourceVelocities:
+    def _compute_velocities(self, values: RealOrComplexArray) -> _SourceVelocities:
         """Return velocities of points and frames in inertial components, for all columns of numbers at once."""
-        count, dtype = found.shape[1], found.dtype
+        count, dtype = values.shape[1], values.dtype
 
         def expressed(terms: _VectorTerms, rotations: dict[Any, RealOrComplexArray]) -> RealOrComplexArray:
             """Sum vectors of several frames in components of the inertial frame, shape (3, count)."""
             total = np.zeros((3, count), dtype=dtype)
             for places, frame in terms:
-                total += np.einsum("ijk,jk->ik", rotations[frame], found[places])
+                total += np.einsum("ijk,jk->ik", rotations[frame], values[places])
             return total
 
         R: dict[Any, RealOrComplexArray] = {self._parts.frame: np.eye(3, dtype=dtype)[:, :, None] * np.ones(count)}
         for frame, parent in self._frames.items():
             if parent is not None:
-                local = found[self._rotations[frame]].reshape(3, 3, count)
+                local = values[self._rotations[frame]].reshape(3, 3, count)
                 R[frame] = np.einsum("ijk,jlk->ilk", R[parent], local)
         omegas: dict[Any, RealOrComplexArray] = {}
         for frame, parent in self._turning.items():
             if frame in self._omegas:
-                own = expressed(self._omegas[frame], R)
-                omegas[frame] = own if parent is None else omegas[parent] + own
+                own_omega = expressed(self._omegas[frame], R)
+                omegas[frame] = own_omega if parent is None else omegas[parent] + own_omega
         moving: list[RealOrComplexArray] = []
         for step in self._steps:
             velocity = expressed(step.rates, R)
@@ -303,122 +308,133 @@ class SourceKinematics:
         linear = np.array([moving[self._ends[point]] for point in self._points])
         return _SourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning]), R)
 
-    def _found(self, values: list[Any], count: int, dtype: Any) -> RealOrComplexArray:
+    def _evaluate_expressions(self, values: list[Any], count: int, dtype: Any) -> RealOrComplexArray:
         """Return all expressions, shape (number of expressions, count)."""
-        found = np.empty((len(self._expressions), count), dtype=dtype)
+        results = np.empty((len(self._expressions), count), dtype=dtype)
         for k, value in enumerate(self._evaluate(values)):
-            found[k] = value
-        return found
+            results[k] = value
+        return results
 
-    def second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
+    def evaluate_second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
         """Return q'', by the u' of each speed, in the order of the coordinates."""
-        along = self.along(values, u_dot)
-        return [complex(along[k]).imag / _COMPLEX_STEP for k in self.constraints.rates]
+        stepped = self.step_along_motion(values, u_dot)
+        return [complex(stepped[k]).imag / _COMPLEX_STEP for k in self.constraints.rates]
 
-    def motion(self, values: list[float]) -> SourceMotion:
+    def evaluate_motion(self, values: list[float]) -> SourceMotion:
         """Return x' and its parts; ``values`` are those of all slots except q', which follow.
 
         Raises:
             numpy.linalg.LinAlgError: If the mass matrix is singular.
         """
         n, rows = len(self._symbols.u), self.constraints
-        K, k0, A, b = rows.linear(values)
+        K, k0, A, b = rows.compute_linear_rows(values)
         values = rows.with_rates(values)
-        alone = self._velocities(self._found(rows.unit_speeds(values, K, k0), n + 1, float))
-        J = alone.linear[:, :, :-1] - alone.linear[:, :, -1:]
-        W = alone.angular[:, :, :-1] - alone.angular[:, :, -1:]
-        along = self.along(values)
-        found = self._found(along, 1, complex)
-        gamma = rows.rows(along, 1)[:, 0].imag / _COMPLEX_STEP
-        return self._solve_motion(values, (K, k0, A, b, gamma), (J, W), found, self._velocities(found))
+        unit_speed_velocities = self._compute_velocities(
+            self._evaluate_expressions(rows.unit_speeds(values, K, k0), n + 1, float)
+        )
+        J = unit_speed_velocities.velocities[:, :, :-1] - unit_speed_velocities.velocities[:, :, -1:]
+        W = unit_speed_velocities.angular_velocities[:, :, :-1] - unit_speed_velocities.angular_velocities[:, :, -1:]
+        stepped_values = self.step_along_motion(values)
+        values_along = self._evaluate_expressions(stepped_values, 1, complex)
+        gamma = rows.rows(stepped_values, 1)[:, 0].imag / _COMPLEX_STEP
+        return self._solve_motion(
+            values, (K, k0, A, b, gamma), (J, W), values_along, self._compute_velocities(values_along)
+        )
 
-    def along(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
+    def step_along_motion(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
         """Return the state a complex step further along the motion, with u' zero or as given by speed."""
         s = self._symbols
-        along: list[Any] = list(values)
-        along[0] = values[0] + 1j * _COMPLEX_STEP
+        stepped: list[Any] = list(values)
+        stepped[0] = values[0] + 1j * _COMPLEX_STEP
         for slot, rate_slot in self._moving:
-            along[slot] = values[slot] + (1j * _COMPLEX_STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
+            stepped[slot] = values[slot] + (1j * _COMPLEX_STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
         for symbol, rate in u_dot.items():
-            along[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _COMPLEX_STEP * rate
+            stepped[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _COMPLEX_STEP * rate
         for z, rate in zip(s.z, s.z_dot(values), strict=True):
-            along[s.slot[z]] = values[s.slot[z]] + 1j * _COMPLEX_STEP * rate
-        return self.constraints.with_rates(along)
+            stepped[s.slot[z]] = values[s.slot[z]] + 1j * _COMPLEX_STEP * rate
+        return self.constraints.with_rates(stepped)
 
     def _solve_motion(
         self,
         values: list[float],
         rows: tuple[Floats, Floats, Floats, Floats, Floats],
         partials: tuple[Floats, Floats],
-        found: RealOrComplexArray,
-        moving: _SourceVelocities,
+        values_along: RealOrComplexArray,
+        velocities: _SourceVelocities,
     ) -> SourceMotion:
         """Return M u' = f of all bodies and loads, solved on the constraints."""
         (K, k0, A, b, gamma), (J, W) = rows, partials
         n, count = len(self._symbols.u), len(self._parts.bodies)
-        M, f, size = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+        M, f, force_sizes = np.zeros((n, n)), np.zeros(n), np.zeros(n)
         kinetic = 0.0
-        turning = float(np.max(np.abs(moving.angular.real), initial=0.0))
+        largest_omega = float(np.max(np.abs(velocities.angular_velocities.real), initial=0.0))
         for i in range(count):
-            mass = found[self._masses[i]][0].real
-            v, a0 = moving.linear[i, :, 0].real, moving.linear[i, :, 0].imag / _COMPLEX_STEP
+            mass = values_along[self._masses[i]][0].real
+            v, a0 = velocities.velocities[i, :, 0].real, velocities.velocities[i, :, 0].imag / _COMPLEX_STEP
             M += mass * J[i].T @ J[i]
             f -= mass * J[i].T @ a0
             # What centripetal terms leave of each other may be nothing: they are as large as this.
-            size += abs(mass) * np.abs(J[i]).T @ (np.abs(a0) + turning * np.max(np.abs(v)))
+            force_sizes += abs(mass) * np.abs(J[i]).T @ (np.abs(a0) + largest_omega * np.max(np.abs(v)))
             kinetic += mass * float(v @ v) / 2
             if not self._rigid[i]:
                 continue
-            inertia = self._inertia(i, found, moving)
-            momentum = inertia @ moving.angular[i, :, 0]
+            inertia = self._inertia(i, values_along, velocities)
+            momentum = inertia @ velocities.angular_velocities[i, :, 0]
             M += W[i].T @ inertia.real @ W[i]
             f -= W[i].T @ momentum.imag / _COMPLEX_STEP
-            gyration = turning * np.max(np.abs(inertia.real)) * np.max(np.abs(moving.angular[i, :, 0].real))
-            size += np.abs(W[i]).T @ (np.abs(momentum.imag / _COMPLEX_STEP) + gyration)
-            kinetic += float(moving.angular[i, :, 0].real @ momentum.real) / 2
-        Q, Q_size = self._forces(values, J[count:], W[count:], moving)
-        f, size = f + Q, size + Q_size
-        u_dot, scale = _solve_constrained_accelerations(M, f, size, A, gamma)
+            gyration = (
+                largest_omega
+                * np.max(np.abs(inertia.real))
+                * np.max(np.abs(velocities.angular_velocities[i, :, 0].real))
+            )
+            force_sizes += np.abs(W[i]).T @ (np.abs(momentum.imag / _COMPLEX_STEP) + gyration)
+            kinetic += float(velocities.angular_velocities[i, :, 0].real @ momentum.real) / 2
+        Q, Q_size = self._forces(values, J[count:], W[count:], velocities)
+        f, force_sizes = f + Q, force_sizes + Q_size
+        u_dot, scale = _solve_constrained_accelerations(M, f, force_sizes, A, gamma)
         q_dot, u = (
             np.array([values[k] for k in places]) for places in (self.constraints.rates, self.constraints.speeds)
         )
         # Speeds that constraints tie to others are known as well as what they are tied to.
-        tied = np.abs(_weighted_pseudo_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
-        rate_scale = np.abs(K) @ (np.abs(u) + tied) + np.abs(k0)
-        v, w = moving.linear[:count, :, 0].real, moving.angular[:count, :, 0].real
-        unit, asked = _energy_speed_units(M), self._asked(found, moving)
-        masses = found[self._masses, 0].real
-        centres = [asked.positions.get(point) for point in self._points[:count]]
+        constraint_speeds = np.abs(_weighted_pseudo_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
+        rate_scale = np.abs(K) @ (np.abs(u) + constraint_speeds) + np.abs(k0)
+        v, w = velocities.velocities[:count, :, 0].real, velocities.angular_velocities[:count, :, 0].real
+        energy_units, requested = _energy_speed_units(M), self._evaluate_requested(values_along, velocities)
+        masses = values_along[self._masses, 0].real
+        centres = [requested.positions.get(point) for point in self._points[:count]]
         return SourceMotion(
-            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, blend_scales(Q_size, 1 / unit), asked, masses,
+            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, blend_scales(Q_size, 1 / energy_units),
+            requested, masses,
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
         )  # fmt: skip
 
-    def _inertia(self, i: int, found: RealOrComplexArray, moving: _SourceVelocities) -> RealOrComplexArray:
+    def _inertia(self, i: int, values: RealOrComplexArray, velocities: _SourceVelocities) -> RealOrComplexArray:
         """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
         by_frames: dict[tuple[Any, Any], RealOrComplexArray] = {}
-        for factor, left, right in self._inertias[i]:
-            for (a, frame), (b, other) in itertools.product(left, right):
-                part = found[factor, 0] * np.outer(found[a, 0], found[b, 0])
+        for factor, first_vector, second_vector in self._inertias[i]:
+            for (a, frame), (b, other) in itertools.product(first_vector, second_vector):
+                part = values[factor, 0] * np.outer(values[a, 0], values[b, 0])
                 by_frames[frame, other] = by_frames.get((frame, other), 0.0) + part
-        R = moving.rotations
-        turned = (R[a][:, :, 0] @ part @ R[b][:, :, 0].T for (a, b), part in by_frames.items())
-        return np.asarray(sum(turned, np.zeros((3, 3), dtype=complex)))
+        R = velocities.rotations
+        rotated = (R[a][:, :, 0] @ part @ R[b][:, :, 0].T for (a, b), part in by_frames.items())
+        return np.asarray(sum(rotated, np.zeros((3, 3), dtype=complex)))
 
-    def _forces(self, values: list[float], J: Floats, W: Floats, moving: _SourceVelocities) -> tuple[Floats, Floats]:
+    def _forces(
+        self, values: list[float], J: Floats, W: Floats, velocities: _SourceVelocities
+    ) -> tuple[Floats, Floats]:
         """Return generalized active forces and the sums of the magnitudes of their terms, loads in order."""
         numbers = iter(self._load_values(values))
         n = len(self._symbols.u)
-        Q, size, points, frames = np.zeros(n), np.zeros(n), iter(J), iter(W)
+        Q, sizes, points, frames = np.zeros(n), np.zeros(n), iter(J), iter(W)
         for place, terms in self._loads:
             vector, magnitude = np.zeros(3), np.zeros(3)
             for components, frame in terms:
-                part = moving.rotations[frame][:, :, 0].real @ np.array([next(numbers) for _ in components])
+                part = velocities.rotations[frame][:, :, 0].real @ np.array([next(numbers) for _ in components])
                 vector, magnitude = vector + part, magnitude + np.abs(part)
             partial = next(points) if isinstance(place, Point) else next(frames)
             Q += partial.T @ vector
-            size += np.abs(partial).T @ magnitude
-        return Q, size
+            sizes += np.abs(partial).T @ magnitude
+        return Q, sizes
 
 
 def _cross(a: RealOrComplexArray, b: RealOrComplexArray) -> RealOrComplexArray:
@@ -427,7 +443,7 @@ def _cross(a: RealOrComplexArray, b: RealOrComplexArray) -> RealOrComplexArray:
 
 
 def _solve_constrained_accelerations(
-    M: Floats, f: Floats, size: Floats, A: Floats, gamma: Floats
+    M: Floats, f: Floats, force_sizes: Floats, A: Floats, gamma: Floats
 ) -> tuple[Floats, Floats]:
     """Return u' of M u' + A^T l = f, A u' + gamma = 0, and the sums of the magnitudes of each one's terms.
 
@@ -436,25 +452,25 @@ def _solve_constrained_accelerations(
     Args:
         M: Shape (n, n).
         f: Shape (n,).
-        size: Sums of the magnitudes of the terms of ``f``.
+        force_sizes: Sums of the magnitudes of the terms of ``f``.
         A: Shape (m, n); rows may be redundant.
         gamma: Shape (m,).
     """
-    unit = _energy_speed_units(M)
-    rows = A / unit
+    energy_units = _energy_speed_units(M)
+    rows = A / energy_units
     lengths = _row_lengths(rows)
-    rows, right = rows / lengths[:, None], -gamma / lengths
+    rows, right_side = rows / lengths[:, None], -gamma / lengths
     U, S, Vt = np.linalg.svd(rows) if len(rows) else (np.eye(0), np.zeros(0), np.eye(len(f)))
     rank = int(np.count_nonzero(_RANK_TOLERANCE * S[0] < S)) if len(S) else 0
     inverse = (Vt[:rank].T / S[:rank]) @ U.T[:rank]
     Z = Vt[rank:].T
-    scaled = M / np.outer(unit, unit)
+    scaled = M / np.outer(energy_units, energy_units)
     G = Z @ np.linalg.solve(Z.T @ scaled @ Z, Z.T)
-    particular = inverse @ right
-    w = particular + G @ (f / unit - scaled @ particular)
-    bound = np.abs(G) @ (size / unit + np.abs(scaled) @ np.abs(w))
-    bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right) + np.abs(rows) @ np.abs(w))
-    return w / unit, blend_scales(bound / unit, unit)
+    particular = inverse @ right_side
+    w = particular + G @ (f / energy_units - scaled @ particular)
+    bound = np.abs(G) @ (force_sizes / energy_units + np.abs(scaled) @ np.abs(w))
+    bound += np.abs(np.eye(len(f)) - G @ scaled) @ np.abs(inverse) @ (np.abs(right_side) + np.abs(rows) @ np.abs(w))
+    return w / energy_units, blend_scales(bound / energy_units, energy_units)
 
 
 def _row_lengths(rows: Floats) -> Floats:
@@ -471,7 +487,7 @@ def blend_scales(scale: Floats, unit: Floats) -> Floats:
 
     Args:
         scale: Of each u'.
-        unit: Square roots of the mass matrix's diagonal: FMU times u' is of one FMU for all.
+        unit: Square roots of the mass matrix's diagonal: unit times u' is of one unit for all.
     """
     positive = unit > 0
     largest = float(np.max(scale[positive] * unit[positive], initial=0.0))
@@ -486,7 +502,7 @@ def _energy_speed_units(M: Floats) -> Floats:
 
 
 def _weighted_pseudo_inverse(A: Floats, M: Floats) -> Floats:
-    """Return the pseudo-inverse of the constraints' rows, least in kinetic energy as far as M's diagonal tells it."""
+    """Return the pseudo-inverse of the constraints' rows, least in kinetic energy by M's diagonal."""
     if not len(A):
         return np.zeros((A.shape[1], 0))
     unit = _energy_speed_units(M)

@@ -1,7 +1,7 @@
 """The user's SymPy objects, examined without mb2fmu's reading, and left unchanged.
 
 The import (``mechanics.mechanism``) is part of what is to be validated, so nothing of it is used here: bodies, loads
-and constraints are asked of the user's ``KanesMethod``, ``System``, ``LagrangesMethod`` or ``Parts`` itself.
+and constraints are taken from the user's ``KanesMethod``, ``System``, ``LagrangesMethod`` or ``Parts`` itself.
 """
 # ruff: noqa: SLF001 - what KanesMethod, points and frames were given stands in private attributes only
 
@@ -83,9 +83,19 @@ def _extract_parts(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:
         case LagrangesMethod():
             bodies, loads = tuple(mechanics._bodies or ()), _place_loads(mechanics.forcelist or (), ())
             rates, rows = tuple(mechanics._qdots), tuple(mechanics.coneqs)
-            found = tuple(mechanics._hol_coneqs)
+            holonomic = tuple(mechanics._hol_coneqs)
             return SourceObjects(
-                mechanics.inertial, tuple(mechanics.q), rates, (), (), (), found, rows, bodies, loads, lagrangian=True
+                mechanics.inertial,
+                tuple(mechanics.q),
+                rates,
+                (),
+                (),
+                (),
+                holonomic,
+                rows,
+                bodies,
+                loads,
+                lagrangian=True,
             )
     assert isinstance(mechanics, Parts)  # of recorded mechanics there are no objects
     return _extract_from_parts(mechanics, actuators=actuators)
@@ -121,8 +131,8 @@ def _extract_from_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
 
 def _place_loads(loads: Iterable[Any], actuators: Iterable[Any]) -> tuple[tuple[Any, Vector], ...]:
     """Return all loads at points and frames: a force on a body acts at its mass centre, as SymPy's ``Force`` has it."""
-    every = [*loads, *(load for actuator in actuators for load in actuator.to_loads())]
-    return tuple((load[0].masscenter if isinstance(load[0], BodyBase) else load[0], load[1]) for load in every)
+    all_loads = [*loads, *(load for actuator in actuators for load in actuator.to_loads())]
+    return tuple((load[0].masscenter if isinstance(load[0], BodyBase) else load[0], load[1]) for load in all_loads)
 
 
 @contextmanager

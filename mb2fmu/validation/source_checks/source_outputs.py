@@ -1,7 +1,7 @@
 """Outputs from the user's own expressions by ``lambdify``, with points and frames by SymPy's objects.
 
 Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Reactions, multipliers,
-momenta, powers and energies that are found from loads are not told in this way.
+momenta, powers and energies that are found from loads are not evaluated in this way.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SourceOutputs:
     """Evaluates outputs at a state with known x'.
 
     Args:
-        definition: The model as it was handed over.
+        definition: The model with its source objects.
         symbols: Slots of its symbols; equations and kinematics are formed already.
         kinematics: Of the objects; None: only expressions without q'' of their own are evaluated.
     """
@@ -52,19 +52,25 @@ class SourceOutputs:
         self, definition: ModelDefinition, symbols: SourceSymbols, kinematics: SourceKinematics | None
     ) -> None:
         self._symbols, self._kinematics = symbols, kinematics
-        self._dots = {u: make_unused_symbol(k, "dot") for k, u in enumerate(symbols.u)}
-        written = [sm.sympify(item.expression) for item in definition.outputs if isinstance(item, Output)]
-        second = [q for q in symbols.q if q.diff(symbols.t) not in self._dots] if kinematics else []
-        second = [q for q in second if any(expression.has(q.diff(symbols.t, 2)) for expression in written)]
-        self._second = {q: make_unused_symbol(k, "second") for k, q in enumerate(second)}
-        symbols.accelerated(self._dots, self._second)
-        self._more = [*self._dots.values(), *self._second.values()]
+        self._speed_rate_symbols = {u: make_unused_symbol(k, "dot") for k, u in enumerate(symbols.u)}
+        output_expressions = [sm.sympify(item.expression) for item in definition.outputs if isinstance(item, Output)]
+        accelerated_coordinates = (
+            [q for q in symbols.q if q.diff(symbols.t) not in self._speed_rate_symbols] if kinematics else []
+        )
+        accelerated_coordinates = [
+            q
+            for q in accelerated_coordinates
+            if any(expression.has(q.diff(symbols.t, 2)) for expression in output_expressions)
+        ]
+        self._second_rate_symbols = {q: make_unused_symbol(k, "second") for k, q in enumerate(accelerated_coordinates)}
+        symbols.add_acceleration_symbols(self._speed_rate_symbols, self._second_rate_symbols)
+        self._rate_symbols = [*self._speed_rate_symbols.values(), *self._second_rate_symbols.values()]
         unknown = {c.symbol for c in definition.constraints} | {f.symbol for f in definition.constraint_forces}
         self._expressions: dict[str, Any] = {}
         self._requests: list[OutputRequest] = []
         for item in definition.outputs:
             if isinstance(item, Output):
-                self._add(item, unknown - {None})
+                self._add_expression(item, unknown - {None})
             else:
                 self._requests.append(item)
 
@@ -73,15 +79,17 @@ class SourceOutputs:
         """Whether an output needs the motion of points, frames or bodies."""
         return any(request.kind in _MOTION_OUTPUT_KINDS for request in self._requests)
 
-    def _add(self, item: Output, unknown: set[Any]) -> None:
+    def _add_expression(self, item: Output, unknown: set[Any]) -> None:
         """Add an expression; unknown forces are left out, since x' does not determine them."""
         expression = sm.sympify(item.expression)
         if unknown and expression.has(*unknown):
             return
         with suppress(NotFormedError):
-            self._expressions[item.name] = self._symbols.function([expression], self._more)
+            self._expressions[item.name] = self._symbols.compile_function([expression], self._rate_symbols)
 
-    def at(self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None) -> NamedOutputValues:
+    def evaluate_outputs(
+        self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None
+    ) -> NamedOutputValues:
         """Return all outputs that can be evaluated.
 
         Args:
@@ -89,96 +97,105 @@ class SourceOutputs:
             u_dot: By speed.
             motion: Of the objects there.
         """
-        more = [u_dot[u] for u in self._dots]
-        if self._kinematics is not None and self._second:
-            seconds = dict(zip(self._symbols.q, self._kinematics.second_rates(values, u_dot), strict=True))
-            more += [seconds[q] for q in self._second]
-        found: NamedOutputValues = {}
+        rate_values = [u_dot[u] for u in self._speed_rate_symbols]
+        if self._kinematics is not None and self._second_rate_symbols:
+            second_rates = dict(
+                zip(self._symbols.q, self._kinematics.evaluate_second_rates(values, u_dot), strict=True)
+            )
+            rate_values += [second_rates[q] for q in self._second_rate_symbols]
+        values_by_name: NamedOutputValues = {}
         for name, function in self._expressions.items():
             try:
-                value = function([*values, *more])[0]
+                value = function([*values, *rate_values])[0]
             except (ArithmeticError, ValueError):
                 continue  # has no value there
-            found[name] = (value, abs(value))
+            values_by_name[name] = (value, abs(value))
         for request in self._requests if motion is not None else ():
             assert motion is not None
-            found |= _evaluate_request(request, motion)
-        return {name: pair for name, pair in found.items() if np.isfinite(pair[0])}
+            values_by_name |= _evaluate_request(request, motion)
+        return {
+            name: value_and_size for name, value_and_size in values_by_name.items() if np.isfinite(value_and_size[0])
+        }
 
 
 def _evaluate_request(request: OutputRequest, motion: SourceMotion) -> NamedOutputValues:
     """Return the values of a request; nothing where the objects do not give them."""
-    asked = motion.asked
+    requested = motion.requested_motion
     if request.kind == "kinetic_energy":
         return {request.name: (motion.kinetic, abs(motion.kinetic))}
     if request.kind == "orientation":
-        return _evaluate_orientation(request, asked)
-    vector = _evaluate_vector(request, asked)
+        return _evaluate_orientation(request, requested)
+    vector = _evaluate_vector(request, requested)
     if vector is None:
         return {}
     value, size = vector
     if request.kind == "distance":
         return {request.name: (float(np.linalg.norm(value)), size)}
     if request.expressed_in is not None:
-        if request.expressed_in not in asked.rotations:
+        if request.expressed_in not in requested.rotations:
             return {}
-        value = asked.rotations[request.expressed_in].T @ value
+        value = requested.rotations[request.expressed_in].T @ value
     return {request.name + axis: (float(part), size) for axis, part in zip(_AXIS_SUFFIXES, value, strict=True)}
 
 
-def _evaluate_orientation(request: OutputRequest, asked: RequestedMotion) -> NamedOutputValues:
+def _evaluate_orientation(request: OutputRequest, requested: RequestedMotion) -> NamedOutputValues:
     """Return a frame's orientation as a quaternion with w ≥ 0, or as angles; nothing where its sign, or one, jumps."""
-    known = asked.rotations
+    rotations = requested.rotations
     frames = [request.subject[0], *([] if request.relative_to is None else [request.relative_to])]
-    if any(frame not in known for frame in frames):
+    if any(frame not in rotations for frame in frames):
         return {}
-    turned = known[frames[0]] if len(frames) == 1 else known[frames[1]].T @ known[frames[0]]
+    rotation = rotations[frames[0]] if len(frames) == 1 else rotations[frames[1]].T @ rotations[frames[0]]
     if request.representation != "quaternion":
-        return _compute_body_angles(request, turned)
+        return _compute_body_angles(request, rotation)
     # Trace and skew part: the largest of four ways to write it is taken, whose sign makes w positive.
-    R, w = turned, np.array([turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]])
-    products = np.block([[1.0 + np.trace(R), w], [w[:, None], R + R.T + (1.0 - np.trace(R)) * np.eye(3)]])
-    row = products[int(np.argmax(np.diag(products)))]
-    quaternion = row / np.linalg.norm(row)
+    R, skew_part = (
+        rotation,
+        np.array([rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0], rotation[1, 0] - rotation[0, 1]]),
+    )
+    products = np.block(
+        [[1.0 + np.trace(R), skew_part], [skew_part[:, None], R + R.T + (1.0 - np.trace(R)) * np.eye(3)]]
+    )
+    largest_row = products[int(np.argmax(np.diag(products)))]
+    quaternion = largest_row / np.linalg.norm(largest_row)
     if abs(quaternion[0]) < _JUMP_MARGIN:
         return {}
     quaternion = quaternion * np.sign(quaternion[0])
     return {f"{request.name}.{part}": (float(each), 1.0) for part, each in zip("wxyz", quaternion, strict=True)}
 
 
-def _compute_body_angles(request: OutputRequest, turned: Floats) -> NamedOutputValues:
+def _compute_body_angles(request: OutputRequest, rotation: Floats) -> NamedOutputValues:
     """Return body-fixed angles by SciPy's formulas; nothing where they jump, or do not say which of two has turned."""
     from scipy.spatial.transform import Rotation
 
     sequence: Any = request.representation.translate(str.maketrans("123", "xyz")).upper()
     first, last = "XYZ".index(sequence[0]), "XYZ".index(sequence[2])
-    if abs(turned[first, last]) > 1.0 - _JUMP_MARGIN:
+    if abs(rotation[first, last]) > 1.0 - _JUMP_MARGIN:
         return {}
-    angles = Rotation.from_matrix(turned).as_euler(sequence)
+    angles = Rotation.from_matrix(rotation).as_euler(sequence)
     if np.any(np.abs(angles) > np.pi - _JUMP_MARGIN):
         return {}
     return {f"{request.name}[{k}]": (float(angle), 1.0) for k, angle in enumerate(angles, 1)}
 
 
-def _evaluate_vector(request: OutputRequest, asked: RequestedMotion) -> tuple[Floats, float] | None:
+def _evaluate_vector(request: OutputRequest, requested: RequestedMotion) -> tuple[Floats, float] | None:
     """Return components in the inertial frame, and the magnitudes of their terms."""
-    known: Mapping[Any, tuple[Floats, float]]
+    vectors: Mapping[Any, tuple[Floats, float]]
     match request.kind:
         case "position" | "distance":
-            known = asked.positions
+            vectors = requested.positions
         case "velocity":
-            known = {point: (v, float(np.max(np.abs(v)))) for point, v in asked.velocities.items()}
+            vectors = {point: (v, float(np.max(np.abs(v)))) for point, v in requested.velocities.items()}
         case "angular_velocity":
-            known = {frame: (w, float(np.max(np.abs(w)))) for frame, w in asked.omegas.items()}
+            vectors = {frame: (w, float(np.max(np.abs(w)))) for frame, w in requested.omegas.items()}
         case _:
             return None
     terms = [request.subject[0]]
-    other = request.subject[1] if request.kind == "distance" else request.relative_to
-    if other is not None:
-        terms.append(other)
-    if any(term not in known for term in terms):
+    reference = request.subject[1] if request.kind == "distance" else request.relative_to
+    if reference is not None:
+        terms.append(reference)
+    if any(term not in vectors for term in terms):
         return None
-    value, size = known[terms[0]]
-    if other is not None:
-        value, size = value - known[other][0], size + known[other][1]
+    value, size = vectors[terms[0]]
+    if reference is not None:
+        value, size = value - vectors[reference][0], size + vectors[reference][1]
     return value, size

@@ -32,9 +32,9 @@ class NotFormedError(Exception):
     """The user's objects do not give numbers in this way; the text says why."""
 
 
-def make_unused_symbol(number: int, of: str = "slot") -> sm.Symbol:
+def make_unused_symbol(number: int, purpose: str = "slot") -> sm.Symbol:
     """Return a symbol that no model has."""
-    return sm.Symbol(f"mb2fmu_own_{of}_{number}")
+    return sm.Symbol(f"mb2fmu_own_{purpose}_{number}")
 
 
 class SourceSymbols:
@@ -47,7 +47,7 @@ class SourceSymbols:
 
     Args:
         definition: Names, symbols and parameters.
-        parts: What was handed over.
+        parts: The source objects.
     """
 
     def __init__(self, definition: ModelDefinition, parts: SourceObjects) -> None:
@@ -60,45 +60,45 @@ class SourceSymbols:
         self.r = tuple(record.symbol for record in definition.inputs)
         self.p = tuple(p.symbol for p in definition.parameters if not p.calculated)
         self.calculated = tuple(p.symbol for p in definition.parameters if p.calculated)
-        known = [t, *self.q, *self.rates, *self.u, *self.z, *self.r, *self.p, *self.calculated]
-        self.slot = {symbol: k for k, symbol in enumerate(known)}
+        symbols = [t, *self.q, *self.rates, *self.u, *self.z, *self.r, *self.p, *self.calculated]
+        self.slot = {symbol: k for k, symbol in enumerate(symbols)}
         # No Dummies: lambdify would replace them once more, in every expression.
-        self._stand_ins = [make_unused_symbol(k) for k in range(len(known))]
-        self._known = set(self._stand_ins)
-        self._plain: dict[sm.Basic, sm.Expr] = dict(zip(known, self._stand_ins, strict=True))
-        still = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
-        self._plain |= dict.fromkeys([*still, *(s.diff(t) for s in still)], sm.S.Zero)
-        self._plain |= {r.diff(t): sm.S.Zero for r in self.r if r.diff(t) not in self.slot}
-        self._rates_of_states(definition)
+        self._slot_symbols = [make_unused_symbol(k) for k in range(len(symbols))]
+        self._known_symbols = set(self._slot_symbols)
+        self._replacements: dict[sm.Basic, sm.Expr] = dict(zip(symbols, self._slot_symbols, strict=True))
+        zero_symbols = [*parts.auxiliary, *(force.symbol for force in definition.constraint_forces)]
+        self._replacements |= dict.fromkeys([*zero_symbols, *(s.diff(t) for s in zero_symbols)], sm.S.Zero)
+        self._replacements |= {r.diff(t): sm.S.Zero for r in self.r if r.diff(t) not in self.slot}
+        self._add_state_rates(definition)
         values = [(self.slot[p.symbol], sm.sympify(p.value)) for p in definition.parameters if p.calculated]
-        self._calculate = [(k, self.function([value])) for k, value in values]
+        self._calculate = [(k, self.compile_function([value])) for k, value in values]
 
-    def _rates_of_states(self, definition: ModelDefinition) -> None:
+    def _add_state_rates(self, definition: ModelDefinition) -> None:
         """Add z' where the mechanics contain it, as the model gives it; z'' is its derivative."""
         given = {state.symbol: sm.sympify(state.derivative) for state in definition.auxiliary_states}
-        self._plain |= {z.diff(self.t): self._translated(rate) for z, rate in given.items()}
+        self._replacements |= {z.diff(self.t): self._translate(rate) for z, rate in given.items()}
         for z, rate in given.items():
             try:
-                self._plain[z.diff(self.t, 2)] = self._translated(rate.diff(self.t))
+                self._replacements[z.diff(self.t, 2)] = self._translate(rate.diff(self.t))
             except NotFormedError:
-                continue  # q'' would be needed: if it stands in the mechanics, that is said there
-        self.z_dot = self.function(list(given.values()))
+                continue  # q'' would be needed: if it stands in the mechanics, the error is raised there
+        self.z_dot = self.compile_function(list(given.values()))
 
-    def function(
-        self, expressions: Sequence[sm.Expr], more: Sequence[sm.Symbol] = ()
+    def compile_function(
+        self, expressions: Sequence[sm.Expr], further_symbols: Sequence[sm.Symbol] = ()
     ) -> Callable[[Sequence[float]], list[float]]:
-        """Return a function of the slots' values, followed by those of ``more``, on floats; nothing is expanded."""
-        self._stand_ins += more
-        self._known.update(more)
+        """Return a function of the slots' values, then of ``further_symbols``, on floats; nothing is expanded."""
+        self._slot_symbols += further_symbols
+        self._known_symbols.update(further_symbols)
         try:
-            plain = [self._translated(expression) for expression in expressions]
-            made = compile_scalar_function(self._stand_ins, plain)
+            translated = [self._translate(expression) for expression in expressions]
+            compiled = compile_scalar_function(self._slot_symbols, translated)
         finally:  # also where something has no number: the next function would have them twice
-            del self._stand_ins[len(self.slot) :]
-            self._known.difference_update(more)
-        return lambda values: list(map(float, made(*values)))
+            del self._slot_symbols[len(self.slot) :]
+            self._known_symbols.difference_update(further_symbols)
+        return lambda values: list(map(float, compiled(*values)))
 
-    def array_function(
+    def compile_array_function(
         self, expressions: Sequence[sm.Expr], *, complex_step: bool = True
     ) -> Callable[[Sequence[Any]], list[Any]]:
         """Return a function of the slots' values on arrays, complex ones too for derivatives by a ``complex_step``.
@@ -106,46 +106,48 @@ class SourceSymbols:
         Raises:
             NotFormedError: If something in the expressions has no derivative by a complex step.
         """
-        plain = [self._translated(expression) for expression in expressions]
-        functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in plain))
-        bad = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
-        bad |= {type(f).__name__ for f in functions if isinstance(f, TableValue)}
-        if bad:
+        translated = [self._translate(expression) for expression in expressions]
+        functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in translated))
+        not_differentiable = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
+        not_differentiable |= {type(f).__name__ for f in functions if isinstance(f, TableValue)}
+        if not_differentiable:
             raise NotFormedError(
-                f"the kinematics have {', '.join(sorted(bad))} in them, which has no complex derivative"
+                f"the kinematics have {', '.join(sorted(not_differentiable))} in them, which has no complex derivative"
             )
         printer = NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
-        made = sm.lambdify(self._stand_ins, plain, modules=[dict(SCALAR_FUNCTIONS), "numpy"], printer=printer, cse=True)
-        return lambda values: list(made(*values))
+        compiled = sm.lambdify(
+            self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS), "numpy"], printer=printer, cse=True
+        )
+        return lambda values: list(compiled(*values))
 
-    def accelerated(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:
+    def add_acceleration_symbols(self, dots: Mapping[sm.Expr, sm.Symbol], second: Mapping[sm.Expr, sm.Symbol]) -> None:
         """Give u' and q'' stand-ins, by speed and coordinate; functions take them as ``more``."""
-        self._plain |= {u.diff(self.t): dummy for u, dummy in dots.items()}
-        self._plain |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
+        self._replacements |= {u.diff(self.t): dummy for u, dummy in dots.items()}
+        self._replacements |= {q.diff(self.t, 2): dummy for q, dummy in second.items()}
 
-    def completed(self, values: list[float]) -> list[float]:
+    def complete_values(self, values: list[float]) -> list[float]:
         """Return the values with those of calculated parameters, in order."""
         for k, value in self._calculate:
             values[k] = value(values)[0]
         return values
 
-    def _translated(self, expression: Any) -> sm.Expr:
+    def _translate(self, expression: Any) -> sm.Expr:
         """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
         expression = sm.sympify(expression)
-        plain = replace_symbols(expression, self._plain)
+        plain = replace_symbols(expression, self._replacements)
         if any(isinstance(part, sm.Derivative) for part in iterate_distinct_parts([plain])):
-            plain = replace_symbols(expression.doit(), self._plain)
+            plain = replace_symbols(expression.doit(), self._replacements)
         left = [part for part in iterate_distinct_parts([plain]) if isinstance(part, AppliedUndef | sm.Derivative)]
         if left:
             raise NotFormedError(f"{', '.join(sorted(map(str, left)))} has no number")
-        unknown = sorted(_free_symbols(plain) - self._known, key=str)
+        unknown = sorted(_free_symbols(plain) - self._known_symbols, key=str)
         for symbol in unknown:
-            self._plain.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._plain) % 41)))
-        return replace_symbols(plain, {symbol: self._plain[symbol] for symbol in unknown})
+            self._replacements.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._replacements) % 41)))
+        return replace_symbols(plain, {symbol: self._replacements[symbol] for symbol in unknown})
 
 
 def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:
-    """Return what ``free_symbols`` does; what binds symbols (an integral, a sum) is asked itself."""
+    """Return the free symbols; of expressions that bind symbols (an integral, a sum) by their own property."""
     parts = list(iterate_distinct_parts([expression]))
     if any(getattr(part, "bound_symbols", ()) for part in parts):
         return set(expression.free_symbols)

@@ -1,4 +1,4 @@
-"""Values, units and the experiment as they were read, compared with what the model declares."""
+"""Imported values, units and the experiment, compared with what the model declares."""
 
 from __future__ import annotations
 
@@ -17,36 +17,38 @@ _EXPERIMENT_FIELDS = ("stop", "step", "tolerance", "stiff", "solver", "internal_
 def compare_declared_values(definition: ModelDefinition, declared: Declarations) -> Iterator[tuple[str, bool]]:
     """Yield each comparison of declared quantities and the experiment, and whether both agree.
 
-    Start values that the reading solves for (guesses, states of contacts and latches) are its own business.
+    Start values that the import solves for (guesses, states of contacts and latches) are left out.
 
     Args:
         definition: The checked model.
-        declared: What the reading handed on, for all later stages.
+        declared: The imported declarations, which all later stages use.
     """
     solved = {c.resting for c in definition.contacts} | {latch.engaged for latch in definition.latches}
     solved |= {c.friction.sliding for c in definition.contacts if c.friction}
-    read = {item.name: item for item in declared.quantities}
+    imported = {item.name: item for item in declared.quantities}
     for item in definition.quantities:
-        there: Any = read.get(item.name)
-        if there is None:  # the rate of a quaternion's length, which is no speed of its own
+        imported_item: Any = imported.get(item.name)
+        if imported_item is None:  # the rate of a quaternion's length, which is no speed of its own
             yield f"{item.name} was not read", isinstance(item, Speed)
             continue
         for field in _QUANTITY_FIELDS:
-            yield _form_comparison(item.name, field, getattr(item, field), getattr(there, field))
+            yield _form_comparison(item.name, field, getattr(item, field), getattr(imported_item, field))
         if isinstance(item, Parameter):
-            yield _form_comparison(item.name, "value", item.value, there.value)
+            yield _form_comparison(item.name, "value", item.value, imported_item.value)
         elif item.symbol not in solved and getattr(item, "kind", "fixed") == "fixed":
-            yield _form_comparison(item.name, "start", item.start, there.start)
+            yield _form_comparison(item.name, "start", item.start, imported_item.start)
     for field in _EXPERIMENT_FIELDS:
         yield _form_comparison(
             "the experiment", field, getattr(definition.experiment, field), getattr(declared.experiment, field)
         )
 
 
-def _form_comparison(name: str, field: str, said: Any, read: Any) -> tuple[str, bool]:
+def _form_comparison(name: str, field: str, declared: Any, imported: Any) -> tuple[str, bool]:
     """Return one comparison; with words if it fails."""
-    if isinstance(said, float) and isinstance(read, float):
-        same = said == read or (math.isnan(said) and math.isnan(read))
+    if isinstance(declared, float) and isinstance(imported, float):
+        is_equal = declared == imported or (math.isnan(declared) and math.isnan(imported))
     else:
-        same = bool(said == read)
-    return (f"{name}: {field}" if same else f"{name}: the model says {field} {said}, {read} was read"), same
+        is_equal = bool(declared == imported)
+    return (
+        f"{name}: {field}" if is_equal else f"{name}: the model says {field} {declared}, {imported} was read"
+    ), is_equal

@@ -194,7 +194,7 @@ def test_the_action_s_script_audits_a_folder(tmp_path: Path) -> None:
     assert "scripts/audit_action" in text
     summary = tmp_path / "summary.md"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GITHUB_STEP_SUMMARY": str(summary)}
-    environment |= {"AUDIT_OPTIONS": "--no-run --no-checkers", "AUDIT_UNITS": "*.fmu"}
+    environment |= {"AUDIT_OPTIONS": "--no-run --no-checkers", "AUDIT_FMUS": "*.fmu"}
     environment |= {"AUDIT_FOLDER": str(tmp_path / "found"), "AUDIT_PYTHON": sys.executable}
     ball.pack(ball.contents(2), tmp_path / "right.fmu")
     done = subprocess.run([script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

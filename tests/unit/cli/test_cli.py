@@ -334,7 +334,7 @@ def test_tables_fit_a_narrow_terminal(
         text = console.export_text()
         assert max(map(len, text.splitlines())) <= width
         assert "pin.angle" in text
-        assert ("judged to" in text) == (width == 100)
+        assert ("predictable" in text) == (width == 100)
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [("--outt", "--output"), ("--out", "--output"), ("--metod", "--method")])

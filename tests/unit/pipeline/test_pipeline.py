@@ -130,7 +130,7 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
     assert stages[:5] == ["load", "check", "read", "formulate", "lower"]
     assert stages[5:9] == ["describe", "emit", "differentiate", "emit the derivatives"]
     assert stages[9:13] == ["draw", "compile", "build", "pack"]
-    assert {other.simulation.kind for other in finished.validated.result.others} == {"ModelExchange"}
+    assert {other.simulation.kind for other in finished.validated.result.other_interface_types} == {"ModelExchange"}
     told: list[str] = []
 
     class Listener:

@@ -232,7 +232,7 @@ def _reference(
         work=np.zeros_like(time),
         balances=(BalanceQuantity("energy", "|T − T(0) − W|", np.full_like(time, 3e-14), 12.0, "J"),),
         numeric=NumericEquations(equations),
-        conditions=run,
+        experiment=run,
     )
 
 

@@ -51,7 +51,7 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
         return _RobotPointSampler(definition, robot, reading, _list_loop_closures(reading, []))
 
     own = sampler(1.0)
-    points = [sample.point.values for sample in own.motions().samples[:POINTS]]
+    points = [sample.point.values for sample in own.sample_all().samples[:POINTS]]
     for factor in (1e-3, 1e3):
         other = sampler(factor)
         items = [*(p for p in definition.parameters if not p.calculated), *definition.coordinates]
@@ -59,8 +59,8 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path) -> None:
         by = [1.0]
         by += [factor if each.name.endswith(".control") else factor ** POWERS.get(each.unit, 0) for each in items]
         for point in points:
-            here = own._sample(list(point))
-            there = other._sample([value * k for value, k in zip(point, by, strict=True)])
+            here = own._sample_accelerations(list(point))
+            there = other._sample_accelerations([value * k for value, k in zip(point, by, strict=True)])
             for each in definition.speeds:
                 k, name = factor ** POWERS.get(each.unit, 0), each.name
                 assert there.rates[INDEPENDENT_IMPORT_WAY][name] / k == pytest.approx(

@@ -120,7 +120,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
             rates[reading.column[name] : reading.column[name] + len(rows)] = found[rows]
         at = RobotState(q, u, {}, {}, damping, np.array([0, 0, -9.81]), {"m1": 30.0, "m2": -20.0})
         M, force = reading.equations(at)
-        S, s0 = reading._place(at)
+        S, s0 = reading._set_state(at)
         A, bias = closed_rows(reading)
         A, bias = A @ S, bias + A @ s0
         size = len(A)

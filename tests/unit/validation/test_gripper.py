@@ -35,7 +35,7 @@ def done():
     scales = np.maximum(np.abs(start), 1e-3)
     prepared = numeric.prepare(run.parameters)
     options = {"parts": 1, "projected": False, "budget": 10**6}
-    integrate_with_events(numeric, run.time, run.inputs, prepared, start, 1e-10, scales, seen=log, **options)
+    integrate_with_events(numeric, run.time, run.inputs, prepared, start, 1e-10, scales, event_log=log, **options)
     return [str(symbol) for symbol in equations.states], [event for event in log.events if event.sets_state]
 
 

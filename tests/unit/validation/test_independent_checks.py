@@ -90,7 +90,7 @@ def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> 
         ]
     told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     rates = tuple((name, f"der({name})") for name in names)
-    description = SimpleNamespace(rates=rates, variables=dict.fromkeys(told, SimpleNamespace(real=True)))
+    description = SimpleNamespace(rates=rates, variables=dict.fromkeys(told, SimpleNamespace(is_double=True)))
     for answer in answers.values():
         answer[0][1] = [answer[0][1][labels.index(name)] for name in told]
     return compare_fmu_with_samples(made, description, answers)
@@ -351,7 +351,7 @@ def test_what_closing_anew_is_allowed_hides_no_fault(off):
             f"own motion {k}": [[[rate * (1 + wrong) for rate in sample.rates["kinematics"].values()], []]]
             for k, sample in enumerate(made.samples)
         }
-        return compare_fmu_with_samples(made, description, answers, allowed=SOLVED_START_FACTOR)
+        return compare_fmu_with_samples(made, description, answers, bound_factor=SOLVED_START_FACTOR)
 
     assert largest > 0
     assert said(0.0).passed
@@ -364,7 +364,7 @@ def test_samples_are_admissible():
     assert len(made.samples) == RANDOM_POINT_COUNT
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_source_objects(d.mechanics)
-        residual = SourceSymbols(d, parts).function([*parts.holonomic, *parts.velocity])
+        residual = SourceSymbols(d, parts).compile_function([*parts.holonomic, *parts.velocity])
         for sample in made.samples:
             assert np.max(np.abs(residual(list(sample.point.values)))) < 1e-12
     free = {p.name: p for p in d.parameters if not p.calculated}
@@ -383,8 +383,8 @@ def test_an_expression_without_a_number_leaves_nothing_behind():
     values = [float(k) for k in range(len(symbols.slot))]
     for _ in range(2):
         with pytest.raises(NotFormedError):
-            symbols.function([sm.Function("force")(symbols.t)], more)
-    assert symbols.function([symbols.q[0] + more[0]], more)([*values, 0.5]) == [1.5]
+            symbols.compile_function([sm.Function("force")(symbols.t)], more)
+    assert symbols.compile_function([symbols.q[0] + more[0]], more)([*values, 0.5]) == [1.5]
 
 
 def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
@@ -393,7 +393,7 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_source_objects(d.mechanics)
         symbols = SourceSymbols(d, parts)
-        motion = SourceKinematics(parts, symbols).motion(symbols.completed([0.3] * len(symbols.slot)))
+        motion = SourceKinematics(parts, symbols).evaluate_motion(symbols.complete_values([0.3] * len(symbols.slot)))
     assert np.all(np.isfinite(motion.u_dot))
     assert np.all(motion.scale >= np.abs(motion.u_dot))
 
@@ -462,7 +462,7 @@ def steering_crosses(computed: tuple[str, ...]) -> np.ndarray:
     """Sines of the angles between tie rods and steering arms, whose signs tell the branches; rows: start, points."""
     definition = check_model(load_model(MODELS / "steering_linkage.py"))
     mechanism = close_loops(read_mechanism(definition))
-    made = sample_source_accelerations(definition, mechanism, computed=computed)
+    made = sample_source_accelerations(definition, mechanism, computed_coordinates=computed)
     start = {item.name: item.start for item in mechanism.declared.coordinates}
     start |= {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     points = [start, *({n: s.point.values[k] for n, k in made.starts.items()} for s in made.samples)]
@@ -492,7 +492,7 @@ def test_couplings_in_other_units_are_not_flat():
     """Of a valve train rows in rad stand behind rows in mm; each is a loop by itself, which always closes."""
     definition = check_model(load_model(MODELS / "valve_train.py"))
     made = sample_source_accelerations(
-        definition, close_loops(read_mechanism(definition)), computed=("lift", "rocker", "valve")
+        definition, close_loops(read_mechanism(definition)), computed_coordinates=("lift", "rocker", "valve")
     )
     assert len(made.samples) == RANDOM_POINT_COUNT
     for sample in made.samples:

@@ -190,13 +190,19 @@ def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
     mechanism = mechanism_of(cart())
     equations = formulate_given_acceleration(mechanism)
     stick = validation.make_reference_data(
-        mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, exercise=False
+        mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, perturb=False
     )
     verdicts = []
     for fault in (0.0, 3e-6):
         unit = pipeline.export(cart(fault), tmp_path / str(fault)).path
         result = validation.validate(
-            unit, mechanism.declared, equations, mechanism=mechanism, yardstick=stick, conformance=False, exercise=False
+            unit,
+            mechanism.declared,
+            equations,
+            mechanism=mechanism,
+            reference_data=stick,
+            conformance=False,
+            perturb=False,
         )
         verdicts.append([{i.name: i.verdict for i in kind.invariants} for kind in result.kinds])
     right, wrong = verdicts
@@ -211,11 +217,11 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     mechanism = mechanism_of(ball())
     conserved = find_first_integrals(mechanism, formulate_given_acceleration(mechanism))
-    kept = FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides)
+    kept = FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
     energy = [k.name for k in conserved.kept].index("energy T + V")
     values = reference.trajectory.values
-    assert np.ptp(kept.along(values)[0][:, energy]) > 1.0
-    assert 10 <= kept.judged[:, energy].sum() < len(kept.judged)
+    assert np.ptp(kept.evaluate_integrals(values)[0][:, energy]) > 1.0
+    assert 10 <= kept.is_judged[:, energy].sum() < len(kept.is_judged)
 
     def verdict(rows: np.ndarray) -> str:
         names = tuple(v.name for v in reference.variables)
@@ -236,5 +242,5 @@ def test_a_right_chaotic_unit_is_asked_while_it_is_close_to_the_reference(tmp_pa
     equations = formulate_given_acceleration(mechanism)
     unit = pipeline.export(cart(stop=10.0, tolerance=1e-6), tmp_path).path
     result = validation.validate(unit, mechanism.declared, equations, mechanism=mechanism, conformance=False)
-    assert "directional derivatives" in {call.name for call in result.calls}
-    assert {call.verdict for call in result.calls} == {"passed"}
+    assert "directional derivatives" in {call.name for call in result.api_checks}
+    assert {call.verdict for call in result.api_checks} == {"passed"}

@@ -41,17 +41,17 @@ def test_a_trial_state_at_the_end_of_its_reach_is_no_error():
     numeric, start = reference.numeric, reference.states[0].copy()
     modes = reference.modes[0]
     start[0], start[2] = 0.0, 1.0  # at its lowest point, and resting
-    rates, _ = numeric.slope(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
+    rates, _ = numeric.slope(0.0, start, [], numeric.prepare(reference.experiment.parameters), modes)
     assert len(rates) == len(start)
     with pytest.raises(ValidationError, match="floor rests where no speed changes its gap"):
-        numeric.check_contact_effects(0.0, start, [], numeric.prepare(reference.conditions.parameters), modes)
+        numeric.check_contact_effects(0.0, start, [], numeric.prepare(reference.experiment.parameters), modes)
 
 
 def test_where_nothing_is_defined_the_integration_says_so():
     """It asks for contacts without effect as it ends, and where x' divides by zero that is no answer."""
     reference = reference_of(pendulum(0.3))
     numeric, start = reference.numeric, reference.states[0].copy()
-    prepared, modes = numeric.prepare(reference.conditions.parameters), reference.modes[0]
+    prepared, modes = numeric.prepare(reference.experiment.parameters), reference.modes[0]
 
     def undefined(*_):
         raise ZeroDivisionError

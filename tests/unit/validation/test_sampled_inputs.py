@@ -28,7 +28,7 @@ def test_a_clock_that_is_early_by_round_off_samples_the_input_of_its_step():
     early = reference.trajectory.time * 100.0 - np.round(reference.trajectory.time * 100.0) > 1e-15
     assert early.any()
     speed = reference.trajectory.values[:, reference.trajectory.names.index("v")]
-    assert np.diff(speed) == pytest.approx(0.02 * reference.conditions.inputs[:, 0], abs=1e-13)
+    assert np.diff(speed) == pytest.approx(0.02 * reference.experiment.inputs[:, 0], abs=1e-13)
     names = tuple(v.name for v in reference.variables)
     unit = FmuSimulationResult(
         names, reference.trajectory.time, reference.trajectory.values, (), 0.0, kind="CoSimulation"

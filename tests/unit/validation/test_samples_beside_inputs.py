@@ -37,12 +37,12 @@ def found():
 
 def test_every_sample_is_an_event_of_the_motion(found):
     assert [event.time for event in found.events] == pytest.approx(0.01 + 0.02 * np.arange(50), abs=1e-12)
-    assert not any(event.outside for event in found.events)
+    assert not any(event.from_input_jump for event in found.events)
 
 
 def test_samples_that_change_rates_only_are_not_judged_where_inputs_change_them_too(found):
     looked = list_watched_events(found, compute_error_bounds(found, measure_sensitivity(found)), DESCRIPTION)
-    of_rates = [watch for watch in looked if watch.place >= len(found.variables)]
+    of_rates = [watch for watch in looked if watch.variable_index >= len(found.variables)]
     assert of_rates
     assert all("jump with the inputs, too" in watch.reason for watch in of_rates)
     assert sum(not watch.reason for watch in looked) > 20

@@ -70,7 +70,7 @@ def test_events_of_round_off_are_known(reference):
 
 
 def test_only_events_of_the_motion_have_limits(reference):
-    limits = compute_error_bounds(reference, measure_sensitivity(reference)).events
+    limits = compute_error_bounds(reference, measure_sensitivity(reference)).event_time_bounds
     assert sum(limit.simultaneous_events.count for limit in limits) == len(drop_round_off_events(reference.events))
 
 

@@ -45,14 +45,14 @@ def yardstick():
 @pytest.mark.parametrize("fmi", ["2", "3"])
 def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, fmi):
     definition, made = yardstick
-    moved = made.moved
+    moved = made.perturbed
     unit = export(sampled(), tmp_path, fmi=fmi).path
     description = read_description(read_archive(unit))
     run = form_experiment_numbers(definition)
-    told = form_experiment_to_set(moved.reference.conditions, run, definition, list_settable_names(description))
+    told = form_experiment_to_set(moved.reference.experiment, run, definition, list_settable_names(description))
     chance = choose_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
-    k, d = chance.changed
-    assert chance.row in moved.limits.sides
+    k, d = chance.changed_parameters
+    assert chance.row in moved.limits.sides_near_events
     assert len(chance.tuned_parameters) == 2
     names = [variable.name for variable in moved.reference.variables]
     for kind in ("CoSimulation", "ModelExchange"):
@@ -66,27 +66,27 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
         driven = run_fmu_process(unit, [run, told], names, kind=kind, sessions=question.operations)
         result = judged(driven)
         assert result.verdict == "passed", result.reason
-        rows = driven.answers["tuning"][5]
+        rows = driven.recorded_values["tuning"][5]
         at = driven.simulations[-1].values[chance.row]
         x, v, force = (names.index(name) for name in ("x", "v", "force"))
         assert rows[0][force] == pytest.approx(-k * at[x] - d * at[v], rel=1e-7)
         for wrong in (at[force], rows[0][force] * 1.001):  # the sample is lost; it has other parameters
             lost = np.array(rows)
             lost[0, force] = wrong
-            answers = driven.answers["tuning"].copy()
+            answers = driven.recorded_values["tuning"].copy()
             answers[5] = lost.tolist()
-            result = judged(replace(driven, answers={"tuning": answers}))
+            result = judged(replace(driven, recorded_values={"tuning": answers}))
             assert result.verdict == "failed"
             assert "force" in result.reason
         # The sample is taken, in the very event in which parameters change or behind it, with those of before.
-        before = np.array(moved.reference.conditions.parameters)
+        before = np.array(moved.reference.experiment.parameters)
         old = -before[0] * at[x] - before[1] * at[v]
-        lost, then = np.array(rows), list(driven.answers["tuning"][4])
-        lost[0, force] = then[question.real.index("force")] = old
+        lost, then = np.array(rows), list(driven.recorded_values["tuning"][4])
+        lost[0, force] = then[question.real_variables.index("force")] = old
         for answers in (
-            [*driven.answers["tuning"][:4], then, lost.tolist(), *driven.answers["tuning"][6:]],
-            [*driven.answers["tuning"][:5], lost.tolist(), *driven.answers["tuning"][6:]],
+            [*driven.recorded_values["tuning"][:4], then, lost.tolist(), *driven.recorded_values["tuning"][6:]],
+            [*driven.recorded_values["tuning"][:5], lost.tolist(), *driven.recorded_values["tuning"][6:]],
         ):
-            result = judged(replace(driven, answers={"tuning": answers}))
+            result = judged(replace(driven, recorded_values={"tuning": answers}))
             assert result.verdict == "failed"
             assert "force" in result.reason

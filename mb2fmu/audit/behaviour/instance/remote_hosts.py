@@ -115,10 +115,10 @@ def _program(target: str) -> Path:
     words = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
     place = _cache() / f"remote_host-{_digest(SOURCE.read_bytes() + ' '.join(words).encode())}.exe"
     if not place.exists():
-        with make_work_folder("compile the host of the unit", place.parent) as folder:
+        with make_work_folder("compile the host of the FMU", place.parent) as folder:
             made = folder / place.name
             command = [sys.executable, "-I", "-m", "ziglang", "cc", *words, str(SOURCE), "-o", str(made)]
-            _done([*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the unit is not compiled")
+            _done([*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the FMU is not compiled")
             made.replace(place)
     return place
 

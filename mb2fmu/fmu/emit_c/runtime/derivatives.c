@@ -39,7 +39,7 @@ static int mb2fmu_seed_of(mb2fmu_instance *instance, unsigned reference)
     default:
         break;
     }
-    (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is computed by the unit: there are no derivatives by it",
+    (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is computed by the FMU: there are no derivatives by it",
                       variable->name);
     return -1;
 }
@@ -75,7 +75,7 @@ static int mb2fmu_result_of(mb2fmu_instance *instance, unsigned reference)
     default:
         break;
     }
-    (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is not computed by the unit: it has no derivatives",
+    (void)mb2fmu_fail(instance, MB2FMU_ERROR, "%s is not computed by the FMU: it has no derivatives",
                       variable->name);
     return MB2FMU_N_OUT;
 }

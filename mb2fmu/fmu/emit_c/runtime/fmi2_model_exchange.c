@@ -1,6 +1,6 @@
 /* fmi2_model_exchange.c: the functions of FMI 2.0.5 for Model Exchange (section 3.2). An event is worked off whole
  * by the first call of fmi2NewDiscreteStates: nothing asks for another iteration. In Model Exchange the importer
- * computes; that it looks beyond the stop time (as multistep integrators do) is no error of the unit. */
+ * computes; that it looks beyond the stop time (as multistep integrators do) is no error of the FMU. */
 #include "protocol.h"
 
 #include "fmi2Functions.h"

@@ -1,6 +1,6 @@
 /* fmi3_model_exchange.c: the functions of FMI 3.0.2 for Model Exchange (section 3.2) and events (section 2.3.5).
  * An event is worked off whole by the first update: nothing asks for another iteration. In Model Exchange the
- * importer computes; that it looks beyond the stop time (as multistep integrators do) is no error of the unit. */
+ * importer computes; that it looks beyond the stop time (as multistep integrators do) is no error of the FMU. */
 #include "protocol.h"
 
 #include "fmi3Functions.h"

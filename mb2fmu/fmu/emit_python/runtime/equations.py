@@ -18,7 +18,7 @@ class Equations:
     """Entry points for one set of parameters; values that depend on these only are computed once.
 
     Args:
-        description: Of the unit.
+        description: Of the FMU.
         parameters: Values of the free parameters, copied.
     """
 

@@ -4,7 +4,8 @@ Only what a load does at rest and without inputs can have a potential; dampers a
 
 - a constant force, written in a frame that does not turn, has -F·r, whatever frame that is (a tilted ground),
 - a force along a pathway that depends on its length l alone has -∫ F dl,
-- all others are turned into generalized forces along the coordinates and integrated (``antiderivatives``): springs that
+- all others are turned into generalized forces along the coordinates and integrated (``potential_energy_search``):
+springs that
   are written as torques or as forces. A torque on one frame and its opposite on another only work on what turns between
   the two, so what comes before both cancels, and the expressions stay small.
 

@@ -57,7 +57,7 @@ class ConservedQuantities:
     """The integrals of one mechanism with bodies.
 
     Args:
-        mechanism: With bodies; of a Lagrangian alone see ``conserved_of_lagrangian``.
+        mechanism: With bodies; of a Lagrangian alone see ``lagrangian_conserved_quantities``.
         potential: V; None where none is known: then no energy integral is looked for.
 
     ``kept`` are those that there are; ``in_space``: which components of P and H are among them.

@@ -1,4 +1,4 @@
-/* Dense linear algebra of the reference: small matrices, written apart from the unit's own. */
+/* Dense linear algebra of the reference: small matrices, written apart from the FMU's own. */
 #ifndef MB2FMU_DENSE_H
 #define MB2FMU_DENSE_H
 

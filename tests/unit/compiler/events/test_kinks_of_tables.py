@@ -74,7 +74,7 @@ def test_the_line_that_holds_gives_the_tables_value_and_slope(steps, heights, co
     table = LookupTable("t", xs, heights[: len(xs)], "linear", "constant" if constant else "linear")
     x = sm.Symbol("x")
     finder = object.__new__(_SwitchFinder)
-    finder._constant, finder._set, finder.switches, finder._done = set(), set(), {}, {}
+    finder._constant, finder._event_constant, finder.switches, finder._replacements = set(), set(), {}, {}
     for order in (0, 1):
         wanted = table(x).diff(x) if order else table(x)
         found = finder(wanted)

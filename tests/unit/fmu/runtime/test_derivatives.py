@@ -90,7 +90,7 @@ def test_linear_in_the_seed_and_transposed_by_the_adjoint(fresh, mode):
     ("unknown", "known", "reason"),
     [
         ("load", "damping", "fixed parameter"),
-        ("load", "tip", "computed by the unit"),
+        ("load", "tip", "computed by the FMU"),
         ("load", "solver", "value reference 16"),
         ("load", "solver_step", "no quantity of the model"),
         ("load", 99, "value reference 99"),

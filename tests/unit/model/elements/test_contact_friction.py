@@ -253,7 +253,7 @@ def test_modes_are_those_of_the_reference(count):
             continue
         assert min(found[-2:]) > 0.0
         parts = found[:n]
-        assert root @ parts == pytest.approx(root @ other.parts, abs=1e-7 * max(1.0, np.abs(parts).max()))
+        assert root @ parts == pytest.approx(root @ other.contact_unknowns, abs=1e-7 * max(1.0, np.abs(parts).max()))
         y = q + W @ parts
         size = 1e-8 * (1.0 + np.abs(q).sum() + np.abs(W).max() * np.abs(parts).max())
         normal, along = parts[:count], parts[count:]

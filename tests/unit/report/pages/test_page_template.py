@@ -189,8 +189,10 @@ def test_numbers_in_the_tables_are_the_results_to_the_last_bit(pendulum):
 
 def test_the_terminal_says_why_a_variable_is_judged_to_an_earlier_time(pendulum):
     said = "\n".join(str(block) for block in format_verdict_blocks(pendulum(horizon=1.2).result, 120))
-    assert "Judged to less than the end at 2 s: 4 of 4 variables, the first is" in said
-    assert "Judged to less" not in "\n".join(str(block) for block in format_verdict_blocks(pendulum().result, 120))
+    assert "Not predictable until the end at 2 s: 4 of 4 variables, the first is" in said
+    assert "Not predictable until" not in "\n".join(
+        str(block) for block in format_verdict_blocks(pendulum().result, 120)
+    )
 
 
 def test_a_horizon_is_said_and_shaded(pendulum):
@@ -239,8 +241,8 @@ def test_of_a_unit_that_is_not_ours_nothing_is_claimed(pendulum):
         page_of(case).decode(),
         render_validation_page(case.definition, case.equations, None, case.result).decode(),
     )
-    assert "Solver of the unit" in ours
-    assert "Solver of the unit" not in foreign
+    assert "Solver of the FMU" in ours
+    assert "Solver of the FMU" not in foreign
     assert "Reference by" in foreign
     assert "The reference&#39;s equations" in foreign
 

@@ -46,9 +46,9 @@ def exercised(result, *, calls=(), failing=False):
         variables = (replace(variables[0], verdict="failed", ratio=12.0), *variables[1:])
     kind = InterfaceTypeResult(variables=variables, invariants=result.invariants, simulation=result.simulation)
     moved = PerturbedExperimentResult(
-        kinds=(kind,), reference=result.reference, moves=moves, part=0.5, text="3 moved by a half"
+        kinds=(kind,), reference=result.reference, perturbations=moves, part=0.5, text="3 moved by a half"
     )
-    return replace(result, moved=moved, exercised_quantities=influences, calls=tuple(calls))
+    return replace(result, perturbed_experiment=moved, exercised_quantities=influences, api_checks=tuple(calls))
 
 
 def page(case, result):

@@ -50,11 +50,15 @@ def test_page_and_terminal_count_the_same_events(pendulum):
 def test_events_of_the_default_experiment_alone_are_named(pendulum):
     case = pendulum()
     kind = replace(case.result.kinds[0], events=(event("passed"), replace(event("unjudged"), name="g <= 0")))
-    moved = PerturbedExperimentResult(kinds=(kind,), reference=case.result.reference, moves=(), part=1.0, text="moved")
-    both = replace(case.result, events=(event("passed"), replace(event("passed"), name="g <= 0")), moved=moved)
+    moved = PerturbedExperimentResult(
+        kinds=(kind,), reference=case.result.reference, perturbations=(), part=1.0, text="moved"
+    )
+    both = replace(
+        case.result, events=(event("passed"), replace(event("passed"), name="g <= 0")), perturbed_experiment=moved
+    )
     assert both.events_at_defaults_only == ()
-    assert replace(both, moved=None).events_at_defaults_only == ()
-    result = replace(both, moved=replace(moved, kinds=(replace(kind, events=kind.events[:1]),)))
+    assert replace(both, perturbed_experiment=None).events_at_defaults_only == ()
+    result = replace(both, perturbed_experiment=replace(moved, kinds=(replace(kind, events=kind.events[:1]),)))
     assert result.events_at_defaults_only == ("g <= 0",)
     said = "\n".join(str(block) for block in format_verdict_blocks(result, 100))
     assert "not validated: event g <= 0: it is not in the perturbed experiment" in said

@@ -38,9 +38,9 @@ def places(reference) -> dict[str, int]:
 
 def test_only_what_events_set_stays_in_doubt_behind_them(rested):
     reference, limits = rested
-    doubts = compute_grazing_uncertainty(reference, limits.events)
-    grazing = [event for event in limits.events if event.grazing]
-    sharp = [event for event in limits.events if not event.grazing]
+    doubts = compute_grazing_uncertainty(reference, limits.event_time_bounds)
+    grazing = [event for event in limits.event_time_bounds if event.grazing]
+    sharp = [event for event in limits.event_time_bounds if not event.grazing]
     assert len(sharp) >= 5
     assert len(grazing) >= 4
     at = places(reference)
@@ -64,8 +64,8 @@ def test_a_blow_that_does_not_graze_tells_the_impulse_again_and_not_the_count():
     model.experiment(stop=1.6, step=0.01)
     reference = reference_of(model)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
-    doubts, at = compute_grazing_uncertainty(reference, limits.events), places(reference)
-    late = (event for event in limits.events if event.simultaneous_events.time > 1.2 and not event.grazing)
+    doubts, at = compute_grazing_uncertainty(reference, limits.event_time_bounds), places(reference)
+    late = (event for event in limits.event_time_bounds if event.simultaneous_events.time > 1.2 and not event.grazing)
     again = next(event for event in late if event.simultaneous_events.first.sets_state)
     row = (
         int(
@@ -89,7 +89,7 @@ def test_a_step_with_low_bounces_may_end_after_one_more_and_others_not(rested):
         x = reference.states[k]
         base = flow.compute_step_end(CommunicationStep(k), x)
         assert sum(event.sets_state for event in base.events) >= bounces
-        same, other = flow.spread(CommunicationStep(k), x, base, off)
+        same, other = flow.compute_error_after_events(CommunicationStep(k), x, base, off)
         assert (other[at["ground.impacts"]] > 0.0) == (bounces == 2)
         if bounces == 0:
             assert not same.any()

@@ -57,7 +57,7 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
     flow = OneStepFlow(reference)
     x = reference.states[step.k]
     values = reference.trajectory.values.copy()
-    end = flow.compute_step_end(step, x, late=later * 1e-10).x
+    end = flow.compute_step_end(step, x, margin_offset=later * 1e-10).x
     columns = list(reference.state_columns)
     values[step.k + 1, columns] = end
     for k in range(step.k + 1, len(values) - 1):
@@ -73,7 +73,7 @@ def test_a_unit_is_allowed_its_offset_and_no_more(falling, later, passes):
 def test_a_step_that_begins_in_given_modes_has_the_event_of_its_new_inputs():
     """A clutch is pressed from one step to the next: the modes of the step before are not those of this one."""
     reference = reference_of(behind_a_clutch(0.3 * sm.sin(4 * me.dynamicsymbols._t)))
-    flow, inputs = OneStepFlow(reference), reference.conditions.inputs[:, 0]
+    flow, inputs = OneStepFlow(reference), reference.experiment.inputs[:, 0]
     pressed = [k for k in range(1, len(inputs)) if inputs[k - 1] <= 0.0 < inputs[k]]
     assert pressed
     for k in pressed:
@@ -88,14 +88,14 @@ def test_a_step_at_which_parameters_change_opens_what_they_lift():
     model.parameter(height, 0.1, "m")
     model.add(Impact("floor", x - height, restitution=0.5, rest_below=0.01, starts_resting=True))
     reference = reference_of(model)
-    before = tuple(reference.conditions.parameters)
+    before = tuple(reference.experiment.parameters)
     names = [p.name for p in model.declared if type(p).__name__ == "Parameter"]
     lowered = list(before)
     lowered[names.index("height")] = 0.099
     flow, k = OneStepFlow(reference, lowered), 4
     held = flow.compute_step_end(CommunicationStep(k), reference.states[k])
     assert not held.events  # as if it had always been so: what rests keeps its gap
-    found = flow.compute_step_end(CommunicationStep(k, before=before), reference.states[k])
+    found = flow.compute_step_end(CommunicationStep(k, parameters_before=before), reference.states[k])
     first = next(event for event in found.events if event.sets_state)
     assert first.name == "impact of floor"
-    assert first.time - reference.conditions.time[k] == pytest.approx(np.sqrt(2e-3 / G), rel=1e-9)
+    assert first.time - reference.experiment.time[k] == pytest.approx(np.sqrt(2e-3 / G), rel=1e-9)

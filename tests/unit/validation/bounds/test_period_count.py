@@ -58,4 +58,4 @@ def test_a_right_unit_passes_and_another_spring_does_not(judged):
 
 def test_what_is_far_from_zero_and_hardly_moves_is_moved():
     model = spring(4.0, start=0.2, about=1e4)
-    assert form_perturbed_experiment(check_model(model), reference_of(model)).conditions is not None
+    assert form_perturbed_experiment(check_model(model), reference_of(model)).experiment is not None

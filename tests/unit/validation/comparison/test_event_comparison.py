@@ -40,7 +40,7 @@ def seen(looked, late=0.0, change=lambda row: row):
     """What an FMU would show: [time, before, time, after] of each event, moved along its own slopes."""
     found = []
     for watch in looked:
-        time = watch.limit.simultaneous_events.time + late
+        time = watch.time_bound.simultaneous_events.time + late
         before, after = watch.values + late * watch.slopes
         found.append([time, before.tolist(), time, change(after.copy()).tolist()])
     return found
@@ -52,7 +52,7 @@ def results(judged, kind, found, further=()):
     noted = [*([each[0], each[1], each[3]] for each in found if isinstance(each, list)), *further]
     driven = SimpleNamespace(
         simulations=(SimpleNamespace(kind=kind),),
-        answers={"events 0": [found]},
+        recorded_values={"events 0": [found]},
         events=(sorted(noted, key=lambda each: each[0]),),
     )
     return compare_events(reference, limits, looked, driven, 0, DESCRIPTION)
@@ -73,7 +73,7 @@ def test_the_reference_itself_passes(judged, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_instant_within_what_is_allowed_passes_and_beyond_it_fails(judged, kind):
     looked = judged[2]
-    allowed = min(watch.limit.allowed[kind] for watch in looked)
+    allowed = min(watch.time_bound.allowed_differences[kind] for watch in looked)
     assert allowed < 5e-6
     assert set(verdicts(judged, kind, seen(looked, 0.3 * allowed))) == {"passed"}
     for late in (1e-4, -1e-4):
@@ -87,7 +87,7 @@ def test_an_instant_within_what_is_allowed_passes_and_beyond_it_fails(judged, ki
 @pytest.mark.parametrize("factor", [1.001, 0.999, -1.0])
 def test_a_jump_of_another_size_or_sign_is_found(judged, kind, factor):
     looked = judged[2]
-    column = looked[0].place
+    column = looked[0].variable_index
 
     def change(row):
         row[column] *= factor
@@ -128,8 +128,8 @@ def test_a_unit_that_cannot_be_looked_into_is_not_judged(judged):
 
 def test_what_grazes_is_told_as_grazing(judged):
     reference, limits, looked = judged
-    events = [dataclasses.replace(event, grazing=True) for event in limits.events]
-    grazing = list_watched_events(reference, dataclasses.replace(limits, events=tuple(events)), DESCRIPTION)
+    events = [dataclasses.replace(event, grazing=True) for event in limits.event_time_bounds]
+    grazing = list_watched_events(reference, dataclasses.replace(limits, event_time_bounds=tuple(events)), DESCRIPTION)
     for each in results((reference, limits, grazing), "ModelExchange", seen(looked)):
         assert each.grazing
         assert each.verdict == "unjudged"
@@ -142,11 +142,11 @@ def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
     monkeypatch.setattr(event_comparison, "MAX_WATCHED_EVENTS", 1)
     first = list_watched_events(reference, limits, DESCRIPTION)
     assert len(first) == 1
-    last = first[0].limit.simultaneous_events.time
+    last = first[0].time_bound.simultaneous_events.time
     later = [
         event
-        for event in limits.events
-        if event.simultaneous_events.time > last and not event.simultaneous_events.outside
+        for event in limits.event_time_bounds
+        if event.simultaneous_events.time > last and not event.simultaneous_events.from_input_jump
     ]
     said = describe_unwatched_events(limits, first)
     assert said.startswith(f"{len(later)} events after t = ") if later else said == ""
@@ -172,7 +172,7 @@ def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(
     looked = list_watched_events(reference, limits, SimpleNamespace(rates=()))
     x, force = (reference.trajectory.column(name) for name in ("x", "force"))
     assert np.ptp(reference.trajectory.values[:, force]) == 0.0
-    (number,) = (k for k, watch in enumerate(looked) if abs(watch.limit.simultaneous_events.time - 0.514) < 1e-9)
+    (number,) = (k for k, watch in enumerate(looked) if abs(watch.time_bound.simultaneous_events.time - 0.514) < 1e-9)
     row = int(np.searchsorted(reference.trajectory.time, 0.514))
     late = 0.5 * max(limits.values[row - 1, x], limits.values[row, x])
 
@@ -199,8 +199,8 @@ def test_a_contact_that_is_pulled_from_the_start_on_is_judged():
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     mode = reference.trajectory.column("floor.resting")
     assert reference.trajectory.values[:, mode].tolist() == [0.25, *[0.0] * (len(reference.trajectory.time) - 1)]
-    assert limits.judged[mode] == len(reference.trajectory.time)
-    (parted,) = (event for event in limits.events if "parted" in event.simultaneous_events.first.name)
+    assert limits.predictable_points[mode] == len(reference.trajectory.time)
+    (parted,) = (event for event in limits.event_time_bounds if "parted" in event.simultaneous_events.first.name)
     assert not parted.grazing
     assert parted.simultaneous_events.time == pytest.approx(0.05 / 4000 / 10.0, rel=1e-6)
     assert parted.largest_allowed_difference < parted.simultaneous_events.time
@@ -220,7 +220,7 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
     looked = list_watched_events(reference, limits, DESCRIPTION)
     (watch,) = looked
     push = [variable.name for variable in reference.variables].index("push")
-    inputs = reference.conditions.inputs[:, 0]
+    inputs = reference.experiment.inputs[:, 0]
 
     def judged_with(step: int) -> str:
         (found,) = seen(looked)
@@ -228,7 +228,7 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
         (result,) = results((reference, limits, looked), "CoSimulation", [found])
         return result.verdict
 
-    assert watch.limit.simultaneous_events.time == pytest.approx(0.4, abs=1e-13)
+    assert watch.time_bound.simultaneous_events.time == pytest.approx(0.4, abs=1e-13)
     assert [judged_with(step) for step in (6, 7, 8, 9)] == ["failed", "passed", "passed", "failed"]
 
 
@@ -237,14 +237,18 @@ def test_what_next_to_nothing_decides_may_be_either_way():
     open_now = reference_of(behind_a_clutch(-0.5))
     limits = compute_error_bounds(open_now, measure_sensitivity(open_now))
     holds = open_now.trajectory.column("free.sticking")
-    either = [k for k, sides in limits.sides.items() if np.ptp(sides.values[:, holds]) == 1.0]
+    either = [k for k, sides in limits.sides_near_events.items() if np.ptp(sides.values[:, holds]) == 1.0]
     assert len(either) > 0.9 * len(open_now.trajectory.time)
     assert either[0] == 0  # at rest, where nothing drives anything
     pressed = reference_of(behind_a_clutch(0.2))
     limits = compute_error_bounds(pressed, measure_sensitivity(pressed))
     still = np.flatnonzero(pressed.trajectory.values[:, holds] == 1.0)
     assert len(still) > 0
-    clear = [k for k in still if k not in limits.sides or np.ptp(limits.sides[k].values[:, holds]) == 0.0]
+    clear = [
+        k
+        for k in still
+        if k not in limits.sides_near_events or np.ptp(limits.sides_near_events[k].values[:, holds]) == 0.0
+    ]
     assert len(clear) > 0.9 * len(still)
 
 
@@ -270,13 +274,16 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
     reference = reference_of(model)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     for wider in (1.0, 1e3, 5e3, 1e4, 2e4):
-        allowed = dataclasses.replace(limits, events=compute_event_time_bounds(reference, wider * limits.values))
+        allowed = dataclasses.replace(
+            limits, event_time_bounds=compute_event_time_bounds(reference, wider * limits.values)
+        )
         for watch in (each for each in list_watched_events(reference, allowed, DESCRIPTION) if not each.reason):
             for kind in KINDS:
                 request = watch.request(kind)
-                for late in np.linspace(watch.low, watch.high, 21) - watch.limit.simultaneous_events.time:
+                for late in np.linspace(watch.earliest, watch.latest, 21) - watch.time_bound.simultaneous_events.time:
                     sides = watch.values + late * watch.slopes
                     passed = [
-                        watch.has_passed(request, watch.limit.simultaneous_events.time + late, side) for side in sides
+                        watch.has_passed(request, watch.time_bound.simultaneous_events.time + late, side)
+                        for side in sides
                     ]
                     assert passed == [False, True]

@@ -64,7 +64,7 @@ def simulation(reference: ReferenceRun, values) -> FmuSimulationResult:
 
 def integrated(reference: ReferenceRun, tolerance: float, *, run=None, start=None, offset: float = 0.0) -> np.ndarray:
     """What an FMU with RK45 at the tolerance shows, restarted at every communication point."""
-    numeric, run = reference.numeric, run or reference.conditions
+    numeric, run = reference.numeric, run or reference.experiment
     x = compute_start_state(numeric, run) if start is None else start
     slope = make_slope_with_held_inputs(numeric, run)
     states = [x]
@@ -88,7 +88,7 @@ def verdicts(p: Prepared, values) -> dict[str, str]:
 def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
     p = prepared[name]
     assert set(verdicts(p, p.reference.trajectory.values).values()) == {"passed"}
-    honest = integrated(p.reference, p.reference.conditions.tolerance)
+    honest = integrated(p.reference, p.reference.experiment.tolerance)
     assert set(verdicts(p, honest).values()) == {"passed"}
     assert not np.array_equal(honest, p.reference.trajectory.values)
 
@@ -96,10 +96,10 @@ def test_the_reference_itself_and_an_honest_integrator_pass(prepared, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_unit_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
     reference = prepared[name].reference
-    slope = make_slope_with_held_inputs(reference.numeric, reference.conditions)
+    slope = make_slope_with_held_inputs(reference.numeric, reference.experiment)
     start = np.append(reference.states[0], 0.0)
     states = integrate_explicit_euler(slope, reference.trajectory.time, start, 1e-4)[:, :-1]
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     values = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))[0]
     failed = {name for name, verdict in verdicts(prepared[name], values).items() if verdict == "failed"}
     assert failed >= {name for name in reference.trajectory.names if name in {"q", "q1", "u", "u1"}}
@@ -171,7 +171,7 @@ def test_mutants_are_caught_and_named(prepared, name, column, data):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_number_that_is_none_fails_even_beyond_the_horizon(prepared, bad):
     p = prepared["pendulum"]
-    limits = replace(p.limits, judged=np.full_like(p.limits.judged, 50))
+    limits = replace(p.limits, predictable_points=np.full_like(p.limits.predictable_points, 50))
     values = p.reference.trajectory.values.copy()
     values[-1, 0] = bad
     found = simulation(p.reference, values)
@@ -200,7 +200,7 @@ def test_chaos_is_respected(chaotic):
 
 def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic):
     p = chaotic
-    row = int(np.max(p.limits.judged)) + 10
+    row = int(np.max(p.limits.predictable_points)) + 10
     run = form_experiment_numbers(p.case.definition, {"g": 9.81 * 1.01})
     run = replace(run, time=run.time[: len(run.time) - row], inputs=run.inputs[row:])
     values = p.reference.trajectory.values.copy()
@@ -244,7 +244,7 @@ def test_what_stands_still_is_judged_by_its_typical_magnitude(prepared, level, n
     typical = np.where(np.arange(values.shape[1]) == column, 0.3, p.reference.typical)
     reference = replace(p.reference, trajectory=trajectory, variables=variables, typical=typical)
     limits = compute_error_bounds(reference, np.zeros_like(values))
-    size = ERROR_BOUND_FACTOR * reference.conditions.tolerance * reference.typical[column]
+    size = ERROR_BOUND_FACTOR * reference.experiment.tolerance * reference.typical[column]
     for error, verdict in ((0.9 * size, "passed"), (1.1 * size, "failed")):
         found = values.copy()
         found[-1, column] += error

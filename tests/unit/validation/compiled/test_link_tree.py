@@ -101,7 +101,7 @@ def agree(kinds, tilted):
 @pytest.mark.parametrize(
     "fault",
     [
-        lambda tree: replace(tree, shifts=((),) * len(tree.shifts)),
+        lambda tree: replace(tree, link_offset_paths=((),) * len(tree.link_offset_paths)),
         lambda tree: replace(tree, signs=tuple(-sign for sign in tree.signs)),
         lambda tree: replace(tree, bodies=tuple(replace(place, path=()) for place in tree.bodies)),
         lambda tree: replace(tree, points=tree.points[1:]),

@@ -164,7 +164,7 @@ def test_measured_inputs_drive_the_unit(unit, tmp_path):
     for step in (0.04, 0.01):
         settings = DataRunSettings(default_tolerance=ColumnTolerance(0.1), step=step, tolerance=1e-9)
         for result in compare_data(unit, given, settings):
-            assert result.driven == ("force",)
+            assert result.set_columns == ("force",)
             assert result.passed
             errors[result.kind, step] = result.columns[0].error
     for kind in ("CoSimulation", "ModelExchange"):
@@ -194,7 +194,7 @@ def test_derivatives_at_given_points(unit, tmp_path):
     (result,) = compare_points(unit, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1e-11)))
     assert result.passed
     assert result.kind == "ModelExchange"
-    assert result.driven == ("x", "v", "force", "k")
+    assert result.set_columns == ("x", "v", "force", "k")
     assert [(c.name, c.count) for c in result.columns] == [("der(x)", 20), ("der(v)", 20)]
 
 

@@ -27,7 +27,7 @@ def crossing(wall: float) -> Model:
 def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
     reference = reference_of(crossing(wall=10.0))
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
-    change = _ResetToDefault(np.array([0.6 - 10.0]), np.zeros_like(reference.conditions.inputs))
+    change = _ResetToDefault(np.array([0.6 - 10.0]), np.zeros_like(reference.experiment.inputs))
     ratios = _integrate_change(reference, limits, change)  # comes to its wall at 0.6 s, of 0.8 s
     assert ratios is not None
     assert ratios[0] > 1.0
@@ -36,5 +36,5 @@ def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
 def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
     reference = reference_of(crossing(wall=10.0))
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
-    change = _ResetToDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.conditions.inputs))
+    change = _ResetToDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.experiment.inputs))
     assert _integrate_change(reference, limits, change) is None

@@ -80,8 +80,8 @@ def test_everything_is_moved_and_told(cases):
     reference = make_reference(definition, equations)
     found = form_perturbed_experiment(definition, reference)
     assert found.part == 1.0
-    assert [move.reason for move in found.moves] == [""] * len(found.moves)
-    assert [(move.role, move.name) for move in found.moves] == [
+    assert [move.reason for move in found.perturbations] == [""] * len(found.perturbations)
+    assert [(move.role, move.name) for move in found.perturbations] == [
         ("parameter", "w"),
         ("parameter", "d"),
         ("start value", "q"),
@@ -89,21 +89,21 @@ def test_everything_is_moved_and_told(cases):
         ("start value", "z"),
         ("input", "tau"),
     ]
-    values = {move.name: (move.default, move.moved) for move in found.moves}
+    values = {move.name: (move.default, move.moved) for move in found.perturbations}
     assert all(default != moved != 0.0 for default, moved in values.values())
     assert values["d"][1] > 0
-    run = found.conditions
+    run = found.experiment
     assert run is not None
     assert len(np.unique(run.inputs)) == len(run.inputs)
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
     told = form_experiment_to_set(run, form_experiment_numbers(definition), definition, {"w", "q", "z"})
     assert dict(told.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
     kept = form_perturbed_experiment(definition, reference, settable={"w", "q", "z"})
-    assert {move.name: move.reason for move in kept.moves if move.role != "input"} == {
+    assert {move.name: move.reason for move in kept.perturbations if move.role != "input"} == {
         "w": "", "q": "", "z": "", "d": "the FMU does not let it be set", "u": "the FMU does not let it be set",
     }  # fmt: skip
-    assert kept.conditions is not None
-    assert kept.conditions.parameters == (values["w"][1], 0.0)
+    assert kept.experiment is not None
+    assert kept.experiment.parameters == (values["w"][1], 0.0)
 
 
 def rings(second: sm.Expr = l2) -> tuple[ModelDefinition, EquationsOfMotion]:
@@ -157,9 +157,9 @@ def rings(second: sm.Expr = l2) -> tuple[ModelDefinition, EquationsOfMotion]:
 def test_what_cannot_be_moved_is_not_proven():
     """Moved lengths would open the loop, a mass that nothing depends on moves nothing: neither counts as passed."""
     definition, equations = rings(sm.Integer(1))
-    moved = make_reference_data(definition, equations).moved
+    moved = make_reference_data(definition, equations).perturbed
     assert moved is not None
-    run = moved.excitation.conditions
+    run = moved.perturbed_experiment.experiment
     assert run is not None
     assert run.parameters[0] == 1.0
     assert run.q[0] ** 2 + run.q[1] ** 2 == pytest.approx(1.0, abs=1e-12)
@@ -168,14 +168,14 @@ def test_what_cannot_be_moved_is_not_proven():
     assert found["l1"].reason == "the mechanism cannot be started with another value"
     assert found["l2"].reason == found["unused"].reason == "not exercised"
     assert "y" not in found
-    assert "1 keep their defaults" in moved.excitation.text
+    assert "1 keep their defaults" in moved.perturbed_experiment.text
 
 
 def test_lengths_that_must_be_equal_are_moved_together():
     """Each alone opens a loop; by one factor both are moved, and validated."""
-    moved = make_reference_data(*rings()).moved
+    moved = make_reference_data(*rings()).perturbed
     assert moved is not None
-    run = moved.excitation.conditions
+    run = moved.perturbed_experiment.experiment
     assert run is not None
     assert run.parameters[0] == run.parameters[1] != 1.0
     assert np.hypot(*run.q) == pytest.approx(run.parameters[0], abs=1e-12)
@@ -192,7 +192,7 @@ def test_no_length_locks_what_moves_by_default():
     source = choose_reference_equations(close_loops(read), None)
     reference = make_reference(source.mechanism.declared, source.equations, mechanism=source.mechanism)
     found = form_perturbed_experiment(source.mechanism.declared, reference)
-    moved = {move.name: move for move in found.moves}
+    moved = {move.name: move for move in found.perturbations}
     assert moved["l"].moved == moved["l3"].moved != 0.5
     assert moved["M"].moved != 4.0
     assert found.part > 0.0
@@ -210,11 +210,11 @@ def test_influence_is_what_a_unit_that_ignores_it_would_be_off(cases, name):
     """By integrating again with one quantity at its default, which the first order is compared with."""
     case = cases[name]((0.6, 0.3), stop=2.0) if name == "double_pendulum" else cases[name](stop=2.0)
     made = make_reference_data(case.definition, case.equations)
-    moved = made.moved
+    moved = made.perturbed
     assert moved is not None
     assert moved.reference is not None
     assert moved.limits is not None
-    run = moved.reference.conditions
+    run = moved.reference.experiment
     default = form_experiment_numbers(case.definition).parameters
     for k, record in enumerate(case.definition.parameters):
         parameters = list(run.parameters)
@@ -249,8 +249,8 @@ def test_a_unit_is_asked_where_its_own_states_determine_the_rest():
     assert everywhere.part > charted.part > 0.0
     assert "leaves the positions that the FMU's states determine" in charted.text
     assert "states determine" not in everywhere.text
-    assert not any(move.reason for move in charted.moves)
-    assert all(move.moved != move.default for move in charted.moves)
+    assert not any(move.reason for move in charted.perturbations)
+    assert all(move.moved != move.default for move in charted.perturbations)
     foreign = form_perturbed_experiment(
         read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"}
     )
@@ -289,8 +289,8 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
     found = form_perturbed_experiment(
         read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
     )
-    assert found.conditions is not None
-    moved = {move.name: move.moved for move in found.moves}
+    assert found.experiment is not None
+    moved = {move.name: move.moved for move in found.perturbations}
     assert all(moved[name] != 0.0 for name in ("X", "Y", "c"))
     assert moved["c"] != pytest.approx(0.01)
     opening = moved["c"] - np.hypot(moved["X"], moved["Y"])
@@ -300,7 +300,7 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
         assert np.hypot(moved["v_x"], moved["v_y"]) > 0.0
         assert abs(rate) < 1e-12 * np.hypot(moved["X"], moved["Y"]) * np.hypot(moved["v_x"], moved["v_y"])
     assert moved["wall.resting"] == float(rests)
-    assert {move.name for move in found.moves if "where bodies are" in move.reason} == {"wall.resting"}
+    assert {move.name for move in found.perturbations if "where bodies are" in move.reason} == {"wall.resting"}
 
 
 @pytest.mark.parametrize("light", [1e-5, 1.0])
@@ -330,8 +330,8 @@ def test_bounds_of_a_drive_throw_nothing_away(light):
     found = form_perturbed_experiment(
         read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
     )
-    assert found.conditions is not None
+    assert found.experiment is not None
     assert found.part == 1.0
-    pushed = np.abs(found.conditions.inputs).max(axis=0)
+    pushed = np.abs(found.experiment.inputs).max(axis=0)
     assert np.all(pushed <= 50.0)
     assert 1.0 < pushed[1] / light < 100.0

@@ -73,7 +73,7 @@ def test_stick_and_slip_take_turns():
 
 def test_modes_follow_from_a_state_alone():
     reference = friction()
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     prepared = numeric.prepare(run.parameters)
     for position, speed, wanted in ((0.005, 0.0, 0.0), (0.05, 0.0, -3.8), (0.05, 0.1, -6.2), (0.05, -0.1, -3.8)):
         rate, _ = numeric.x_dot(0.0, np.array([position, speed]), [], prepared)
@@ -83,7 +83,7 @@ def test_modes_follow_from_a_state_alone():
 def test_parameters_that_change_are_an_event():
     """A faster belt sets what sticks to it in motion and gives it no speed; nor does one that passes what slides."""
     reference = belt()
-    numeric, run = reference.numeric, reference.conditions
+    numeric, run = reference.numeric, reference.experiment
     names = [p.name for p in numeric.equations.p]
     before = dict(zip(names, run.parameters, strict=True))
     old = numeric.prepare(run.parameters)
@@ -94,7 +94,7 @@ def test_parameters_that_change_are_an_event():
     ):
         x = np.array([0.1, speed])
         new = numeric.prepare([(before | changes)[name] for name in names])
-        assert numeric.changed(1.0, x, [], old, new).tolist() == x.tolist()
+        assert numeric.state_after_parameter_change(1.0, x, [], old, new).tolist() == x.tolist()
         with numeric.keep_modes(1.0, x, [], old, new):
             assert numeric.x_dot(1.0, x, [], new)[0][1] == pytest.approx(rate, abs=1e-13)
         with numeric.keep_modes(1.0, x, [], old):

@@ -35,8 +35,8 @@ def failed(reference, limits, simulation) -> set[str]:
 
 def test_the_event_is_at_the_point_and_spoils_no_bound(judged):
     _, reference, limits = judged
-    assert list(limits.sides) == [AT]
-    assert np.all(limits.judged == len(reference.trajectory.time))
+    assert list(limits.sides_near_events) == [AT]
+    assert np.all(limits.predictable_points == len(reference.trajectory.time))
     sizes = np.ptp(reference.trajectory.values, axis=0)
     assert np.all(limits.values <= 1e-4 * np.maximum(sizes, 0.1))
 
@@ -44,21 +44,21 @@ def test_the_event_is_at_the_point_and_spoils_no_bound(judged):
 @pytest.mark.parametrize("side", [1, 2])
 def test_either_side_passes(judged, side):
     _, reference, limits = judged
-    unit = moved(reference, {AT: limits.sides[AT].values[side]})
+    unit = moved(reference, {AT: limits.sides_near_events[AT].values[side]})
     assert not failed(reference, limits, unit)
     assert all(each.verdict == "passed" for each in compare_invariants(reference, unit, limits))
 
 
 def test_a_jump_of_another_size_is_caught(judged):
     _, reference, limits = judged
-    _, before, after = limits.sides[AT].values
+    _, before, after = limits.sides_near_events[AT].values
     for part in (0.999, 0.5, 1.001):
         assert failed(reference, limits, moved(reference, {AT: before + part * (after - before)}))
 
 
 def test_variables_on_different_sides_are_caught(judged):
     _, reference, limits = judged
-    _, before, after = limits.sides[AT].values
+    _, before, after = limits.sides_near_events[AT].values
     jumping = np.flatnonzero(np.abs(after - before) > 1e-3)
     half = after.copy()
     half[jumping[0]] = before[jumping[0]]
@@ -68,7 +68,7 @@ def test_variables_on_different_sides_are_caught(judged):
 
 def test_an_event_that_is_missing_or_a_step_late_is_caught(judged):
     _, reference, limits = judged
-    _, before, after = limits.sides[AT].values
+    _, before, after = limits.sides_near_events[AT].values
     later = reference.trajectory.values[AT + 1] + before - after
     assert failed(reference, limits, moved(reference, {AT: before, AT + 1: later}))
 
@@ -86,11 +86,11 @@ def test_the_units_own_state_says_where_it_is_when_bounds_have_grown():
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
     other = reference_of(trampoline(1.03))  # a true motion that has its events milliseconds apart
     unit = moved(reference, dict(enumerate(other.trajectory.values)))
-    assert limits.sides
+    assert limits.sides_near_events
     assert not [each.name for each in compare_invariants(reference, unit, limits) if each.verdict != "passed"]
     # Near an event of the reference this FMU is in the spring already; for a step it falls as if it were not.
     column, h = reference.trajectory.column("x"), 0.01
-    k = next(k for k in limits.sides if other.trajectory.values[k, column] < -1e-3)
+    k = next(k for k in limits.sides_near_events if other.trajectory.values[k, column] < -1e-3)
     x, v, *rest = other.trajectory.values[k]
     late = moved(reference, {**dict(enumerate(other.trajectory.values)), k + 1: (x + v * h, v - 9.81 * h, *rest)})
     found = {each.name for each in compare_invariants(reference, late, limits) if each.verdict == "failed"}

@@ -63,7 +63,7 @@ def test_forced_linear_system_meets_the_matrix_exponential(cases):
     now = dynamicsymbols._t
     case = cases["oscillator"](signal=2 * sm.sin(4 * now) + sm.Piecewise((1, now < 1), (0, True)))
     reference = make_reference(case.definition, case.equations)
-    run = reference.conditions
+    run = reference.experiment
     assert run.inputs[3, 0] == pytest.approx(2 * np.sin(4 * run.time[3]) + 1, rel=1e-15)
     exact = linear_answer(run.time, run.inputs[:, 0], [0.4, -0.3, 0.1], 3.0)
     assert np.max(np.abs(reference.states - exact)) < 1e-12

@@ -39,7 +39,7 @@ def test_a_short_rapid_change_of_an_output_is_seen(cases):
     A = np.array([[0, 1, 0], [-9.0, 0, 0], [1, 0, -1.0]])
     grown = np.array([np.abs(scipy.linalg.expm(A * t))[0] @ reference.state_scales for t in time.tolist()])
     exact = e / (position**2 + e**2) * grown
-    _, usual = reference.conditions.select_points(MAX_SENSITIVITY_POINTS)
+    _, usual = reference.experiment.select_points(MAX_SENSITIVITY_POINTS)
     assert np.max(exact[usual]) < 0.3 * np.max(exact)
     assert 0.7 * np.max(exact) < measure_sensitivity(reference)[-1, 3] < 1.01 * np.max(exact)
 

@@ -163,7 +163,7 @@ def test_an_angle_changes_a_row_by_no_more_than_it_turns():
     reference = reference_of(rotor_beside_loop())
     names, scales = reference.trajectory.names, reference.scales.copy()
     scales[names.index("theta")] *= 1e6
-    sizes, _ = compute_constraint_scales(reference.numeric, reference.conditions, reference.trajectory.values, scales)
+    sizes, _ = compute_constraint_scales(reference.numeric, reference.experiment, reference.trajectory.values, scales)
     assert 0.1 < sizes[0] < 2.0  # of a pendulum of 0.5 m
 
     class Crank:

@@ -119,8 +119,10 @@ def test_a_unit_that_refuses_its_last_experiment_is_judged_and_no_tools_failure(
     assert np.isfinite(right.values).all()
     assert np.isfinite(refused.values[0]).all()
     assert np.isnan(refused.values[-1]).all()
-    assert done.answers == {}
-    second = PerturbedExperimentResult(kinds=(), reference=None, moves=(), part=1.0, text="", refusals=(done.refusal,))
+    assert done.recorded_values == {}
+    second = PerturbedExperimentResult(
+        kinds=(), reference=None, perturbations=(), part=1.0, text="", refusals=(done.refusal,)
+    )
     assert not second.passed
 
 
@@ -186,7 +188,7 @@ def test_an_fmi3_description_is_read():
     tree = FileTree({"modelDescription.xml": xml, f"binaries/{folder}/arm{extension}": b""})
     found = read_description(tree)
     assert (found.version, found.identifiers, found.token) == (3, {"CoSimulation": "arm"}, "{token}")
-    read = {name: (v.reference, v.real, v.causality) for name, v in found.variables.items()}
+    read = {name: (v.reference, v.is_double, v.causality) for name, v in found.variables.items()}
     assert read == {"q": (7, True, "output"), "list": (8, False, "local"), "count": (9, False, "parameter")}
 
 

@@ -116,6 +116,6 @@ def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
     result = pipeline.run(_pendulum(), tmp_path).validated.result
     assert all(v.verdict == "passed" for v in result.variables)
     assert not result.passed
-    assert [check.name for check in result.independent_check_set.every if check.verdict == "failed"] == [
+    assert [check.name for check in result.independent_check_set.all_checks if check.verdict == "failed"] == [
         "the potential energy against the loads"
     ]
