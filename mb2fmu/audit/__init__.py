@@ -18,7 +18,7 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.audit.audit_policy import AuditPolicy, read_policy
     from mb2fmu.audit.audit_result import AuditResult
-    from mb2fmu.audit.auditing import audit
+    from mb2fmu.audit.audit_run import audit
     from mb2fmu.audit.findings import SEVERITIES, AuditRule, Finding, Severity, rules
     from mb2fmu.audit.recorded_reference import RecordedReference, find_recorded_reference, read_recorded_reference
 
@@ -32,7 +32,7 @@ __getattr__ = import_on_first_use(
     {
         "audit_policy": "AuditPolicy read_policy",
         "audit_result": "AuditResult",
-        "auditing": "audit",
+        "audit_run": "audit",
         "findings": "SEVERITIES AuditRule Finding Severity rules",
         "recorded_reference": "RecordedReference find_recorded_reference read_recorded_reference",
     },

@@ -9,7 +9,7 @@ from typing import Any
 
 from mb2fmu.audit.findings import SEVERITIES, Finding, Severity
 
-GOOD, FOUND, NO_UNIT, TOOL, NO_BINARY, INTERNAL = 0, 1, 2, 3, 4, 70
+NO_FINDINGS, FINDINGS, NOT_AN_FMU, TOOL_FAILURE, NO_USABLE_BINARY, INTERNAL_ERROR = 0, 1, 2, 3, 4, 70
 """Exit codes: nothing found; something found; no FMU of version 2 or 3; a tool failed; no binary for this machine, so
 that only the description was judged; a fault of the auditor itself."""
 
@@ -21,21 +21,21 @@ class AuditResult:
     Attributes:
         fmu: Name of the file.
         sha256: Of its bytes.
-        version: ``2.0``, ``3.0``, …; empty if that cannot be told.
+        version: ``2.0``, ``3.0``, …; empty if unknown.
         kinds: Interfaces.
         model: Its name.
         findings: Worst first.
-        skipped: What could not be judged, with the reason.
-        tried: What was done with the running FMU.
+        skipped: Parts that could not be judged, with the reason.
+        tried: Titles of the trials with the running FMU.
         judged: Ids of the rules that had something to judge, and judged it.
-        consulted: Names and versions of other checkers.
-        seconds: What it took.
+        consulted: Names and versions of other checkers that ran.
+        seconds: Duration of the audit, s.
         unjudged: Rule → why it was not judged.
         faults: Of the auditor itself, with tracebacks; nothing of them is the FMU's.
-        lacking: Bounds of the trial that could not be had on this machine.
+        lacking: Limits of the trials that this machine cannot set.
         runnable: Whether there is a binary for this machine; None if nothing was to be run.
-        waived: Findings that a waiver of the policy takes out, and those that the baseline has too, with the reason.
-        idle: Waivers of the policy that are about this FMU and rules that were judged, and fit nothing that was found.
+        waived: Findings removed by a waiver or by the baseline, with the reason.
+        idle: Waivers of the policy that concern this FMU and judged rules, but match no finding.
     """
 
     fmu: str
@@ -58,30 +58,30 @@ class AuditResult:
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of one severity."""
-        return sum(each.number for each in self.findings if each.severity == severity)
+        return sum(finding.number for finding in self.findings if finding.severity == severity)
 
-    def fails(self, least: Severity) -> bool:
+    def fails(self, threshold: Severity) -> bool:
         """Return whether there is a finding of a severity, or of a worse one."""
-        return any(self.count(each) for each in SEVERITIES[: SEVERITIES.index(least) + 1])
+        return any(self.count(finding) for finding in SEVERITIES[: SEVERITIES.index(threshold) + 1])
 
-    def exit_code(self, least: Severity = "error") -> int:
+    def exit_code(self, threshold: Severity = "error") -> int:
         """Return the exit code of the command line.
 
         Args:
-            least: Severity from which on a finding fails.
+            threshold: Severity from which on a finding fails.
         """
         if self.faults:
-            return INTERNAL
+            return INTERNAL_ERROR
         if self.version.startswith("1."):
-            return NO_UNIT  # what is found in its schema is told, but it is no FMU that can be judged
-        if self.fails(least):
-            return FOUND
+            return NOT_AN_FMU  # faults of its schema are listed, but it cannot be judged as an FMU
+        if self.fails(threshold):
+            return FINDINGS
         if not self.version:
-            return NO_UNIT
-        return NO_BINARY if self.runnable is False else GOOD
+            return NOT_AN_FMU
+        return NO_USABLE_BINARY if self.runnable is False else NO_FINDINGS
 
     def to_json(self) -> str:
         """Return everything, and the counts, as JSON."""
-        counts = {each: self.count(each) for each in SEVERITIES}
-        whole: dict[str, Any] = {**asdict(self), "counts": counts, "exit_code": self.exit_code()}
-        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+        counts = {severity: self.count(severity) for severity in SEVERITIES}
+        content: dict[str, Any] = {**asdict(self), "counts": counts, "exit_code": self.exit_code()}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

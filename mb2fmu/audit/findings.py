@@ -10,20 +10,20 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-OWN = "mb2fmu"
+AUDITOR_NAME = "mb2fmu"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """One thing that an FMU must, or should, be or do.
+    """One requirement on an FMU.
 
     Attributes:
-        id: ``group.name``: what a finding is known by.
+        id: ``group.name``.
         severity: ``error``: it breaks the standard or its own description, so that importers go wrong. ``warning``:
             users suffer from it, or the standard recommends otherwise. ``note``: to be known.
-        half: Whether the description (and the archive) shows it, or only the running FMU.
-        says: What must hold, in one sentence.
-        remedy: What to do where it does not.
+        half: ``description``: judged by description and archive; ``behaviour``: by the running FMU.
+        says: The requirement, in one sentence.
+        remedy: What to do if it is not met.
         sections: FMI version → section of the standard; a version without one is not judged by this rule.
     """
 
@@ -43,11 +43,11 @@ class Finding:
         rule: Of the table; or the id that stands for another checker.
         severity: The rule's.
         message: What is wrong, with names and numbers.
-        where: Archive member with line, variable, or what was being done.
+        where: Archive member with line, variable, or activity.
         remedy: What to do about it.
-        section: Of the standard, for the FMU's version; empty for what other checkers say.
+        section: Of the standard, for the FMU's version; empty for findings of other checkers.
         source: ``mb2fmu``, or the name and version of the checker that says it.
-        number: Of findings that it stands for.
+        number: Number of findings that it represents.
     """
 
     rule: str
@@ -56,7 +56,7 @@ class Finding:
     where: str = ""
     remedy: str = ""
     section: str = ""
-    source: str = OWN
+    source: str = AUDITOR_NAME
     number: int = 1
 
     def __str__(self) -> str:
@@ -80,22 +80,22 @@ def rules() -> Mapping[str, AuditRule]:
     from importlib import resources
 
     table = tomllib.loads(resources.files("mb2fmu.audit").joinpath("rules.toml").read_text(encoding="utf-8"))
-    found: dict[str, AuditRule] = {}
+    rules_by_id: dict[str, AuditRule] = {}
     halves: tuple[Literal["description", "behaviour"], ...] = ("description", "behaviour")
     for half in halves:
-        for name, entry in table[half].items():
+        for rule_id, entry in table[half].items():
             sections = {int(key[-1]): str(entry[key]) for key in ("fmi2", "fmi3") if key in entry}
-            assert entry["severity"] in SEVERITIES, name
-            assert sections, name
-            found[name] = AuditRule(
-                name,
+            assert entry["severity"] in SEVERITIES, rule_id
+            assert sections, rule_id
+            rules_by_id[rule_id] = AuditRule(
+                rule_id,
                 entry["severity"],
                 half,
                 entry["says"],
                 entry["remedy"],
                 MappingProxyType(sections),
             )
-    return MappingProxyType(found)
+    return MappingProxyType(rules_by_id)
 
 
 def form_finding(observation: Observation, version: int) -> Finding:

@@ -16,10 +16,10 @@ from typing import Any
 
 from mb2fmu.errors import Fault, Mb2FmuError
 
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 """Of a table."""
 
-_OPTIONS = {"StartTime": "start", "StopTime": "stop", "StepSize": "step", "RelTol": "tolerance"}
+_FIELDS_BY_OPTION = {"StartTime": "start", "StopTime": "stop", "StepSize": "step", "RelTol": "tolerance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class RecordedReference:
     """Motion of the FMU by another tool, or by measurement.
 
     Attributes:
-        reference: What is to be met.
-        inputs: What moves the FMU; None: its start values stay.
+        reference: Values to reproduce.
+        inputs: Inputs over time; None: the start values stay.
         start: Start time; None: the first time of the reference.
         stop: Stop time; None: the last one.
         step: Communication step; None or 0: the FMU's own.
@@ -65,8 +65,8 @@ class RecordedReference:
     def of_json(cls, data: Mapping[str, Any]) -> RecordedReference:
         """Read the record from JSON values, as :meth:`as_json` writes them."""
         inputs = data["inputs"]
-        rest = {name: data[name] for name in _OPTIONS.values()}
-        return cls(RecordedTable(**data["reference"]), None if inputs is None else RecordedTable(**inputs), **rest)
+        options = {name: data[name] for name in _FIELDS_BY_OPTION.values()}
+        return cls(RecordedTable(**data["reference"]), None if inputs is None else RecordedTable(**inputs), **options)
 
 
 @dataclass(slots=True)
@@ -75,67 +75,75 @@ class _RecordedFilesReader:
 
     faults: list[Fault] = field(default_factory=list)
 
-    def fault(self, what: str, where: str, remedy: str = "") -> None:
-        self.faults.append(Fault(what, where, remedy))
+    def add_fault(self, message: str, place: str, remedy: str = "") -> None:
+        self.faults.append(Fault(message, place, remedy))
 
-    def table(self, path: Path) -> RecordedTable | None:
+    def read_table(self, path: Path) -> RecordedTable | None:
         """Return a table with a column of time; None if it is none."""
-        known = len(self.faults)
+        fault_count = len(self.faults)
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 lines = [line for line in csv.reader(file) if line]
         except (OSError, UnicodeDecodeError, csv.Error) as error:
-            self.fault(f"cannot be read: {error}", path.name)
+            self.add_fault(f"cannot be read: {error}", path.name)
             return None
         head = [name.strip() for name in lines[0]] if lines else []
         if not head or head[0].lower() != "time" or len(head) < 2:
-            self.fault("the first column is not time, or is alone", path.name, 'begin it with "time",name,…')
+            self.add_fault("the first column is not time, or is alone", path.name, 'begin it with "time",name,…')
             return None
-        doubled = sorted({name for name in head if head.count(name) > 1})
-        if doubled:
-            self.fault(f"columns occur twice: {', '.join(doubled)}", path.name, "leave one of each")
-        if len(lines) > MOST_ROWS:
-            self.fault(f"has more than {MOST_ROWS} rows", path.name, "thin it out")
+        duplicates = sorted({name for name in head if head.count(name) > 1})
+        if duplicates:
+            self.add_fault(f"columns occur twice: {', '.join(duplicates)}", path.name, "leave one of each")
+        if len(lines) > MAX_ROWS:
+            self.add_fault(f"has more than {MAX_ROWS} rows", path.name, "thin it out")
             return None
-        rows = [self.row(line, len(head), f"{path.name}, row {k}") for k, line in enumerate(lines[1:], 2)]
-        if len(self.faults) > known:
+        rows = [
+            self.read_row(line, len(head), f"{path.name}, row {row_number}")
+            for row_number, line in enumerate(lines[1:], 2)
+        ]
+        if len(self.faults) > fault_count:
             return None
         times = [row[0] for row in rows]
-        falling = next((k for k in range(1, len(times)) if times[k] < times[k - 1]), None)
-        if len(rows) < 2 or falling is not None:
-            what = "has fewer than two rows" if falling is None else f"time falls at row {falling + 2}"
-            self.fault(what, path.name, "give rows in the order of time")
+        falling_row = next(
+            (row_number for row_number in range(1, len(times)) if times[row_number] < times[row_number - 1]), None
+        )
+        if len(rows) < 2 or falling_row is not None:
+            message = "has fewer than two rows" if falling_row is None else f"time falls at row {falling_row + 2}"
+            self.add_fault(message, path.name, "give rows in the order of time")
             return None
         return RecordedTable(head[1:], times, [row[1:] for row in rows])
 
-    def row(self, line: list[str], count: int, where: str) -> list[float]:
+    def read_row(self, line: list[str], count: int, place: str) -> list[float]:
         """Return the numbers of one row; true and false are 1 and 0."""
-        words = {"true": 1.0, "false": 0.0}
+        boolean_numbers = {"true": 1.0, "false": 0.0}
         try:
-            found = [words[each.strip().lower()] if each.strip().lower() in words else float(each) for each in line]
+            numbers = [
+                boolean_numbers[cell.strip().lower()] if cell.strip().lower() in boolean_numbers else float(cell)
+                for cell in line
+            ]
         except ValueError:
-            found = []
-        if len(found) != count or not all(map(math.isfinite, found)):
-            self.fault(f"does not have {count} finite numbers", where)
-        return found
+            numbers = []
+        if len(numbers) != count or not all(map(math.isfinite, numbers)):
+            self.add_fault(f"does not have {count} finite numbers", place)
+        return numbers
 
-    def options(self, path: Path) -> dict[str, float]:
+    def read_options(self, path: Path) -> dict[str, float]:
         """Read an .opt file; missing options are left out."""
-        found = {}
+        values = {}
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            self.fault(f"cannot be read: {error}", path.name)
+            self.add_fault(f"cannot be read: {error}", path.name)
             return {}
-        for k, line in enumerate(lines, 1):
-            name, comma, text = (part.strip() for part in line.partition(","))
-            if name not in _OPTIONS or not comma:
+        for line_number, line in enumerate(lines, 1):
+            name, separator, text = (part.strip() for part in line.partition(","))
+            if name not in _FIELDS_BY_OPTION or not separator:
                 continue
             try:
-                found[_OPTIONS[name]] = float(text)
+                values[_FIELDS_BY_OPTION[name]] = float(text)
             except ValueError:
-                self.fault(f'{name} is no number: "{text}"', f"{path.name}, line {k}")
-        return found
+                self.add_fault(f'{name} is no number: "{text}"', f"{path.name}, line {line_number}")
+        return values
 
 
 def read_recorded_reference(
@@ -151,33 +159,33 @@ def read_recorded_reference(
     Raises:
         Mb2FmuError: With all faults of all files.
     """
-    reading = _RecordedFilesReader()
-    table = reading.table(reference)
-    moving = reading.table(inputs) if inputs else None
-    said = reading.options(options) if options else {}
-    start = said.get("start", table.times[0] if table else 0.0)
-    stop = said.get("stop", table.times[-1] if table else 1.0)
+    reader = _RecordedFilesReader()
+    table = reader.read_table(reference)
+    input_table = reader.read_table(inputs) if inputs else None
+    option_values = reader.read_options(options) if options else {}
+    start = option_values.get("start", table.times[0] if table else 0.0)
+    stop = option_values.get("stop", table.times[-1] if table else 1.0)
     if not stop > start:
-        reading.fault(f"the run ends at {stop:g}, not after its start at {start:g}", (options or reference).name)
-    elif table and not _covers(table, start, stop):
-        reading.fault(
+        reader.add_fault(f"the run ends at {stop:g}, not after its start at {start:g}", (options or reference).name)
+    elif table and not _covers_run(table, start, stop):
+        reader.add_fault(
             f"has times from {table.times[0]:g} to {table.times[-1]:g}, and the run goes from {start:g} to {stop:g}",
             reference.name,
             "record the whole run, or name the part that was recorded as StartTime and StopTime",
         )
-    elif moving and moving.times[0] > start:
-        reading.fault(
-            f"inputs begin at {moving.times[0]:g}, after the start at {start:g}", inputs.name if inputs else ""
+    elif input_table and input_table.times[0] > start:
+        reader.add_fault(
+            f"inputs begin at {input_table.times[0]:g}, after the start at {start:g}", inputs.name if inputs else ""
         )
-    if reading.faults or table is None:
-        raise Mb2FmuError("the recorded run cannot be used:", reading.faults)
-    return RecordedReference(table, moving, start, stop, said.get("step"), said.get("tolerance"))
+    if reader.faults or table is None:
+        raise Mb2FmuError("the recorded run cannot be used:", reader.faults)
+    return RecordedReference(table, input_table, start, stop, option_values.get("step"), option_values.get("tolerance"))
 
 
-def _covers(table: RecordedTable, start: float, stop: float) -> bool:
+def _covers_run(table: RecordedTable, start: float, stop: float) -> bool:
     """Return whether a result covers the time from start to end: other times cannot be judged."""
-    slack = 1e-6 * (stop - start)
-    return table.times[0] <= start + slack and table.times[-1] >= stop - slack
+    tolerance = 1e-6 * (stop - start)
+    return table.times[0] <= start + tolerance and table.times[-1] >= stop - tolerance
 
 
 def find_recorded_reference(path: Path) -> RecordedReference | None:

@@ -140,7 +140,7 @@ def audit(
     rules = read_policy(policy, baseline)
     recorded = read_recorded_reference(reference, input_file, options) if reference else find_recorded_reference(fmu)
     result = judge(
-        fmu, only=only or ("*",), skip=skip, run=not no_run, others=not no_checkers and not only, budget=budget,
+        fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=not no_checkers and not only, budget=budget,
         time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,
         policy=rules, recorded=recorded, windows=platform == "win64", valgrind=valgrind,
     )  # fmt: skip

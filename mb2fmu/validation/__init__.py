@@ -13,7 +13,7 @@ the FMU is compared with the user's own SymPy objects without the import (``inde
 This stage must not derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
-from mb2fmu.audit.checkers import CheckerFinding, check_conformance
+from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
 from mb2fmu.validation.data.data_tables import ColumnTolerance, DataTable, read_table
 from mb2fmu.validation.data.measured_data import DataRunSettings, TableResult, compare_data, compare_points
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks

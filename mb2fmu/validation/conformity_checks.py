@@ -17,7 +17,6 @@ from types import MappingProxyType
 from mb2fmu.audit import audit
 from mb2fmu.audit import findings as audited
 from mb2fmu.audit import rules as all_rules
-from mb2fmu.audit.checkers import CheckerFinding, check_conformance
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import (
     DESCRIPTION,
@@ -26,6 +25,7 @@ from mb2fmu.audit.description.description_records import (
     UnitDefinition,
     parse_number,
 )
+from mb2fmu.audit.external_checkers import CheckerFinding, check_conformance
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -99,7 +99,13 @@ def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool) -> Ite
     rules = (*VALIDATION_RULES, DEPENDENCY_RULES) if states <= MAX_STATES_FOR_DEPENDENCIES else VALIDATION_RULES
     skipped_rules = [finding.id for finding in all_rules().values() if finding.severity != "error"]
     result = audit(
-        fmu, only=rules, skip=skipped_rules, others=False, jobs=1, budget=AUDIT_WALL_TIME_S, effort=AUDIT_CPU_TIME_S
+        fmu,
+        only=rules,
+        skip=skipped_rules,
+        run_checkers=False,
+        jobs=1,
+        budget=AUDIT_WALL_TIME_S,
+        effort=AUDIT_CPU_TIME_S,
     )
     if result.faults:
         raise Mb2FmuError(

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.audit.checkers import CheckerFinding
+from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.data.measured_data import TableResult
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks

@@ -17,7 +17,7 @@ import mb2fmu.fmu.emit_c
 import mb2fmu.fmu.emit_xml
 import mb2fmu.fmu.interface
 from mb2fmu import pipeline, validation
-from mb2fmu.audit.checkers import CheckerFinding
+from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.lowering import lower_to_program

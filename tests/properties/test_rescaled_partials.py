@@ -12,8 +12,8 @@ from rescaling import rescale
 from mb2fmu import pipeline
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.derivative_trials import try_continuous_derivatives, try_initial_derivatives
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
+from mb2fmu.audit.behaviour.trials.partial_derivative_trials import try_continuous_derivatives, try_initial_derivatives
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION
 

@@ -1,1 +1,1 @@
-"""Behaviour of the running FMU: probes, each in a process that the FMU may kill."""
+"""Behaviour of the running FMU: trials, each in a process that the FMU may kill."""

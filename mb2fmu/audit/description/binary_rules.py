@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEWEST_GLIBC = (2, 28)
 """Newer ones are missing on systems that are still supported."""
 
-_FOLDERS2 = {
+_PLATFORM_FOLDERS_FMI2 = {
     "linux64": ("ELF", "x86_64"),
     "linux32": ("ELF", "i386"),
     "win64": ("PE", "x86_64"),
@@ -29,19 +29,19 @@ _FOLDERS2 = {
     "darwin64": ("MachO", "x86_64"),
     "aarch64-darwin": ("MachO", "aarch64"),
 }
-_SYSTEMS = {"linux": "ELF", "windows": "PE", "darwin": "MachO"}
+_FORMATS_BY_SYSTEM = {"linux": "ELF", "windows": "PE", "darwin": "MachO"}
 _SUFFIXES = {"ELF": ".so", "PE": ".dll", "MachO": ".dylib"}
-_TUPLE = re.compile(r"(aarch32|aarch64|i386|i586|i686|x86_64|riscv64|ppc64le)-(linux|windows|darwin)(-\w+)?\Z")
-_MACHINES = {
+_PLATFORM_TUPLE = re.compile(r"(aarch32|aarch64|i386|i586|i686|x86_64|riscv64|ppc64le)-(linux|windows|darwin)(-\w+)?\Z")
+_PROCESSOR_NAMES = {
     "X86_64": "x86_64", "AMD64": "x86_64", "I386": "i386", "X86": "i386", "AARCH64": "aarch64", "ARM64": "aarch64",
     "ARM": "aarch32", "ARMNT": "aarch32", "RISCV": "riscv64", "PPC64": "ppc64le",
 }  # fmt: skip
 # What the linkers and runtimes of C and C++ export on their own; not the FMU's doing.
-_USUAL = re.compile(
+_LINKER_SYMBOLS = re.compile(
     r"(_init|_fini|__bss_start|_edata|_end|__end__|__data_start|__gmon_start__|__mh_dylib_header|___dso_handle|"
     r"DllMain|DllMainCRTStartup|_Avx2WmemEnabledWeakValue|_ITM_.*|__asan_.*|__ubsan_.*|_Z.*|\?.*|__emutls.*|__odr_asan.*|__start_.*|__stop_.*)\Z"
 )
-_EVERYWHERE = re.compile(
+_SYSTEM_LIBRARIES = re.compile(
     r"(linux-vdso.*|ld-linux.*|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|libgcc_s\.so\.1|"
     r"libstdc\+\+\.so\.6|kernel32\.dll|ntdll\.dll|msvcrt\.dll|user32\.dll|advapi32\.dll|shell32\.dll|shlwapi\.dll|ws2_32\.dll|ole32\.dll|"
     r"(bcrypt|combase|comctl32|comdlg32|crypt32|cryptbase|dbghelp|dnsapi|dwmapi|gdi32|gdiplus|imm32|iphlpapi|kernelbase|"
@@ -57,22 +57,22 @@ class ExecutableImage:
     """One executable image of a library.
 
     Attributes:
-        form: ``ELF``, ``PE`` or ``MachO``.
+        file_format: ``ELF``, ``PE`` or ``MachO``.
         machine: Processor, by the names of FMI 3.
         exported: Names that it offers; Mach-O's underscore is taken off.
         imported: Names that it needs.
         libraries: Names that the loader looks for.
         glibc: Newest version of glibc that it asks for; (0, 0) if none.
-        search: Folders that it tells the loader to search.
+        search_paths: Folders that the loader shall search.
     """
 
-    form: str
+    file_format: str
     machine: str
     exported: frozenset[str]
     imported: frozenset[str]
     libraries: frozenset[str]
     glibc: tuple[int, ...] = (0, 0)
-    search: tuple[str, ...] = ()
+    search_paths: tuple[str, ...] = ()
 
 
 def read_executable_images(content: bytes) -> tuple[ExecutableImage, ...]:
@@ -80,69 +80,78 @@ def read_executable_images(content: bytes) -> tuple[ExecutableImage, ...]:
     import lief  # slow to load, and the trying process hardly ever needs it
 
     lief.logging.disable()
-    raw = list(content)
-    if lief.is_elf(raw):
-        binary = lief.ELF.parse(raw)
-        return (_elf(binary),) if binary else ()
-    if lief.is_pe(raw):
-        windows = lief.PE.parse(raw)
-        return (_pe(windows),) if windows else ()
-    if lief.is_macho(raw):
-        fat = lief.MachO.parse(raw)
-        return tuple(_macho(each) for each in fat) if fat else ()
+    bytes_list = list(content)
+    if lief.is_elf(bytes_list):
+        binary = lief.ELF.parse(bytes_list)
+        return (_read_elf_image(binary),) if binary else ()
+    if lief.is_pe(bytes_list):
+        windows = lief.PE.parse(bytes_list)
+        return (_read_pe_image(windows),) if windows else ()
+    if lief.is_macho(bytes_list):
+        fat = lief.MachO.parse(bytes_list)
+        return tuple(_read_macho_image(image) for image in fat) if fat else ()
     return ()
 
 
-def _machine(value: object) -> str:
+def _processor_name(value: object) -> str:
     """Return a processor by the name that platform folders use."""
     name = getattr(value, "name", str(value))
-    return _MACHINES.get(name, name)
+    return _PROCESSOR_NAMES.get(name, name)
 
 
-def _elf(binary: lief.ELF.Binary) -> ExecutableImage:
+def _read_elf_image(binary: lief.ELF.Binary) -> ExecutableImage:
     """Return what a Linux library exports, imports and needs, the newest glibc version among it."""
     import lief
 
-    found = re.findall(r"GLIBC_(\d+(?:\.\d+)+)", " ".join(
-        str(aux.name) for need in binary.symbols_version_requirement for aux in need.get_auxiliary_symbols()
-    ))  # fmt: skip
-    search = [str(entry.runpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRunPath)]
-    search += [str(entry.rpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRpath)]
+    glibc_versions = re.findall(
+        r"GLIBC_(\d+(?:\.\d+)+)",
+        " ".join(
+            str(symbol.name)
+            for requirement in binary.symbols_version_requirement
+            for symbol in requirement.get_auxiliary_symbols()
+        ),
+    )
+    search_paths = [
+        str(entry.runpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRunPath)
+    ]
+    search_paths += [
+        str(entry.rpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRpath)
+    ]
     return ExecutableImage(
         "ELF",
-        _machine(binary.header.machine_type),
-        frozenset(str(each.name) for each in binary.exported_symbols),
-        frozenset(str(each.name) for each in binary.imported_symbols),
-        frozenset(str(each) for each in binary.libraries),
-        max((tuple(int(part) for part in each.split(".")) for each in found), default=(0, 0)),
-        tuple(search),
+        _processor_name(binary.header.machine_type),
+        frozenset(str(item.name) for item in binary.exported_symbols),
+        frozenset(str(item.name) for item in binary.imported_symbols),
+        frozenset(str(item) for item in binary.libraries),
+        max((tuple(int(part) for part in item.split(".")) for item in glibc_versions), default=(0, 0)),
+        tuple(search_paths),
     )
 
 
-def _pe(binary: lief.PE.Binary) -> ExecutableImage:
+def _read_pe_image(binary: lief.PE.Binary) -> ExecutableImage:
     """Return what a Windows library exports, imports and needs."""
-    export = binary.get_export()
+    exports = binary.get_export()
     return ExecutableImage(
         "PE",
-        _machine(binary.header.machine),
-        frozenset(str(each.name) for each in export.entries) if export else frozenset(),
+        _processor_name(binary.header.machine),
+        frozenset(str(item.name) for item in exports.entries) if exports else frozenset(),
         frozenset(str(entry.name) for library in binary.imports for entry in library.entries),
-        frozenset(str(each.name) for each in binary.imports),
+        frozenset(str(item.name) for item in binary.imports),
     )
 
 
-def _macho(binary: lief.MachO.Binary) -> ExecutableImage:
+def _read_macho_image(binary: lief.MachO.Binary) -> ExecutableImage:
     """Return what a macOS library exports, imports and needs; its own name is not a need."""
     import lief
 
-    own = binary[lief.MachO.LoadCommand.TYPE.ID_DYLIB]
-    own_name = own.name if isinstance(own, lief.MachO.DylibCommand) else None
+    own_library = binary[lief.MachO.LoadCommand.TYPE.ID_DYLIB]
+    own_name = own_library.name if isinstance(own_library, lief.MachO.DylibCommand) else None
     return ExecutableImage(
         "MachO",
-        _machine(binary.header.cpu_type),
-        frozenset(str(each.name).removeprefix("_") for each in binary.exported_symbols),
-        frozenset(str(each.name).removeprefix("_") for each in binary.imported_symbols),
-        frozenset(str(each.name) for each in binary.libraries if each.name != own_name),
+        _processor_name(binary.header.cpu_type),
+        frozenset(str(item.name).removeprefix("_") for item in binary.exported_symbols),
+        frozenset(str(item.name).removeprefix("_") for item in binary.imported_symbols),
+        frozenset(str(item.name) for item in binary.libraries if item.name != own_name),
     )
 
 
@@ -156,7 +165,7 @@ def list_fmi_functions(version: int) -> frozenset[str]:
     return frozenset(re.findall(rf"FMI{version}_Export\s+\w+\s+(fmi{version}\w+);", header.read_text(encoding="utf-8")))
 
 
-_ONLY = {
+_FUNCTIONS_BY_INTERFACE = {
     "ModelExchange": (
         "EnterEventMode NewDiscreteStates EnterContinuousTimeMode CompletedIntegratorStep SetTime SetContinuousStates "
         "GetDerivatives GetEventIndicators GetContinuousStates GetNominalsOfContinuousStates InstantiateModelExchange "
@@ -168,123 +177,137 @@ _ONLY = {
     ),
     "ScheduledExecution": "InstantiateScheduledExecution ActivateModelPartition",
 }
-"""Functions of one kind of interface only."""
+"""Functions of one interface type only."""
 
 
-def list_required_exports(version: int, kinds: frozenset[str]) -> frozenset[str]:
+def list_required_exports(version: int, interfaces: frozenset[str]) -> frozenset[str]:
     """Return functions that an FMU must export: the common ones and those of its interface types."""
-    others = {f"fmi{version}{name}" for kind, names in _ONLY.items() if kind not in kinds for name in names.split()}
-    if version == 3 and "CoSimulation" in kinds:
-        others -= {"fmi3EnterEventMode"}
-    return list_fmi_functions(version) - others
+    other_functions = {
+        f"fmi{version}{name}"
+        for interface, names in _FUNCTIONS_BY_INTERFACE.items()
+        if interface not in interfaces
+        for name in names.split()
+    }
+    if version == 3 and "CoSimulation" in interfaces:
+        other_functions -= {"fmi3EnterEventMode"}
+    return list_fmi_functions(version) - other_functions
 
 
 def check_binaries(archive: FmuArchive, description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
     folders: dict[str, set[str]] = {}
     for name in archive.names:
-        parts = name.split("/")
-        if parts[0] == "binaries" and len(parts) > 2:
-            folders.setdefault(parts[1], set()).add("/".join(parts[2:]))
-    identifiers = {description.identifier(kind) for kind in description.interfaces}
-    # Backslashes are told by a rule of their own.
-    there = {name.replace("\\", "/").partition("/")[0] for name in archive.names}
-    if not folders and not there & {"binaries", "sources"}:
+        path_parts = name.split("/")
+        if path_parts[0] == "binaries" and len(path_parts) > 2:
+            folders.setdefault(path_parts[1], set()).add("/".join(path_parts[2:]))
+    identifiers = {description.identifier(interface) for interface in description.interfaces}
+    # Backslashes are judged by a rule of their own.
+    top_level_names = {name.replace("\\", "/").partition("/")[0] for name in archive.names}
+    if not folders and not top_level_names & {"binaries", "sources"}:
         yield Observation("binary.any", "neither binaries nor sources: nothing can run it", archive.path.name)
     for folder, files in sorted(folders.items()):
-        yield from _folder(archive, description, folder, files, identifiers)
+        yield from _check_platform_folder(archive, description, folder, files, identifiers)
 
 
-def _expected(folder: str, version: int) -> tuple[str, str] | None:
+def _expected_format(folder: str, version: int) -> tuple[str, str] | None:
     """Return format and machine that a platform folder stands for; None if it is none of the standard."""
-    if version == 2 and folder in _FOLDERS2:
-        return _FOLDERS2[folder]
-    found = _TUPLE.match(folder)
-    if not found:
+    if version == 2 and folder in _PLATFORM_FOLDERS_FMI2:
+        return _PLATFORM_FOLDERS_FMI2[folder]
+    match = _PLATFORM_TUPLE.match(folder)
+    if not match:
         return None
-    machine = "i386" if found[1] in {"i586", "i686"} else found[1]
-    return _SYSTEMS[found[2]], machine
+    machine = "i386" if match[1] in {"i586", "i686"} else match[1]
+    return _FORMATS_BY_SYSTEM[match[2]], machine
 
 
-def _folder(
+def _check_platform_folder(
     archive: FmuArchive, description: DescribedModel, folder: str, files: set[str], identifiers: set[str]
 ) -> Iterator[Observation]:
     """Yield faults of a platform folder: unknown, of the other FMI version, or without the libraries named."""
-    where = f"binaries/{folder}"
-    expected = _expected(folder, description.version)
-    stray = description.version == 2 and folder in {
+    place = f"binaries/{folder}"
+    expected = _expected_format(folder, description.version)
+    is_of_other_version = description.version == 2 and folder in {
         "x86_64-linux",
         "x86_64-windows",
         "x86_64-darwin",
         "i686-linux",
         "i686-windows",
     }
-    stray |= description.version == 3 and folder in _FOLDERS2 and folder != "aarch64-darwin"
-    if expected is None or stray:
-        other = "FMI 3" if description.version == 2 else "FMI 2"
-        text = (
-            f"a folder of {other}: importers of this version do not look there"
-            if stray
+    is_of_other_version |= description.version == 3 and folder in _PLATFORM_FOLDERS_FMI2 and folder != "aarch64-darwin"
+    if expected is None or is_of_other_version:
+        other_version = "FMI 3" if description.version == 2 else "FMI 2"
+        message = (
+            f"a folder of {other_version}: importers of this version do not look there"
+            if is_of_other_version
             else "no platform of the standard"
         )
-        yield Observation("binary.folder", text, where)
+        yield Observation("binary.folder", message, place)
     if expected is None:
         return
     suffix = _SUFFIXES[expected[0]]
-    static = any(name.endswith((".a", ".lib")) for name in files)
+    has_static_library = any(name.endswith((".a", ".lib")) for name in files)
     for identifier in sorted(identifiers):
         name = f"{identifier}{suffix}"
         if name in files:
-            yield from _library(
-                archive.contents[f"{where}/{name}"], f"{where}/{name}", expected, description, identifier
+            yield from _check_library(
+                archive.contents[f"{place}/{name}"], f"{place}/{name}", expected, description, identifier
             )
-        elif not static:
-            yield Observation("binary.missing", f"{name} is not there", where)
+        elif not has_static_library:
+            yield Observation("binary.missing", f"{name} is not there", place)
 
 
-def _library(
-    content: bytes, where: str, expected: tuple[str, str], description: DescribedModel, identifier: str
+def _check_library(
+    content: bytes, place: str, expected: tuple[str, str], description: DescribedModel, identifier: str
 ) -> Iterator[Observation]:
     """Yield faults of a library: format, machine, symbols, dependencies, glibc, absolute search paths."""
-    found = read_executable_images(content)
-    if not found:
-        yield Observation("binary.format", f"is no {expected[0]} library", where)
-    machines = {each.machine for each in found}
-    if found and any(each.form != expected[0] for each in found):
-        yield Observation("binary.format", f"is {found[0].form}; the folder is for {expected[0]}", where)
-    elif found and expected[1] not in machines:
+    images = read_executable_images(content)
+    if not images:
+        yield Observation("binary.format", f"is no {expected[0]} library", place)
+    machines = {image.machine for image in images}
+    if images and any(image.file_format != expected[0] for image in images):
+        yield Observation("binary.format", f"is {images[0].file_format}; the folder is for {expected[0]}", place)
+    elif images and expected[1] not in machines:
         yield Observation(
-            "binary.machine", f"is for {', '.join(sorted(machines))}; the folder is for {expected[1]}", where
+            "binary.machine", f"is for {', '.join(sorted(machines))}; the folder is for {expected[1]}", place
         )
-    kinds = frozenset(kind for kind in description.interfaces if description.identifier(kind) == identifier)
-    for each in found:
-        yield from _symbols(each, where, description, kinds, identifier)
-        foreign = sorted(name for name in each.libraries if not _EVERYWHERE.match(name))
-        if foreign:
-            yield Observation("binary.libraries", f"needs {', '.join(foreign)}, which not every machine has", where)
-        if each.glibc > NEWEST_GLIBC:
-            text = f"needs glibc {'.'.join(map(str, each.glibc))}; older systems cannot load it"
-            yield Observation("binary.glibc", text, where)
-        absolute = [path for path in each.search if path and not path.startswith(("$ORIGIN", "@loader_path", "@rpath"))]
-        if absolute:
-            yield Observation("binary.search", f"looks for libraries in {', '.join(absolute)}", where)
+    interfaces = frozenset(
+        interface for interface in description.interfaces if description.identifier(interface) == identifier
+    )
+    for image in images:
+        yield from _check_symbols(image, place, description, interfaces, identifier)
+        uncommon = sorted(name for name in image.libraries if not _SYSTEM_LIBRARIES.match(name))
+        if uncommon:
+            yield Observation("binary.libraries", f"needs {', '.join(uncommon)}, which not every machine has", place)
+        if image.glibc > NEWEST_GLIBC:
+            message = f"needs glibc {'.'.join(map(str, image.glibc))}; older systems cannot load it"
+            yield Observation("binary.glibc", message, place)
+        absolute_paths = [
+            path for path in image.search_paths if path and not path.startswith(("$ORIGIN", "@loader_path", "@rpath"))
+        ]
+        if absolute_paths:
+            yield Observation("binary.search", f"looks for libraries in {', '.join(absolute_paths)}", place)
 
 
-def _symbols(
-    image: ExecutableImage, where: str, description: DescribedModel, kinds: frozenset[str], identifier: str
+def _check_symbols(
+    image: ExecutableImage, place: str, description: DescribedModel, interfaces: frozenset[str], identifier: str
 ) -> Iterator[Observation]:
     """Yield functions of the standard that are not exported, and exported names that are none."""
     functions = list_fmi_functions(description.version)
-    missing = sorted(list_required_exports(description.version, kinds) - image.exported)
+    missing = sorted(list_required_exports(description.version, interfaces) - image.exported)
     if missing:
-        text = f"{len(missing)} functions are not exported: {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}"
-        yield Observation("binary.symbols", text, where)
+        message = (
+            f"{len(missing)} functions are not exported: {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}"
+        )
+        yield Observation("binary.symbols", message, place)
     # Other versions of FMI in one library, and prefixed functions of a source FMU, are documented symbols too.
-    extra = sorted(
+    extra_names = sorted(
         name
         for name in image.exported - functions
-        if name and not _USUAL.match(name) and not re.match(rf"(fmi[123]|{re.escape(identifier)}_fmi)", name)
+        if name and not _LINKER_SYMBOLS.match(name) and not re.match(rf"(fmi[123]|{re.escape(identifier)}_fmi)", name)
     )
-    if extra:
-        text = f"exports {len(extra)} other names: {', '.join(extra[:6])}{' …' if len(extra) > 6 else ''}"
-        yield Observation("binary.exports", text, where)
+    if extra_names:
+        message = (
+            f"exports {len(extra_names)} other names: "
+            f"{', '.join(extra_names[:6])}{' …' if len(extra_names) > 6 else ''}"
+        )
+        yield Observation("binary.exports", message, place)

@@ -8,7 +8,7 @@ from lxml import etree
 
 from mb2fmu.audit.description.description_records import (
     FLOATS,
-    KINDS,
+    INTERFACE_TYPES,
     ArrayDimension,
     DescribedModel,
     DescribedVariable,
@@ -18,7 +18,7 @@ from mb2fmu.audit.description.description_records import (
 )
 
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
-LISTS3 = {
+STRUCTURE_LISTS_FMI3 = {
     "Output": "Outputs",
     "ContinuousStateDerivative": "Derivatives",
     "InitialUnknown": "InitialUnknowns",
@@ -37,7 +37,7 @@ def read_description(content: bytes) -> DescribedModel:
     version = root.get("fmiVersion", "")
     if root.tag != "fmiModelDescription" or not version.startswith(("2.", "3.")):
         raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is neither FMI 2 nor 3: it is not judged')
-    return _description2(root) if version.startswith("2.") else _description3(root)
+    return _read_fmi2_description(root) if version.startswith("2.") else _read_fmi3_description(root)
 
 
 def parse_description(content: bytes) -> Element:
@@ -66,12 +66,12 @@ def _children(parent: Element | None, *names: str) -> Iterator[Element]:
                 yield child
 
 
-def _line(element: Element) -> int:
+def _line_number(element: Element) -> int:
     """Return the line of an element in the file, 0 if unknown."""
     return int(element.sourceline or 0)
 
 
-def _integer(text: str | None) -> int | None:
+def _parse_integer(text: str | None) -> int | None:
     """Return text as an integer; None if it is none."""
     try:
         return int(text or "")
@@ -79,81 +79,92 @@ def _integer(text: str | None) -> int | None:
         return None
 
 
-def default_of_initial(causality: str, variability: str) -> str:
+def default_initial(causality: str, variability: str) -> str:
     """Return the default of ``initial`` (2.0.5: 2.2.7, 3.0.2: 2.4.7.5)."""
     if causality in {"parameter", "structuralParameter"} or variability == "constant":
         return "exact"
     return {"independent": "", "input": ""}.get(causality, "calculated")
 
 
-def _resolved(attributes: Mapping[str, str], kind: str) -> tuple[str, str, str]:
+def _fill_in_defaults(attributes: Mapping[str, str], type_name: str) -> tuple[str, str, str]:
     """Return causality, variability and initial with the standard's defaults put in."""
     causality = attributes.get("causality", "local")
-    variability = attributes.get("variability", "continuous" if kind in FLOATS else "discrete")
-    return causality, variability, attributes.get("initial", default_of_initial(causality, variability))
+    variability = attributes.get("variability", "continuous" if type_name in FLOATS else "discrete")
+    return causality, variability, attributes.get("initial", default_initial(causality, variability))
 
 
-def _units(root: Element) -> tuple[UnitDefinition, ...]:
+def _read_units(root: Element) -> tuple[UnitDefinition, ...]:
     """Return the unit definitions, with display units in order, doubles included."""
-    found = []
+    units = []
     for element in _children(root.find("UnitDefinitions"), "Unit"):
-        base = element.find("BaseUnit")
-        display = list(_children(element, "DisplayUnit"))
-        found.append(
+        base_unit = element.find("BaseUnit")
+        display_units = list(_children(element, "DisplayUnit"))
+        units.append(
             UnitDefinition(
                 element.get("name", ""),
-                None if base is None else _attributes(base),
-                {each.get("name", ""): _attributes(each) for each in display},
-                tuple(each.get("name", "") for each in display),
-                _line(element),
+                None if base_unit is None else _attributes(base_unit),
+                {display_unit.get("name", ""): _attributes(display_unit) for display_unit in display_units},
+                tuple(display_unit.get("name", "") for display_unit in display_units),
+                _line_number(element),
             )
         )
-    return tuple(found)
+    return tuple(units)
 
 
-def _sources(root: Element) -> dict[str, tuple[str, ...]]:
+def _read_sources(root: Element) -> dict[str, tuple[str, ...]]:
     """Return the source files that each interface type lists (FMI 2)."""
     return {
-        kind: tuple(each.get("name", "") for each in root.findall(f"{kind}/SourceFiles/File"))
-        for kind in KINDS
-        if root.find(kind) is not None
+        interface: tuple(file.get("name", "") for file in root.findall(f"{interface}/SourceFiles/File"))
+        for interface in INTERFACE_TYPES
+        if root.find(interface) is not None
     }
 
 
-def _general(root: Element) -> dict[str, object]:
-    """Return what both versions write alike: attributes, interfaces, units, log categories, experiment."""
+def _read_general_part(root: Element) -> dict[str, object]:
+    """Return the parts that both versions share: attributes, interfaces, units, log categories, experiment."""
     return {
         "attributes": _attributes(root),
-        "interfaces": {kind: _attributes(root.find(kind)) for kind in KINDS if root.find(kind) is not None},
-        "sources": _sources(root),
-        "units": _units(root),
-        "categories": tuple(each.get("name", "") for each in _children(root.find("LogCategories"), "Category")),
+        "interfaces": {
+            interface: _attributes(root.find(interface))
+            for interface in INTERFACE_TYPES
+            if root.find(interface) is not None
+        },
+        "sources": _read_sources(root),
+        "units": _read_units(root),
+        "categories": tuple(category.get("name", "") for category in _children(root.find("LogCategories"), "Category")),
         "experiment": _attributes(root.find("DefaultExperiment")),
     }
 
 
-def _assembled(
+def _assemble_model(
     root: Element, version: int, types: tuple[TypeDefinition, ...], variables: tuple[DescribedVariable, ...],
     entries: list[tuple[str, Element]], lists: frozenset[str],
 ) -> DescribedModel:  # fmt: skip
     """Return the description with the entries of its model structure resolved to variables."""
-    general = _general(root)
-    whole = DescribedModel(version, types=types, variables=variables, unknowns=(), lists=lists, **general)  # type: ignore[arg-type]
-    key = "index" if version == 2 else "valueReference"
+    general_part = _read_general_part(root)
+    model_without_structure = DescribedModel(
+        version,
+        types=types,
+        variables=variables,
+        unknowns=(),
+        lists=lists,
+        **general_part,  # type: ignore[arg-type]
+    )
+    reference_attribute = "index" if version == 2 else "valueReference"
     unknowns = []
-    for name, element in entries:
-        listed = element.get("dependencies")
-        dependencies = None if listed is None else tuple(listed.split())
-        kinds = element.get("dependenciesKind")
+    for list_name, element in entries:
+        dependencies_text = element.get("dependencies")
+        dependencies = None if dependencies_text is None else tuple(dependencies_text.split())
+        kinds_text = element.get("dependenciesKind")
         unknowns.append(
             StructureUnknown(
-                name,
-                element.get(key, ""),
-                whole.target(element.get(key)),
+                list_name,
+                element.get(reference_attribute, ""),
+                model_without_structure.target(element.get(reference_attribute)),
                 dependencies,
-                tuple(whole.target(each) for each in dependencies or ()),
-                None if kinds is None else tuple(kinds.split()),
-                _line(element),
+                tuple(model_without_structure.target(reference) for reference in dependencies or ()),
+                None if kinds_text is None else tuple(kinds_text.split()),
+                _line_number(element),
             )
         )
     return DescribedModel(
@@ -162,42 +173,42 @@ def _assembled(
         variables=variables,
         unknowns=tuple(unknowns),
         lists=lists,
-        **general,  # type: ignore[arg-type]
+        **general_part,  # type: ignore[arg-type]
     )
 
 
-def _description2(root: Element) -> DescribedModel:
+def _read_fmi2_description(root: Element) -> DescribedModel:
     """Read a description of FMI 2."""
     types = []
     for element in _children(root.find("TypeDefinitions"), "SimpleType"):
-        inner = next(_children(element, "Real", "Integer", "Boolean", "String", "Enumeration"), None)
+        type_element = next(_children(element, "Real", "Integer", "Boolean", "String", "Enumeration"), None)
         types.append(
             TypeDefinition(
                 element.get("name", ""),
-                "" if inner is None else str(inner.tag),
-                _attributes(inner),
-                tuple(_attributes(item) for item in _children(inner, "Item")),
-                _line(element),
+                "" if type_element is None else str(type_element.tag),
+                _attributes(type_element),
+                tuple(_attributes(item) for item in _children(type_element, "Item")),
+                _line_number(element),
             )
         )
-    declared = {each.name: each.attributes for each in types}
+    declared = {type_definition.name: type_definition.attributes for type_definition in types}
     variables = []
     for index, element in enumerate(_children(root.find("ModelVariables"), "ScalarVariable"), 1):
-        inner = next(_children(element, "Real", "Integer", "Boolean", "String", "Enumeration"), None)
-        kind = "" if inner is None else str(inner.tag)
-        written = {**_attributes(element), **_attributes(inner)}
-        start = written.get("start")
+        type_element = next(_children(element, "Real", "Integer", "Boolean", "String", "Enumeration"), None)
+        type_name = "" if type_element is None else str(type_element.tag)
+        attributes = {**_attributes(element), **_attributes(type_element)}
+        start = attributes.get("start")
         variables.append(
             DescribedVariable(
                 index,
                 element.get("name", ""),
-                kind,
-                _integer(element.get("valueReference")),
-                *_resolved(written, kind),
+                type_name,
+                _parse_integer(element.get("valueReference")),
+                *_fill_in_defaults(attributes, type_name),
                 start=None if start is None else (start,),
-                written=written,
-                declared=declared.get(written.get("declaredType", ""), {}),
-                line=_line(element),
+                written=attributes,
+                declared=declared.get(attributes.get("declaredType", ""), {}),
+                line=_line_number(element),
             )
         )
     structure = root.find("ModelStructure")
@@ -207,10 +218,10 @@ def _description2(root: Element) -> DescribedModel:
         for unknown in _children(part, "Unknown")
     ]
     lists = frozenset(str(part.tag) for part in _children(structure))
-    return _assembled(root, 2, tuple(types), tuple(variables), entries, lists)
+    return _assemble_model(root, 2, tuple(types), tuple(variables), entries, lists)
 
 
-def _description3(root: Element) -> DescribedModel:
+def _read_fmi3_description(root: Element) -> DescribedModel:
     """Read a description of FMI 3."""
     types = tuple(
         TypeDefinition(
@@ -218,41 +229,44 @@ def _description3(root: Element) -> DescribedModel:
             str(element.tag).removesuffix("Type"),
             _attributes(element),
             tuple(_attributes(item) for item in _children(element, "Item")),
-            _line(element),
+            _line_number(element),
         )
         for element in _children(root.find("TypeDefinitions"))
     )
-    declared = {each.name: each.attributes for each in types}
+    declared = {definition.name: definition.attributes for definition in types}
     variables = []
     for index, element in enumerate(_children(root.find("ModelVariables")), 1):
-        kind = str(element.tag)
-        written = _attributes(element)
+        type_name = str(element.tag)
+        attributes = _attributes(element)
         variables.append(
             DescribedVariable(
                 index,
                 element.get("name", ""),
-                kind,
-                _integer(element.get("valueReference")),
-                *_resolved(written, kind),
-                start=_start3(element, kind),
-                written=written,
-                declared=declared.get(written.get("declaredType", ""), {}),
+                type_name,
+                _parse_integer(element.get("valueReference")),
+                *_fill_in_defaults(attributes, type_name),
+                start=_read_fmi3_start(element, type_name),
+                written=attributes,
+                declared=declared.get(attributes.get("declaredType", ""), {}),
                 dimensions=tuple(
-                    ArrayDimension(each.get("start"), each.get("valueReference"))
-                    for each in _children(element, "Dimension")
+                    ArrayDimension(definition.get("start"), definition.get("valueReference"))
+                    for definition in _children(element, "Dimension")
                 ),
-                aliases=tuple(_attributes(each) for each in _children(element, "Alias")),
-                line=_line(element),
+                aliases=tuple(_attributes(definition) for definition in _children(element, "Alias")),
+                line=_line_number(element),
             )
         )
-    entries = [(LISTS3[str(element.tag)], element) for element in _children(root.find("ModelStructure"), *LISTS3)]
-    return _assembled(root, 3, types, tuple(variables), entries, frozenset(LISTS3.values()))
+    entries = [
+        (STRUCTURE_LISTS_FMI3[str(element.tag)], element)
+        for element in _children(root.find("ModelStructure"), *STRUCTURE_LISTS_FMI3)
+    ]
+    return _assemble_model(root, 3, types, tuple(variables), entries, frozenset(STRUCTURE_LISTS_FMI3.values()))
 
 
-def _start3(element: Element, kind: str) -> tuple[str, ...] | None:
+def _read_fmi3_start(element: Element, type_name: str) -> tuple[str, ...] | None:
     """Return the start values of a variable, element by element; None without any."""
-    if kind in {"String", "Binary"}:
-        values = tuple(each.get("value", "") for each in _children(element, "Start"))
+    if type_name in {"String", "Binary"}:
+        values = tuple(start_element.get("value", "") for start_element in _children(element, "Start"))
         return values or None
     start = element.get("start")
     return None if start is None else tuple(start.split())

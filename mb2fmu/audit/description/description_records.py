@@ -14,7 +14,7 @@ RANGES = {
     **{f"Int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
     **{f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
 }
-KINDS = ("ModelExchange", "CoSimulation", "ScheduledExecution")
+INTERFACE_TYPES = ("ModelExchange", "CoSimulation", "ScheduledExecution")
 DESCRIPTION = "modelDescription.xml"
 
 
@@ -95,9 +95,9 @@ class StructureUnknown:
 
     Attributes:
         list: ``OutputDeclarations``, ``Derivatives``, ``InitialUnknowns``, ``EventIndicators`` or ``ClockedStates``.
-        number: What it refers by: index (FMI 2) or value reference (FMI 3), as written.
-        variable: What it refers to; None if there is no such variable.
-        dependencies: What it says it depends on, as written; None if it says nothing.
+        number: Reference as written: index (FMI 2) or value reference (FMI 3).
+        variable: The variable; None if the reference is invalid.
+        dependencies: Declared dependencies, as written; None if not declared.
         targets: The variables of ``dependencies``; None where there is no such one.
         kinds: As written; None if there are none.
         line: In the file.
@@ -174,14 +174,14 @@ class DescribedModel:
         """Return entries of one list."""
         return tuple(unknown for unknown in self.unknowns if unknown.list == name)
 
-    def flag(self, kind: str, name: str) -> bool:
+    def flag(self, interface: str, name: str) -> bool:
         """Return a capability flag."""
-        return self.interfaces.get(kind, {}).get(name, "false").strip() in {"true", "1"}
+        return self.interfaces.get(interface, {}).get(name, "false").strip() in {"true", "1"}
 
-    def target(self, written: str | None) -> DescribedVariable | None:
+    def target(self, reference: str | None) -> DescribedVariable | None:
         """Return the variable that a derivative or dependency refers to: index in FMI 2, value reference in FMI 3."""
         try:
-            position = int(written or "")
+            position = int(reference or "")
         except ValueError:
             return None
         if self.version == 2:
@@ -191,18 +191,18 @@ class DescribedModel:
     @cached_property
     def by_reference(self) -> Mapping[int, DescribedVariable]:
         """Value reference → first variable that has it."""
-        found: dict[int, DescribedVariable] = {}
+        variables: dict[int, DescribedVariable] = {}
         for variable in self.variables:
             if variable.reference is not None:
-                found.setdefault(variable.reference, variable)
-        return found
+                variables.setdefault(variable.reference, variable)
+        return variables
 
     @cached_property
     def states(self) -> tuple[DescribedVariable, ...]:
         """Continuous states in the order of the derivatives; ambiguous ones are left out."""
         derivatives = (unknown.variable for unknown in self.listed("Derivatives"))
-        found = (self.target(variable.written.get("derivative")) for variable in derivatives if variable)
-        return tuple(state for state in found if state)
+        targets = (self.target(variable.written.get("derivative")) for variable in derivatives if variable)
+        return tuple(state for state in targets if state)
 
     @cached_property
     def state_set(self) -> frozenset[DescribedVariable]:
@@ -218,23 +218,23 @@ class DescribedModel:
         """Return the number of values of a variable, with the start values of its dimensions."""
         product = 1
         for dimension in variable.dimensions:
-            written = dimension.start
-            if written is None:
+            length = dimension.start
+            if length is None:
                 source = self.target(dimension.reference)
-                written = source.start[0] if source and source.start else "1"
-            product *= int(parse_number(written) or 0)
+                length = source.start[0] if source and source.start else "1"
+            product *= int(parse_number(length) or 0)
         return product
 
     def items(self, variable: DescribedVariable) -> tuple[int, ...]:
         """Return values of an enumeration; none for other types."""
-        declared = variable.written.get("declaredType")
-        listed = next((each.items for each in self.types if each.name == declared), ())
-        values = (parse_number(each.get("value")) for each in listed)
-        return tuple(int(each) for each in values if each is not None)
+        type_name = variable.written.get("declaredType")
+        listed = next((item.items for item in self.types if item.name == type_name), ())
+        values = (parse_number(item.get("value")) for item in listed)
+        return tuple(int(item) for item in values if item is not None)
 
-    def identifier(self, kind: str) -> str:
+    def identifier(self, interface: str) -> str:
         """Name of the library."""
-        return self.interfaces[kind].get("modelIdentifier", "")
+        return self.interfaces[interface].get("modelIdentifier", "")
 
     @property
     def token(self) -> str:

@@ -17,19 +17,21 @@ def find_fmi1_version(content: bytes) -> str:
         root = parse_description(content)
     except ValueError:
         return ""
-    said = root.get("fmiVersion", "")
-    return said if root.tag == "fmiModelDescription" and said.startswith("1.") else ""
+    version = root.get("fmiVersion", "")
+    return version if root.tag == "fmiModelDescription" and version.startswith("1.") else ""
 
 
 def check_fmi1_description(content: bytes) -> Iterator[Observation]:
     """Check schema, names and value references."""
     yield from find_schema_violations(content, "fmi1/fmiModelDescription.xsd", DESCRIPTION)
     variables = list(parse_description(content).iter("ScalarVariable"))
-    for name, count in Counter(each.get("name", "") for each in variables).items():
+    for name, count in Counter(variable.get("name", "") for variable in variables).items():
         if count > 1 or not name:
             yield Observation("variables.unique", f'the name "{name}" is given {count} times', DESCRIPTION)
-    for each in variables:
-        written = each.get("valueReference", "")
-        if not written.isdigit() or not 0 <= int(written) < 2**32:
-            text = f"value reference {written!r} is no unsigned 32-bit number"
-            yield Observation("variables.reference", text, f'{DESCRIPTION}:{each.sourceline}, "{each.get("name")}"')
+    for variable in variables:
+        reference = variable.get("valueReference", "")
+        if not reference.isdigit() or not 0 <= int(reference) < 2**32:
+            message = f"value reference {reference!r} is no unsigned 32-bit number"
+            yield Observation(
+                "variables.reference", message, f'{DESCRIPTION}:{variable.sourceline}, "{variable.get("name")}"'
+            )

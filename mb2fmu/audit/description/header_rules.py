@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, parse_number
 from mb2fmu.audit.findings import Observation
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\Z")
-_TRUTHS = {"true", "false", "0", "1"}
-# flag → what it needs, by kind of interface and version
-_NEEDS2 = {"canSerializeFMUstate": "canGetAndSetFMUstate"}
-_NEEDS3 = {
+_BOOLEAN_TEXTS = {"true", "false", "0", "1"}
+# flag → what it needs, by interface type and version
+_REQUIRED_FLAGS_FMI2 = {"canSerializeFMUstate": "canGetAndSetFMUstate"}
+_REQUIRED_FLAGS_FMI3 = {
     "canSerializeFMUState": "canGetAndSetFMUState",
     "canReturnEarlyAfterIntermediateUpdate": "providesIntermediateUpdate",
 }
@@ -23,16 +23,16 @@ _NEEDS3 = {
 
 def check_header(description: DescribedModel) -> Iterator[Observation]:
     """Yield all rules of this file."""
-    yield from _root(description)
-    yield from _interfaces(description)
-    yield from _flags(description)
-    yield from _experiment(description)
+    yield from _check_root(description)
+    yield from _check_interfaces(description)
+    yield from _check_flags(description)
+    yield from _check_experiment(description)
     for name, count in Counter(description.categories).items():
         if count > 1 or not name.strip():
             yield Observation("log.categories", f'category "{name}" is listed {count} times', DESCRIPTION)
 
 
-def _root(description: DescribedModel) -> Iterator[Observation]:
+def _check_root(description: DescribedModel) -> Iterator[Observation]:
     """Yield faults of version, token, date and model name."""
     attributes = description.attributes
     version = attributes.get("fmiVersion", "")
@@ -54,62 +54,70 @@ def _root(description: DescribedModel) -> Iterator[Observation]:
         yield Observation("header.model_name", "modelName is missing or empty", DESCRIPTION)
 
 
-def _interfaces(description: DescribedModel) -> Iterator[Observation]:
+def _check_interfaces(description: DescribedModel) -> Iterator[Observation]:
     """Yield a missing interface type, identifiers that are no names of C, and a malformed indicator count."""
     if not description.interfaces:
         yield Observation(
             "header.interfaces", "neither ModelExchange nor CoSimulation nor ScheduledExecution is there", DESCRIPTION
         )
-    for kind, attributes in description.interfaces.items():
+    for interface, attributes in description.interfaces.items():
         name = attributes.get("modelIdentifier", "")
-        if not _IDENTIFIER.match(name):
-            yield Observation("header.identifier", f'modelIdentifier "{name}" of {kind} is no name of C', DESCRIPTION)
+        if not _C_IDENTIFIER.match(name):
+            yield Observation(
+                "header.identifier", f'modelIdentifier "{name}" of {interface} is no name of C', DESCRIPTION
+            )
     if description.version == 2:
         indicators = description.attributes.get("numberOfEventIndicators")
         if "ModelExchange" in description.interfaces and indicators is not None and not indicators.strip().isdigit():
             yield Observation("header.event_indicators", f'numberOfEventIndicators is "{indicators}"', DESCRIPTION)
 
 
-def _flags(description: DescribedModel) -> Iterator[Observation]:
+def _check_flags(description: DescribedModel) -> Iterator[Observation]:
     """Yield capability flags that are malformed, or need another flag that is not set."""
-    needs = _NEEDS2 if description.version == 2 else _NEEDS3
-    for kind, attributes in description.interfaces.items():
+    required_flags = _REQUIRED_FLAGS_FMI2 if description.version == 2 else _REQUIRED_FLAGS_FMI3
+    for interface, attributes in description.interfaces.items():
         for name, value in attributes.items():
-            if name.startswith(("can", "provides", "needs", "has", "might")) and value.strip() not in _TRUTHS:
-                yield Observation("flags.value", f'{kind}: {name} is "{value}", neither true nor false', DESCRIPTION)
-        for flag, needed in needs.items():
-            if description.flag(kind, flag) and not description.flag(kind, needed):
+            if name.startswith(("can", "provides", "needs", "has", "might")) and value.strip() not in _BOOLEAN_TEXTS:
                 yield Observation(
-                    "flags.consistent", f"{kind}: {flag} is true, but {needed}, which it needs, is not", DESCRIPTION
+                    "flags.value", f'{interface}: {name} is "{value}", neither true nor false', DESCRIPTION
+                )
+        for flag, required in required_flags.items():
+            if description.flag(interface, flag) and not description.flag(interface, required):
+                yield Observation(
+                    "flags.consistent",
+                    f"{interface}: {flag} is true, but {required}, which it needs, is not",
+                    DESCRIPTION,
                 )
         order = attributes.get("maxOutputDerivativeOrder", "0").strip()
         if not order.isdigit():
-            yield Observation("flags.value", f'{kind}: maxOutputDerivativeOrder is "{order}"', DESCRIPTION)
+            yield Observation("flags.value", f'{interface}: maxOutputDerivativeOrder is "{order}"', DESCRIPTION)
         step = parse_number(attributes.get("fixedInternalStepSize"))
         if step is not None and not step > 0.0:
-            yield Observation("flags.value", f"{kind}: fixedInternalStepSize {step:g} is not positive", DESCRIPTION)
+            yield Observation(
+                "flags.value", f"{interface}: fixedInternalStepSize {step:g} is not positive", DESCRIPTION
+            )
 
 
-def _experiment(description: DescribedModel) -> Iterator[Observation]:
+def _check_experiment(description: DescribedModel) -> Iterator[Observation]:
     """Yield numbers of the default experiment that are not finite, not positive, or contradict each other."""
-    read = {name: parse_number(text) for name, text in description.experiment.items()}
-    for name, value in read.items():
+    values = {name: parse_number(text) for name, text in description.experiment.items()}
+    for name, value in values.items():
         if value is None or not math.isfinite(value):
             yield Observation(
                 "experiment.values", f'{name} "{description.experiment[name]}" is no finite number', DESCRIPTION
             )
-    start, stop = read.get("startTime") or 0.0, read.get("stopTime")
+    start, stop = values.get("startTime") or 0.0, values.get("stopTime")
     if stop is not None and not stop > start:
         yield Observation("experiment.values", f"stopTime {stop:g} is not after startTime {start:g}", DESCRIPTION)
     for name in ("tolerance", "stepSize"):
-        value = read.get(name)
+        value = values.get(name)
         if value is not None and not value > 0.0:
             yield Observation("experiment.values", f"{name} {value:g} is not positive", DESCRIPTION)
-    tolerance = read.get("tolerance")
+    tolerance = values.get("tolerance")
     if tolerance is not None and tolerance >= 1.0:
         yield Observation(
             "experiment.values", f"tolerance {tolerance:g} is relative and cannot be 1 or more", DESCRIPTION
         )
-    step = read.get("stepSize")
+    step = values.get("stepSize")
     if stop is not None and step is not None and step > stop - start > 0.0:
         yield Observation("experiment.values", f"stepSize {step:g} is longer than the whole experiment", DESCRIPTION)

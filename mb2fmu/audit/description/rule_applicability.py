@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
-from mb2fmu.audit.description.schema_validation import MANIFEST, TERMINALS
+from mb2fmu.audit.description.schema_validation import MANIFEST_NAME, TERMINALS_FILE
 
-ARCHIVE = frozenset({
+ARCHIVE_RULES = frozenset({
     "archive.suffix", "archive.paths", "archive.compression", "archive.description", "xml.readable",
 })  # fmt: skip
 """Rules that need no description."""
@@ -14,87 +14,159 @@ ARCHIVE = frozenset({
 
 def find_inapplicable_rules(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
     """Return rule → the missing subject for which it has nothing to judge."""
-    return {**_variables(description), **_structure(description), **_archive(archive, description)}
-
-
-def _idle(found: object, why: str, *rules: str) -> dict[str, str]:
-    """Return a reason for each rule if the FMU has nothing that these rules are about."""
-    return {} if found else dict.fromkeys(rules, why)
-
-
-def _variables(description: DescribedModel) -> dict[str, str]:
-    """Return rules on FMUs, types and variables that have no subject, with reasons."""
-    variables = description.variables
-
-    def some(key: str) -> list[DescribedVariable]:
-        return [each for each in variables if each.get(key) is not None]
-
-    references = [each.reference for each in variables]
-    types = [each for each in description.types if each.type == "Enumeration"]
-    shown = [each for each in variables if each.get("displayUnit") or any("displayUnit" in a for a in each.aliases)]
-    declared = [each for each in variables if each.written.get("declaredType")]
-    enumerations = [each for each in variables if each.type == "Enumeration"]
-    clocks = [each for each in variables if each.type == "Clock" or each.clocked]
     return {
-        **_idle(description.units, "it defines no units", "units.unique", "units.base", "units.exponents",
-                "units.factor", "units.unused"),
-        **_idle(some("unit"), "no variable has a unit", "units.declared", "units.derivative"),
-        **_idle(shown, "no variable has a display unit", "units.display"),
-        **_idle(description.types, "it defines no types", "types.unique"),
-        **_idle(declared or enumerations, "no variable has a declared type", "types.declared"),
-        **_idle(types, "it has no enumerations", "types.items"),
-        **_idle(description.version == 3 or len(set(references)) < len(references), "no two variables share a value "
-                "reference", "variables.aliases"),
-        **_idle(some("min") or some("max"), "no variable has bounds", "variables.bounds"),
-        **_idle(some("nominal"), "no variable has a nominal value", "variables.nominal"),
-        **_idle(some("derivative"), "no variable is a derivative", "variables.derivative"),
-        **_idle(some("reinit"), "no variable has reinit", "variables.reinit"),
-        **_idle(some("canHandleMultipleSetPerTimeInstant"), "no variable says so", "variables.multiple_set"),
-        **_idle(some("intermediateUpdate"), "no variable says so", "variables.intermediate"),
-        **_idle([each for each in variables if each.dimensions], "it has no arrays", "variables.dimension"),
-        **_idle(clocks, "it has no clocks", "variables.clocks"),
-        **_idle(some("previous"), "no variable has previous", "variables.previous", "structure.clocked"),
-        **_idle(description.attributes.get("variableNamingConvention") == "structured" or variables, "no variables",
-                "variables.name"),
-    }  # fmt: skip
+        **_exclude_unit_and_type_rules(description),
+        **_exclude_variable_rules(description),
+        **_exclude_structure_rules(description),
+        **_exclude_archive_rules(archive, description),
+    }
 
 
-def _structure(description: DescribedModel) -> dict[str, str]:
+def _exclude_rules(subject: object, reason: str, *rules: str) -> dict[str, str]:
+    """Return a reason for each rule if the FMU has nothing that these rules are about."""
+    return {} if subject else dict.fromkeys(rules, reason)
+
+
+def _list_with_attribute(description: DescribedModel, attribute: str) -> list[DescribedVariable]:
+    """Return the variables that have an attribute."""
+    return [variable for variable in description.variables if variable.get(attribute) is not None]
+
+
+def _exclude_unit_and_type_rules(description: DescribedModel) -> dict[str, str]:
+    """Return rules on units and types that have no subject, with reasons."""
+    variables = description.variables
+    enumeration_types = [each for each in description.types if each.type == "Enumeration"]
+    with_display_unit = [
+        variable
+        for variable in variables
+        if variable.get("displayUnit") or any("displayUnit" in alias for alias in variable.aliases)
+    ]
+    with_declared_type = [variable for variable in variables if variable.written.get("declaredType")]
+    enumeration_variables = [variable for variable in variables if variable.type == "Enumeration"]
+    return {
+        **_exclude_rules(
+            description.units,
+            "it defines no units",
+            "units.unique",
+            "units.base",
+            "units.exponents",
+            "units.factor",
+            "units.unused",
+        ),
+        **_exclude_rules(
+            _list_with_attribute(description, "unit"), "no variable has a unit", "units.declared", "units.derivative"
+        ),
+        **_exclude_rules(with_display_unit, "no variable has a display unit", "units.display"),
+        **_exclude_rules(description.types, "it defines no types", "types.unique"),
+        **_exclude_rules(
+            with_declared_type or enumeration_variables, "no variable has a declared type", "types.declared"
+        ),
+        **_exclude_rules(enumeration_types, "it has no enumerations", "types.items"),
+    }
+
+
+def _exclude_variable_rules(description: DescribedModel) -> dict[str, str]:
+    """Return rules on variables that have no subject, with reasons."""
+    variables = description.variables
+    references = [variable.reference for variable in variables]
+    clocks = [variable for variable in variables if variable.type == "Clock" or variable.clocked]
+
+    def with_attribute(attribute: str) -> list[DescribedVariable]:
+        return _list_with_attribute(description, attribute)
+
+    return {
+        **_exclude_rules(
+            description.version == 3 or len(set(references)) < len(references),
+            "no two variables share a value reference",
+            "variables.aliases",
+        ),
+        **_exclude_rules(with_attribute("min") or with_attribute("max"), "no variable has bounds", "variables.bounds"),
+        **_exclude_rules(with_attribute("nominal"), "no variable has a nominal value", "variables.nominal"),
+        **_exclude_rules(with_attribute("derivative"), "no variable is a derivative", "variables.derivative"),
+        **_exclude_rules(with_attribute("reinit"), "no variable has reinit", "variables.reinit"),
+        **_exclude_rules(
+            with_attribute("canHandleMultipleSetPerTimeInstant"),
+            "no variable has this attribute",
+            "variables.multiple_set",
+        ),
+        **_exclude_rules(
+            with_attribute("intermediateUpdate"), "no variable has this attribute", "variables.intermediate"
+        ),
+        **_exclude_rules(
+            [variable for variable in variables if variable.dimensions], "it has no arrays", "variables.dimension"
+        ),
+        **_exclude_rules(clocks, "it has no clocks", "variables.clocks"),
+        **_exclude_rules(
+            with_attribute("previous"), "no variable has previous", "variables.previous", "structure.clocked"
+        ),
+        **_exclude_rules(
+            description.attributes.get("variableNamingConvention") == "structured" or variables,
+            "no variables",
+            "variables.name",
+        ),
+    }
+
+
+def _exclude_structure_rules(description: DescribedModel) -> dict[str, str]:
     """Return rules on model structure and header that have no subject, with reasons."""
     entries = description.unknowns
-    dependent = [each for each in entries if each.dependencies]
+    entries_with_dependencies = [entry for entry in entries if entry.dependencies]
     return {
-        **_idle(dependent, "no dependencies are declared", "structure.dependencies"),
-        **_idle([each for each in entries if each.kinds], "no kinds of dependencies are declared", "structure.kinds",
-                "structure.factors"),
-        **_idle(description.listed("EventIndicators"), "no event indicators are listed", "structure.indicators"),
-        **_idle(description.listed("Derivatives"), "it has no continuous states", "structure.derivatives",
-                "variables.state"),
-        **_idle(description.attributes.get("generationDateAndTime"), "it has no date", "header.date"),
-        **_idle(description.experiment, "it has no default experiment", "experiment.values"),
-        **_idle(description.categories, "it has no log categories", "log.categories"),
-    }  # fmt: skip
+        **_exclude_rules(entries_with_dependencies, "no dependencies are declared", "structure.dependencies"),
+        **_exclude_rules(
+            [entry for entry in entries if entry.kinds],
+            "no kinds of dependencies are declared",
+            "structure.kinds",
+            "structure.factors",
+        ),
+        **_exclude_rules(
+            description.listed("EventIndicators"), "no event indicators are listed", "structure.indicators"
+        ),
+        **_exclude_rules(
+            description.listed("Derivatives"), "it has no continuous states", "structure.derivatives", "variables.state"
+        ),
+        **_exclude_rules(description.attributes.get("generationDateAndTime"), "it has no date", "header.date"),
+        **_exclude_rules(description.experiment, "it has no default experiment", "experiment.values"),
+        **_exclude_rules(description.categories, "it has no log categories", "log.categories"),
+    }
 
 
-def _archive(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
+def _exclude_archive_rules(archive: FmuArchive, description: DescribedModel) -> dict[str, str]:
     """Return rules on binaries, sources and other members that have no subject, with reasons."""
     names = archive.names
-    built = [name for name in names if name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))]
-    linux = [name for name in built if name.endswith(".so")]
-    sources = any(description.sources.values()) or any(name.startswith("sources/") for name in names)
-    pictures = [name for name in names if name.endswith((".svg", ".png")) or name == TERMINALS]
-    tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
+    binaries = [name for name in names if name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))]
+    linux_binaries = [name for name in binaries if name.endswith(".so")]
+    has_sources = any(description.sources.values()) or any(name.startswith("sources/") for name in names)
+    pictures = [name for name in names if name.endswith((".svg", ".png")) or name == TERMINALS_FILE]
+    needs_tool = any(description.flag(interface, "needsExecutionTool") for interface in description.interfaces)
     return {
-        **_idle(built, "it has no binaries", "binary.folder", "binary.missing", "binary.format", "binary.machine",
-                "binary.symbols", "binary.exports", "binary.libraries"),
-        **_idle(linux, "it has no binaries for Linux", "binary.glibc"),
-        **_idle([each for each in built if each[-3:] != "dll"], "it has no binaries that search", "binary.search"),
-        **_idle(sources, "it has no sources", "archive.sources"),
-        **_idle(pictures, "it has no pictures", "archive.pictures"),
-        **_idle([name for name in names if name.startswith("documentation/licenses/")], "it has no folder of licences",
-                "archive.licences"),
-        **_idle(tool, "it needs no other tool", "archive.external"),
-        **_idle(TERMINALS in names, "it has no terminals", "terminals.members"),
-        **_idle([name for name in names if name.endswith(f"/{MANIFEST}")], "it has no manifests of layered standards",
-                "archive.manifest"),
-    }  # fmt: skip
+        **_exclude_rules(
+            binaries,
+            "it has no binaries",
+            "binary.folder",
+            "binary.missing",
+            "binary.format",
+            "binary.machine",
+            "binary.symbols",
+            "binary.exports",
+            "binary.libraries",
+        ),
+        **_exclude_rules(linux_binaries, "it has no binaries for Linux", "binary.glibc"),
+        **_exclude_rules(
+            [each for each in binaries if each[-3:] != "dll"], "it has no binaries that search", "binary.search"
+        ),
+        **_exclude_rules(has_sources, "it has no sources", "archive.sources"),
+        **_exclude_rules(pictures, "it has no pictures", "archive.pictures"),
+        **_exclude_rules(
+            [name for name in names if name.startswith("documentation/licenses/")],
+            "it has no folder of licences",
+            "archive.licences",
+        ),
+        **_exclude_rules(needs_tool, "it needs no other tool", "archive.external"),
+        **_exclude_rules(TERMINALS_FILE in names, "it has no terminals", "terminals.members"),
+        **_exclude_rules(
+            [name for name in names if name.endswith(f"/{MANIFEST_NAME}")],
+            "it has no manifests of layered standards",
+            "archive.manifest",
+        ),
+    }

@@ -14,6 +14,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, bytes]]:
     """Members of a correct FMU's archive, by its name."""
-    import correct_units
+    import correct_fmus
 
-    return correct_units.maker(tmp_path_factory.mktemp("correct"))
+    return correct_fmus.maker(tmp_path_factory.mktemp("correct"))

@@ -17,7 +17,7 @@ GET_STATE = {
 PLACE = {2: "((Ball *)c)->s", 3: "((Unit *)c)->ball.s"}
 GET2 = 'NEED(!ball_get(&b->s, vr[i], &value[i]), "no such Real, or it is not finite");'
 SET2 = 'NEED(!ball_set(&b->s, vr[i], value[i]), "cannot be set to that now");'
-POINT2 = 'NEED(fabs(point - b->s.time) <= 1e-9 * (1.0 + fabs(point)), "the step does not begin where the FMU stands");'
+POINT2 = 'NEED(fabs(point - b->s.time) <= 1e-9 * (1.0 + fabs(point)), "the step does not begin where the unit stands");'
 STOP2 = "point + size <= b->s.stop + 1e-9 * (1.0 + fabs(b->s.stop))"
 RESET2 = " { ball_start(&((Ball *)c)->s); return fmi2OK; }"
 NAME2 = '    snprintf(b->name, sizeof b->name, "%s", name);\n'

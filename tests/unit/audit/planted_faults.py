@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ball
-import beside_mutants
-import evening_mutants
+import call_order_mutants
+import end_of_run_mutants
 import further_mutants
-import gate_mutants
 import late_mutants
-import limit_mutants
 import mutants
+import persistence_mutants
 import protocol_mutants
 import sampler
-import stranger_mutants
-from correct_units import Base, Members
+import type_limit_mutants
+import update_and_tick_mutants
+from correct_fmus import Base, Members
 
 from mb2fmu.audit import AuditResult, audit, rules
 
@@ -59,7 +59,7 @@ class Planted:
     def judged(self, path: Path) -> AuditResult:
         """What its rules say of a unit."""
         limit = 1.0 if HANGS & set(self.rules) else LIMIT
-        return audit(path, only=self.rules, run=self.run, others=False, time_limit=limit, jobs=1)
+        return audit(path, only=self.rules, run=self.run, run_checkers=False, time_limit=limit, jobs=1)
 
     def named(self, path: Path) -> set[str]:
         """Its rules that say something of a unit."""
@@ -80,12 +80,12 @@ def every() -> Iterator[Planted]:
     tables = (
         late_mutants.ALL,
         further_mutants.ALL,
-        stranger_mutants.BALL,
+        call_order_mutants.BALL,
         protocol_mutants.BALL,
-        beside_mutants.BALL,
-        gate_mutants.BALL,
-        evening_mutants.BALL,
-        limit_mutants.BALL,
+        update_and_tick_mutants.BALL,
+        end_of_run_mutants.BALL,
+        persistence_mutants.BALL,
+        type_limit_mutants.BALL,
     )
     for late in itertools.chain(*tables):
         for version in late.versions:
@@ -93,12 +93,12 @@ def every() -> Iterator[Planted]:
                           functools.partial(_late, late, version), "late")  # fmt: skip
     for late in (
         *sampler.ALL,
-        *stranger_mutants.SAMPLER,
+        *call_order_mutants.SAMPLER,
         *protocol_mutants.SAMPLER,
-        *beside_mutants.SAMPLER,
-        *gate_mutants.SAMPLER,
-        *evening_mutants.SAMPLER,
-        *limit_mutants.SAMPLER,
+        *update_and_tick_mutants.SAMPLER,
+        *end_of_run_mutants.SAMPLER,
+        *persistence_mutants.SAMPLER,
+        *type_limit_mutants.SAMPLER,
     ):
         yield Planted(late.name, tuple(late.rules.split()), functools.partial(_sampler, late), "sampler")
 

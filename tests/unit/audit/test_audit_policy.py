@@ -55,7 +55,7 @@ rule = "variables.name"
 reason = "the customer's name"
 expires = 2027-01-31
 """)  # fmt: skip
-    result = audit(wrong, run=False, others=False, policy=found)
+    result = audit(wrong, run=False, run_checkers=False, policy=found)
     assert [each.severity for each in result.findings if each.rule == "units.declared"] == ["note"]
     assert [(each.rule, why) for each, why in result.waived] == [("variables.name", "the customer's name")]
     assert not result.fails("error")
@@ -64,7 +64,7 @@ expires = 2027-01-31
 
 def test_an_expired_waiver_covers_nothing(wrong: Path, tmp_path: Path) -> None:
     found = policy(tmp_path, '[[waive]]\nrule = "variables.name"\nreason = "for now"\nexpires = 2027-01-14\n')
-    result = audit(wrong, run=False, others=False, policy=found)
+    result = audit(wrong, run=False, run_checkers=False, policy=found)
     assert "variables.name" in {each.rule for each in result.findings}
     assert any("has expired" in each.message for each in result.findings)
 
@@ -80,18 +80,18 @@ def test_an_expired_waiver_covers_nothing(wrong: Path, tmp_path: Path) -> None:
 )
 def test_a_waiver_that_fits_nothing_is_told(wrong: Path, tmp_path: Path, about: str, idle: bool) -> None:
     found = policy(tmp_path, f'[[waive]]\nrule = "variables.name"\nreason = "for now"\n{about}\n')
-    result = audit(wrong, run=False, others=False, policy=found)
+    result = audit(wrong, run=False, run_checkers=False, policy=found)
     assert bool(result.idle) == idle
     text = "".join(str(block) for block in format_audit_for_terminal(result))
-    assert ("fits nothing that was found" in text) == idle
-    assert (b"fits nothing that was found" in render_audit_page(result)) == idle
+    assert ("matches no finding" in text) == idle
+    assert (b"matches no finding" in render_audit_page(result)) == idle
 
 
 def test_the_headline_tells_what_is_waived(wrong: Path, tmp_path: Path) -> None:
-    bare = audit(wrong, run=False, others=False)
+    bare = audit(wrong, run=False, run_checkers=False)
     assert "waived" not in format_audit_headline(bare)
     every = policy(tmp_path, '[[waive]]\nrule = "*"\nreason = "for now"\n')
-    assert format_audit_headline(audit(wrong, run=False, others=False, policy=every)) == (
+    assert format_audit_headline(audit(wrong, run=False, run_checkers=False, policy=every)) == (
         f"nothing new found, {len(bare.findings)} waived"
     )
 
@@ -106,20 +106,20 @@ def test_what_is_wrong_in_a_policy_is_told_at_once(tmp_path: Path) -> None:
 
 def test_only_what_is_new_fails(wrong: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.json"
-    old.write_text(audit(wrong, run=False, others=False).to_json())
+    old.write_text(audit(wrong, run=False, run_checkers=False).to_json())
     known = read_policy(None, old, TODAY)
-    result = audit(wrong, run=False, others=False, policy=known)
+    result = audit(wrong, run=False, run_checkers=False, policy=known)
     assert result.exit_code() == 0
     assert {why for _, why in result.waived} == {"in the baseline too"}
     with zipfile.ZipFile(wrong) as file:
         members = {name: file.read(name) for name in file.namelist()}
     members["modelDescription.xml"] = members["modelDescription.xml"].replace(b'stopTime="2"', b'stopTime="-1"')
-    newer = audit(ball.pack(members, tmp_path / "wrong.fmu"), run=False, others=False, policy=known)
+    newer = audit(ball.pack(members, tmp_path / "wrong.fmu"), run=False, run_checkers=False, policy=known)
     assert {each.rule for each in newer.findings if each.severity == "error"} == {"experiment.values"}
 
 
 def test_machines_read_it(wrong: Path) -> None:
-    result = audit(wrong, run=False, others=False)
+    result = audit(wrong, run=False, run_checkers=False)
     whole = json.loads(format_sarif(result))
     assert whole["version"] == "2.1.0"
     run = whole["runs"][0]
@@ -140,9 +140,9 @@ def test_code_hosts_find_the_file_by_its_address(wrong: Path) -> None:
     name = "a unit: 100 % ü [x].fmu"
     places = [
         each["physicalLocation"]["artifactLocation"]["uri"]
-        for entry in json.loads(format_sarif(audit(wrong.rename(wrong.with_name(name)), run=False, others=False)))[
-            "runs"
-        ]
+        for entry in json.loads(
+            format_sarif(audit(wrong.rename(wrong.with_name(name)), run=False, run_checkers=False))
+        )["runs"]
         for found in entry["results"]
         for each in found["locations"]
     ]
@@ -165,10 +165,10 @@ def test_reports_are_of_their_schemas(wrong: Path, tmp_path: Path) -> None:
     validator = pytest.importorskip("jsonschema").Draft7Validator
     schema = json.loads((Path(SCHEMAS) / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
     cases = etree.XMLSchema(etree.parse(str(Path(SCHEMAS) / "junit-10.xsd")))
-    found = audit(wrong, run=False, others=False)
+    found = audit(wrong, run=False, run_checkers=False)
     known = policy(tmp_path, '[[waive]]\nrule = "variables.name"\nreason = "known"\n')
-    right = audit(ball.pack(ball.contents(2), tmp_path / "right.fmu"), run=False, others=False)
-    for each in (found, known.applied(found), replace(found, faults=("Traceback\nValueError: \x01",)), right):
+    right = audit(ball.pack(ball.contents(2), tmp_path / "right.fmu"), run=False, run_checkers=False)
+    for each in (found, known.apply_to(found), replace(found, faults=("Traceback\nValueError: \x01",)), right):
         assert list(validator(schema).iter_errors(json.loads(format_sarif(each)))) == []
         cases.assertValid(etree.fromstring(format_junit(each)))
 

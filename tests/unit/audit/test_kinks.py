@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from mb2fmu.audit.behaviour.trials.derivative_trials import STEP, _column
+from mb2fmu.audit.behaviour.trials.partial_derivative_trials import RELATIVE_CHANGE, _difference_column
 
 
 def column(*functions: Callable[[float], float]) -> list[tuple[float, float] | None]:
     """Of functions of one variable, at 0."""
-    return _column(lambda change: [f(change) for f in functions], STEP, [1.0] * len(functions))
+    return _difference_column(lambda change: [f(change) for f in functions], RELATIVE_CHANGE, [1.0] * len(functions))
 
 
 @pytest.mark.parametrize(

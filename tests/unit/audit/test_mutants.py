@@ -34,7 +34,7 @@ def said(base: Base, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str,
 
     @functools.cache
     def right(name: str) -> list[str]:
-        found = audit(ball.pack(base(name), folder / f"{name}.fmu"), run=False, others=False).findings
+        found = audit(ball.pack(base(name), folder / f"{name}.fmu"), run=False, run_checkers=False).findings
         return [each.rule for each in found]
 
     return lambda name, rule: right(name).count(rule)
@@ -64,7 +64,9 @@ def test_what_an_input_does_at_once_in_steps(value: str, named: bool, tmp_path: 
     members = ball.contents(2, ("CoSimulation",))
     energy = "s->m * (s->g * s->h + 0.5 * s->v * s->v)"
     members[ball.BINARIES[2]] = ball.library(2, f"case ENERGY: *value = {energy};", f"case ENERGY: *value = {value};")
-    found = audit(ball.pack(members, tmp_path / "steps.fmu"), only=["dependencies.missing"], others=False).findings
+    found = audit(
+        ball.pack(members, tmp_path / "steps.fmu"), only=["dependencies.missing"], run_checkers=False
+    ).findings
     assert any('"wind" without time going by' in each.message for each in found) == named
 
 
@@ -75,7 +77,7 @@ def test_what_an_input_does_at_once_in_steps(value: str, named: bool, tmp_path: 
 def test_other_links_are_named(rule: str, flag: str, base: Base, tmp_path: Path) -> None:
     members = base("ball2")
     members[ball.BINARIES[2]] = ball.library(2, "", "", flag)
-    found = audit(ball.pack(members, tmp_path / "wrong.fmu"), only=[rule], run=False, others=False).findings
+    found = audit(ball.pack(members, tmp_path / "wrong.fmu"), only=[rule], run=False, run_checkers=False).findings
     assert [each.rule for each in found] == [rule]
 
 
@@ -94,12 +96,12 @@ def test_there_are_enough_of_them() -> None:
 UNTRIED = {
     "exchange.chatter",
     "state.bits",
-    "host.files",  # these by the harms of hostile.py
+    "host.files",  # these by the harms of hostile_fmus.py
     "host.network",
     "host.processes",
     "host.system",
     "life.unload",
-    "life.memory",  # by test_far_units.py
+    "life.memory",  # by test_remote_hosts.py
     "log.null",
     "archive.suffix",
     "archive.compression",

@@ -62,7 +62,7 @@ def test_json_holds_everything(wrong: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_is_self_contained_and_escapes(wrong: Path) -> None:
-    page = render_audit_page(audit(wrong, run=False, others=False))
+    page = render_audit_page(audit(wrong, run=False, run_checkers=False))
     tree = html.fromstring(page)
     assert not tree.xpath("//script|//link|//img[not(starts-with(@src, 'data:'))]|//*[@src[starts-with(., 'http')]]")
     assert b"<b>" not in page
@@ -71,7 +71,7 @@ def test_the_page_is_self_contained_and_escapes(wrong: Path) -> None:
 
 
 def test_annotations_are_one_line_each(wrong: Path) -> None:
-    lines = list(format_github_annotations(audit(wrong, run=False, others=False)))
+    lines = list(format_github_annotations(audit(wrong, run=False, run_checkers=False)))
     assert all("\n" not in line for line in lines)
     assert any(line.startswith("::error file=wrong.fmu,title=units.declared::") for line in lines)
 
@@ -101,13 +101,13 @@ def test_archives_are_judged_as_such(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
         for name, content in ball.contents(2).items():
             file.writestr(name, content)
-    found = {each.rule for each in audit(path, run=False, others=False).findings}
+    found = {each.rule for each in audit(path, run=False, run_checkers=False).findings}
     assert {"archive.suffix", "archive.compression"} <= found
 
 
 def test_nothing_large_is_loaded_before_a_unit_runs() -> None:
     """Neither by the command, nor by the processes that watch and run a unit: half a second is what they may take."""
-    modules = "mb2fmu.cli, mb2fmu.audit.auditing, mb2fmu.audit.behaviour.runner.supervisor"
+    modules = "mb2fmu.cli, mb2fmu.audit.audit_run, mb2fmu.audit.behaviour.runner.supervisor"
     modules += ", mb2fmu.audit.behaviour.runner.worker_process"
     large = {"numpy", "scipy", "sympy", "lief", "fmpy", "matplotlib"}
     code = f"import sys, {modules}; print(*({large} & set(sys.modules)))"

@@ -15,7 +15,7 @@ from fmpy import simulate_fmu
 
 from mb2fmu.audit import AuditResult, RecordedReference, audit, find_recorded_reference, read_recorded_reference
 from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun
-from mb2fmu.audit.behaviour.trials.recorded_trials import _departures
+from mb2fmu.audit.behaviour.trials.recorded_run_trials import _find_deviations
 from mb2fmu.audit.recorded_reference import RecordedTable
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
@@ -54,7 +54,7 @@ def recorded(unit: Path, *, gain: float = 1.0, end: float = STOP, **starts: floa
 
 
 def judged(unit: Path) -> AuditResult:
-    return audit(unit, only=[RULE], others=False, recorded=find_recorded_reference(unit))
+    return audit(unit, only=[RULE], run_checkers=False, recorded=find_recorded_reference(unit))
 
 
 def test_a_right_unit_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
@@ -96,7 +96,7 @@ def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bo
     recorded = RecordedReference(RecordedTable(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0)
     run = ShortRun(times.tolist(), [[v] for v in found.tolist()])
     stage = SimpleNamespace(scale=lambda _variable: 1.0)
-    assert bool(list(_departures(stage, recorded, [SimpleNamespace(name="x")], run))) is told
+    assert bool(list(_find_deviations(stage, recorded, [SimpleNamespace(name="x")], run))) is told
 
 
 def test_a_result_that_is_not_there_for_the_whole_run_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import hostile
+import hostile_fmus
 import pytest
 
 from mb2fmu import pipeline
@@ -24,7 +24,7 @@ MODELS = Path(__file__).parents[3] / "models"
     ],
 )
 def test_right_units_at_the_edge_of_round_off_raise_no_alarm(model: str, rule: str, tmp_path: Path) -> None:
-    result = audit(pipeline.export(MODELS / f"{model}.py", tmp_path).path, only=[rule], others=False)
+    result = audit(pipeline.export(MODELS / f"{model}.py", tmp_path).path, only=[rule], run_checkers=False)
     assert [str(each) for each in result.findings] == []
     assert rule in result.judged
 
@@ -34,7 +34,7 @@ def test_who_pins_its_host_is_named_by_a_pinned_host_too(tmp_path: Path) -> None
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {0})
     try:
-        result = audit(hostile.unit(93, tmp_path / "unit.fmu"), only=["host.restored"], others=False)
+        result = audit(hostile_fmus.unit(93, tmp_path / "unit.fmu"), only=["host.restored"], run_checkers=False)
     finally:
         os.sched_setaffinity(0, allowed)
     assert ["the set of processors" in each.message for each in result.findings] == [True]

@@ -11,7 +11,7 @@ import pytest
 import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymbols
 
-from mb2fmu.audit.checkers import CheckerFinding
+from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.fmu.interface.fmu_interface import (
     Capabilities,
     DefaultExperiment,

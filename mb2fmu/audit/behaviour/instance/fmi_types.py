@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes as c
 import os
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,26 +15,26 @@ from mb2fmu.audit.behaviour.process.time_budget import TimeBudget
 from mb2fmu.audit.description.description_records import DescribedModel
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
-STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
+STATUS_NAMES = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 
 
 def status_name(status: int) -> str:
     """Return the name of a status; its number where the standards have none, since an FMU may answer anything."""
-    return STATUS[status] if 0 <= status < len(STATUS) else str(status)
+    return STATUS_NAMES[status] if 0 <= status < len(STATUS_NAMES) else str(status)
 
 
 Value = float | int | bool | bytes | tuple[Any, ...]
 
-LOGGER2 = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int, c.c_char_p, c.c_char_p)
-LOGGER3 = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p, c.c_char_p)
-ALLOCATE = c.CFUNCTYPE(c.c_void_p, c.c_size_t, c.c_size_t)
-FREE = c.CFUNCTYPE(None, c.c_void_p)
-UPDATE = c.CFUNCTYPE(
+LoggerCallback2 = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int, c.c_char_p, c.c_char_p)
+LoggerCallback3 = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p, c.c_char_p)
+AllocateCallback = c.CFUNCTYPE(c.c_void_p, c.c_size_t, c.c_size_t)
+FreeCallback = c.CFUNCTYPE(None, c.c_void_p)
+IntermediateUpdateCallback = c.CFUNCTYPE(
     None, c.c_void_p, c.c_double, c.c_bool, c.c_bool, c.c_bool, c.c_bool, c.POINTER(c.c_bool), c.POINTER(c.c_double)
 )
-TYPES2 = {"Real": ("Real", c.c_double), "Integer": ("Integer", c.c_int), "Enumeration": ("Integer", c.c_int),
+C_TYPES_FMI2 = {"Real": ("Real", c.c_double), "Integer": ("Integer", c.c_int), "Enumeration": ("Integer", c.c_int),
            "Boolean": ("Boolean", c.c_int), "String": ("String", c.c_char_p)}  # fmt: skip
-TYPES3 = {
+C_TYPES_FMI3 = {
     **{f"Int{bits}": (f"Int{bits}", getattr(c, f"c_int{bits}")) for bits in (8, 16, 32, 64)},
     **{f"UInt{bits}": (f"UInt{bits}", getattr(c, f"c_uint{bits}")) for bits in (8, 16, 32, 64)},
     "Float32": ("Float32", c.c_float),
@@ -47,17 +46,17 @@ TYPES3 = {
 
 
 class RefusedCallError(Exception):
-    """An ordinary call was answered with Discard, Error or Fatal."""
+    """An ordinary call returned Discard, Error or Fatal."""
 
     def __init__(self, function: str, status: int, message: str, mode: str) -> None:
         self.function, self.status, self.message, self.mode = function, status, message, mode
-        said = f': "{message}"' if message else ", without a message"
-        label = status_name(status)
-        super().__init__(f"{function} answers {label} in {mode}{said}")
+        message_text = f': "{message}"' if message else ", without a message"
+        status_text = status_name(status)
+        super().__init__(f"{function} returns {status_text} in {mode}{message_text}")
 
 
 class MeaninglessValueError(RefusedCallError):
-    """An ordinary call was answered with a meaningless value."""
+    """An ordinary call returned a meaningless value."""
 
     def __init__(self, text: str) -> None:
         super().__init__("", ERROR, "", "")
@@ -68,9 +67,9 @@ class Callbacks2(c.Structure):
     """fmi2CallbackFunctions."""
 
     _fields_ = (
-        ("logger", LOGGER2),
-        ("allocate", ALLOCATE),
-        ("free", FREE),
+        ("logger", LoggerCallback2),
+        ("allocate", AllocateCallback),
+        ("free", FreeCallback),
         ("finished", c.c_void_p),
         ("environment", c.c_void_p),
     )
@@ -93,7 +92,7 @@ class EventInfo2(c.Structure):
 class DiscreteStateUpdate:
     """Result of updating the discrete states."""
 
-    needed: bool
+    update_needed: bool
     terminate: bool
     nominals_changed: bool
     values_changed: bool
@@ -105,59 +104,72 @@ class StepResult:
     """Result of a step; the last four fields only in FMI 3."""
 
     status: int
-    events: bool = False
+    event_needed: bool = False
     terminate: bool = False
-    early: bool = False
-    last: float = float("nan")
+    returned_early: bool = False
+    last_successful_time: float = float("nan")
 
 
 @dataclass
 class FmuMemoryFunctions:
-    """FMI 2's memory functions, and what an FMU has allocated by them."""
+    """Memory functions of FMI 2, with a record of the blocks that an FMU has allocated."""
 
-    asked: int = 0
-    live: set[int] = field(default_factory=set)
-    wrong: int = 0
+    allocation_count: int = 0
+    live_blocks: set[int] = field(default_factory=set)
+    invalid_free_count: int = 0
 
     def allocate(self, count: int, size: int) -> int | None:
         """Return zeroed memory (``allocateMemory``)."""
-        address = _c_library().calloc(count, size)
-        self.asked += 1
-        self.live.add(address or 0)
+        address = _allocator_library().calloc(count, size)
+        self.allocation_count += 1
+        self.live_blocks.add(address or 0)
         return int(address) if address else None
 
     def free(self, address: int | None) -> None:
         """Free memory (``freeMemory``); count blocks that were never allocated."""
         if address is None:
             return
-        if address not in self.live:
-            self.wrong += 1
+        if address not in self.live_blocks:
+            self.invalid_free_count += 1
             return
-        self.live.discard(address)
-        _c_library().free(address)
+        self.live_blocks.discard(address)
+        _allocator_library().free(address)
 
 
 def find_c_function(name: str) -> Any:
     """Return a function of this system's C library; None if it has none of that name (Windows, musl, macOS)."""
     try:
-        return getattr(_opened(), name)
+        return getattr(_open_c_library(), name)
     except AttributeError:
         return None
 
 
-def _opened() -> c.CDLL:
+def _open_c_library() -> c.CDLL:
     """Return this system's C library, without declarations."""
     return c.CDLL(None) if os.name == "posix" else c.CDLL("msvcrt")
 
 
 @cache
-def _c_library() -> c.CDLL:
+def _allocator_library() -> c.CDLL:
     """Return the C library of this system, with its functions of memory declared."""
-    found = _opened()
-    found.calloc.restype = c.c_void_p
-    found.calloc.argtypes = (c.c_size_t, c.c_size_t)
-    found.free.argtypes = (c.c_void_p,)
-    return found
+    library = _open_c_library()
+    library.calloc.restype = c.c_void_p
+    library.calloc.argtypes = (c.c_size_t, c.c_size_t)
+    library.free.argtypes = (c.c_void_p,)
+    return library
+
+
+@dataclass
+class ProcessState:
+    """State of this process that all users of a library share.
+
+    Attributes:
+        instances_made: Number of instances made so far.
+        single_instance_only: True if the FMU can be instantiated only once per process, even after freeing.
+    """
+
+    instances_made: int = 0
+    single_instance_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,25 +181,24 @@ class FmuLibrary:
         description: Of the FMU.
         resources: Path of the unpacked resources folder.
         traps: Floating-point exceptions that are unmasked while the FMU runs, as the C library numbers them.
-        misdeeds: What calls did against what they were asked for, each once, in order → the rule that it breaks.
-        pace: Every call passes there.
+        violations: Side effects of calls that break a rule, each once, in order → the rule.
+        time_budget: Checked and informed at every call.
         path: Of the binary.
-        process: What holds for the process, whoever uses the library: how many instances were ``made``, and whether
-            there may be one ``once`` only.
+        process_state: State shared by all users of the library in this process.
     """
 
     handle: Any
     description: DescribedModel
     resources: str
     traps: int = 0
-    misdeeds: dict[str, str] = field(default_factory=dict, compare=False)
-    pace: TimeBudget = field(default_factory=TimeBudget, compare=False)
+    violations: dict[str, str] = field(default_factory=dict, compare=False)
+    time_budget: TimeBudget = field(default_factory=TimeBudget, compare=False)
     path: Path = Path()
-    process: Counter[str] = field(default_factory=Counter, compare=False)
-    _called: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
+    process_state: ProcessState = field(default_factory=ProcessState, compare=False)
+    _status_functions: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def address(self) -> str:
+    def resources_uri(self) -> str:
         """The URI of the resources as FMI 2 demands it, also on Windows."""
         path = self.resources
         return "file://" + quote(path if path.startswith("/") else f"/{path}", safe="/:")
@@ -196,70 +207,74 @@ class FmuLibrary:
         """Return the function for a name such as ``GetReal`` (``fmi2GetReal``); AttributeError if it is missing."""
         return getattr(self.handle, f"fmi{self.description.version}{name}")
 
-    def called(self, name: str) -> tuple[Any, str]:
+    def status_function(self, name: str) -> tuple[Any, str]:
         """Return a function that returns a status, and its full name; cached, as there are thousands of calls."""
-        if name not in self._called:
+        if name not in self._status_functions:
             function = self.function(name)
             function.restype = c.c_int
-            self._called[name] = (function, f"fmi{self.description.version}{name}")
-        return self._called[name]
+            self._status_functions[name] = (function, f"fmi{self.description.version}{name}")
+        return self._status_functions[name]
 
 
-PATTERN = 0xA5
-_BLANK = bytes([PATTERN]) * 8
-_FLOATS = frozenset({c.c_double, c.c_float})
-MARGIN = 4
-"""Elements behind each array that an FMU fills: they must stay as they are."""
+FILL_BYTE = 0xA5
+_UNWRITTEN_BYTES = bytes([FILL_BYTE]) * 8
+_FLOAT_TYPES = frozenset({c.c_double, c.c_float})
+GUARD_ELEMENTS = 4
+"""Guard elements behind each array that an FMU fills: they must stay unchanged."""
 
 
 class MemoryBlock:
     """An array for an FMU to fill, with a guarded margin behind it.
 
     Args:
-        kind: Type of the elements.
-        size: How many it is asked for.
+        element_type: C type of the elements.
+        size: Number of requested elements.
     """
 
-    def __init__(self, kind: Any, size: int) -> None:
-        self.size, self._kind = size, kind
-        self.array = (kind * (size + MARGIN))()
+    def __init__(self, element_type: Any, size: int) -> None:
+        self.size, self._kind = size, element_type
+        self.array = (element_type * (size + GUARD_ELEMENTS))()
         # Pointers begin as null: what is not written must not be followed.
-        self._byte = 0 if kind in {c.c_char_p, c.c_void_p} else PATTERN
-        self._width, self._bytes = c.sizeof(kind), c.sizeof(self.array)
+        self._byte = 0 if element_type in {c.c_char_p, c.c_void_p} else FILL_BYTE
+        self._width, self._bytes = c.sizeof(element_type), c.sizeof(self.array)
         c.memset(self.array, self._byte, self._bytes)
 
     def values(self) -> list[Any]:
         """Return the values; a floating point number that was not written is NaN."""
-        found = list(self.array)[: self.size]
-        blank = self._unwritten()
-        return [float("nan") if k in blank else value for k, value in enumerate(found)] if blank else found
+        elements = list(self.array)[: self.size]
+        unwritten = self._unwritten_elements()
+        return (
+            [float("nan") if index in unwritten else value for index, value in enumerate(elements)]
+            if unwritten
+            else elements
+        )
 
-    def misdeed(self, *, answered: bool) -> str:
-        """Return what the FMU did wrong; empty if nothing.
+    def find_violation(self, *, succeeded: bool) -> str:
+        """Return a fault of the write access; empty if there is none.
 
         Args:
-            answered: The call was answered with OK, so that everything has to be there.
+            succeeded: The call returned OK, so all elements must be written.
         """
-        margin = c.string_at(self.array, self._bytes)[self.size * self._width :]
-        if margin.count(self._byte) != len(margin):
-            return f"writes beyond the {self.size} values that it is asked for"
-        if answered and self._unwritten():
-            return "answers OK, but leaves values unwritten"
+        guard = c.string_at(self.array, self._bytes)[self.size * self._width :]
+        if guard.count(self._byte) != len(guard):
+            return f"writes beyond the {self.size} requested values"
+        if succeeded and self._unwritten_elements():
+            return "returns OK, but leaves values unwritten"
         return ""
 
-    def _unwritten(self) -> set[int]:
-        """Return places of floating point numbers that still hold the pattern; other types are too short to tell."""
-        if self._kind not in _FLOATS:
+    def _unwritten_elements(self) -> set[int]:
+        """Return positions of floating point numbers that still hold the fill pattern."""
+        if self._kind not in _FLOAT_TYPES:
             return set()
         width = self._width
-        whole, blank = c.string_at(self.array, self.size * width), _BLANK[:width]
-        if blank not in whole:
+        content, unwritten = c.string_at(self.array, self.size * width), _UNWRITTEN_BYTES[:width]
+        if unwritten not in content:
             return set()
-        return {k for k in range(self.size) if whole[k * width : (k + 1) * width] == blank}
+        return {index for index in range(self.size) if content[index * width : (index + 1) * width] == unwritten}
 
 
 class BooleanOutputs:
-    """Booleans for an FMU to write; unwritten ones can be told.
+    """Boolean output arguments of a call; unwritten ones are recognized.
 
     Args:
         version: 2: of the size of int; 3: of one byte.
@@ -268,20 +283,22 @@ class BooleanOutputs:
 
     def __init__(self, version: int, *names: str) -> None:
         self.names = names
-        kind = c.c_uint32 if version == 2 else c.c_ubyte
-        self._blank = PATTERN * (0x01010101 if version == 2 else 1)
-        self._cells = [kind(self._blank) for _ in names]
-        self.pointers = [c.byref(each) for each in self._cells]
+        cell_type = c.c_uint32 if version == 2 else c.c_ubyte
+        self._unwritten_value = FILL_BYTE * (0x01010101 if version == 2 else 1)
+        self._values = [cell_type(self._unwritten_value) for _ in names]
+        self.pointers = [c.byref(cell) for cell in self._values]
 
-    def take(self, found: Iterable[int]) -> None:
+    def set_values(self, flags: Iterable[int]) -> None:
         """Take values from a structure whose bytes held the pattern before."""
-        for cell, value in zip(self._cells, found, strict=True):
+        for cell, value in zip(self._values, flags, strict=True):
             cell.value = value
 
     def values(self) -> list[bool]:
         """Return the written values; False where nothing was written."""
-        return [bool(each.value) and each.value != self._blank for each in self._cells]
+        return [bool(cell.value) and cell.value != self._unwritten_value for cell in self._values]
 
-    def unwritten(self) -> list[str]:
+    def unwritten_names(self) -> list[str]:
         """Return the names of the flags that the FMU did not write."""
-        return [name for name, each in zip(self.names, self._cells, strict=True) if each.value == self._blank]
+        return [
+            name for name, cell in zip(self.names, self._values, strict=True) if cell.value == self._unwritten_value
+        ]

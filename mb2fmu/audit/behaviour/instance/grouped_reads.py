@@ -10,14 +10,14 @@ from typing import Any
 
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
-WORTH_A_PLAN = 16
-"""Variables from which on it is worth to keep how they are read."""
+MIN_PLANNED_VARIABLES = 16
+"""Smallest number of variables whose plan is kept."""
 
 
 def value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
     """Return value references as an array for the FMU."""
-    listed = [each.reference or 0 for each in variables]
-    return (c.c_uint * max(len(listed), 1))(*listed)
+    references = [variable.reference or 0 for variable in variables]
+    return (c.c_uint * max(len(references), 1))(*references)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,44 +25,48 @@ class VariableGroup:
     """Variables of one type, in the order of a call.
 
     Attributes:
-        variables: They.
-        places: Of each in the list that is read.
+        variables: The variables.
+        positions: Position of each variable in the list that is read.
         sizes: Number of values of each; None if all are scalars.
         references: Value references.
         total: Number of values.
     """
 
     variables: Sequence[DescribedVariable]
-    places: Sequence[int]
+    positions: Sequence[int]
     sizes: Sequence[int] | None
     references: Any
     total: int
 
     @classmethod
     def of(
-        cls, description: DescribedModel, variables: Sequence[DescribedVariable], places: Sequence[int]
+        cls, description: DescribedModel, variables: Sequence[DescribedVariable], positions: Sequence[int]
     ) -> VariableGroup:
         """Prepare one call.
 
         Args:
-            description: Sizes arrays.
+            description: Gives the sizes of arrays.
             variables: Of one type.
-            places: Of each in the list that is read.
+            positions: Position of each variable in the list that is read.
         """
-        scalar = not any(each.dimensions for each in variables)
-        sizes = None if scalar else [description.size(each) for each in variables]
+        all_scalar = not any(variable.dimensions for variable in variables)
+        sizes = None if all_scalar else [description.size(variable) for variable in variables]
         return cls(
-            variables, places, sizes, value_reference_array(variables), len(variables) if sizes is None else sum(sizes)
+            variables,
+            positions,
+            sizes,
+            value_reference_array(variables),
+            len(variables) if sizes is None else sum(sizes),
         )
 
-    def divided(self, values: Sequence[Any]) -> Iterator[Any]:
+    def split_values(self, values: Sequence[Any]) -> Iterator[Any]:
         """Yield the values of each variable, those of an array as a tuple."""
         if self.sizes is None:
             yield from values
             return
         position = 0
-        for each, size in zip(self.variables, self.sizes, strict=True):
-            yield tuple(values[position : position + size]) if each.dimensions else values[position]
+        for variable, size in zip(self.variables, self.sizes, strict=True):
+            yield tuple(values[position : position + size]) if variable.dimensions else values[position]
             position += size
 
 
@@ -70,18 +74,21 @@ class GroupedReadPlan:
     """A list of variables, grouped by their types.
 
     Args:
-        description: Sizes arrays.
+        description: Gives the sizes of arrays.
         variables: In the order in which their values are wanted.
     """
 
     def __init__(self, description: DescribedModel, variables: Sequence[DescribedVariable]) -> None:
         self._variables = tuple(variables)
-        order = sorted(range(len(variables)), key=lambda k: (variables[k].type, variables[k].index))
-        kinds: dict[str, list[int]] = {}
-        for k in order:
-            kinds.setdefault(variables[k].type, []).append(k)
+        order = sorted(
+            range(len(variables)), key=lambda position: (variables[position].type, variables[position].index)
+        )
+        positions_by_type: dict[str, list[int]] = {}
+        for position in order:
+            positions_by_type.setdefault(variables[position].type, []).append(position)
         self.groups = [
-            VariableGroup.of(description, [variables[k] for k in places], places) for places in kinds.values()
+            VariableGroup.of(description, [variables[position] for position in positions], positions)
+            for positions in positions_by_type.values()
         ]
 
     def fits(self, variables: Sequence[DescribedVariable]) -> bool:

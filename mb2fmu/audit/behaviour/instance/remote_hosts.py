@@ -21,15 +21,15 @@ from mb2fmu.errors import Fault, ToolError
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
 
-SOURCE = Path(__file__).parent / "remote_host" / "remote_host.c"
-HERE, WINE, VALGRIND = "here", "wine", "valgrind"
-OWN = "auditor"
+HOST_SOURCE = Path(__file__).parent / "remote_host" / "remote_host.c"
+IN_PROCESS, WINE, VALGRIND = "here", "wine", "valgrind"
+AUDITOR_FOLDER = "auditor"
 """Folder of a trial that is the auditor's, not the FMU's."""
 
-_WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
-_SETUP_LIMIT = 300.0
-_SEEN = "seen.xml"
-MOST_FRAMES = 16
+_WINE_COMMANDS = ("wine64", "/usr/lib/wine/wine64", "wine")
+_SETUP_TIME_LIMIT = 300.0
+_VALGRIND_REPORT = "seen.xml"
+MAX_STACK_FRAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,18 @@ def make_wine_host() -> RemoteHost:
     Raises:
         ToolError: If wine is not installed, or cannot be set up.
     """
-    launcher = next((found for each in _WINE if (found := shutil.which(each))), None)
+    launcher = next((path for command in _WINE_COMMANDS if (path := shutil.which(command))), None)
     if launcher is None:
         remedy = "install wine (Debian: apt install wine64), or audit it on Windows"
         raise ToolError("FMUs of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
-    version = _said(launcher)
-    return RemoteHost(WINE, launcher, str(_program("x86_64-windows-gnu")), str(_prefix(launcher, version)), version)
+    version = _read_tool_version(launcher)
+    return RemoteHost(
+        WINE,
+        launcher,
+        str(_build_host_program("x86_64-windows-gnu")),
+        str(_make_wine_prefix(launcher, version)),
+        version,
+    )
 
 
 def make_valgrind_host() -> RemoteHost | None:
@@ -74,36 +80,36 @@ def make_valgrind_host() -> RemoteHost | None:
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
         return None
-    return RemoteHost(VALGRIND, launcher, str(_program("native")))
+    return RemoteHost(VALGRIND, launcher, str(_build_host_program("native")))
 
 
-def _said(launcher: str) -> str:
-    """Return the first line of a tool's --version."""
-    done = subprocess.run(  # noqa: S603  an installed tool, without input
+def _read_tool_version(launcher: str) -> str:
+    """Return the first line that a tool prints for ``--version``."""
+    process = subprocess.run(  # noqa: S603  an installed tool, without input
         [launcher, "--version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
     )
-    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else ""
+    return process.stdout.strip().splitlines()[0] if process.stdout.strip() else ""
 
 
-def _cache() -> Path:
+def _make_cache_folder() -> Path:
     """Return the folder for the auditor's wine prefix, made if absent."""
     import platformdirs
 
-    named = os.environ.get("MB2FMU_CACHE_DIR")
-    path = Path(named).absolute() if named else platformdirs.user_cache_path("mb2fmu", appauthor=False)
+    configured = os.environ.get("MB2FMU_CACHE_DIR")
+    path = Path(configured).absolute() if configured else platformdirs.user_cache_path("mb2fmu", appauthor=False)
     path = path / "audit"
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def _digest(content: bytes) -> str:
+def _hash_content(content: bytes) -> str:
     """Return a name for content made from these parts."""
     import hashlib
 
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _program(target: str) -> Path:
+def _build_host_program(target: str) -> Path:
     """Return the program ``remote_host`` for a platform, compiled if needed.
 
     Raises:
@@ -112,18 +118,22 @@ def _program(target: str) -> Path:
     from mb2fmu.temporary_files import make_work_folder
 
     # "native" alone means this very processor, whose newest instructions valgrind does not know.
-    words = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
-    place = _cache() / f"remote_host-{_digest(SOURCE.read_bytes() + ' '.join(words).encode())}.exe"
-    if not place.exists():
-        with make_work_folder("compile the host of the FMU", place.parent) as folder:
-            made = folder / place.name
-            command = [sys.executable, "-I", "-m", "ziglang", "cc", *words, str(SOURCE), "-o", str(made)]
-            _done([*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the FMU is not compiled")
-            made.replace(place)
-    return place
+    flags = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-sanitize=all")
+    program = (
+        _make_cache_folder() / f"remote_host-{_hash_content(HOST_SOURCE.read_bytes() + ' '.join(flags).encode())}.exe"
+    )
+    if not program.exists():
+        with make_work_folder("compile the host of the FMU", program.parent) as folder:
+            built = folder / program.name
+            command = [sys.executable, "-I", "-m", "ziglang", "cc", *flags, str(HOST_SOURCE), "-o", str(built)]
+            _run_setup_command(
+                [*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the FMU is not compiled"
+            )
+            built.replace(program)
+    return program
 
 
-def _prefix(launcher: str, version: str) -> Path:
+def _make_wine_prefix(launcher: str, version: str) -> Path:
     """Return a folder as wine sets it up, made once for each version of wine.
 
     Raises:
@@ -131,67 +141,77 @@ def _prefix(launcher: str, version: str) -> Path:
     """
     from mb2fmu.temporary_files import make_work_folder
 
-    place = _cache() / f"wine-{_digest(version.encode())}"
-    if not place.exists():
-        with make_work_folder("set wine up", place.parent) as folder:
-            made = folder / "prefix"
-            _done([launcher, "cmd", "/c", "exit"], _settings(made, folder), "wine does not set itself up")
+    template = _make_cache_folder() / f"wine-{_hash_content(version.encode())}"
+    if not template.exists():
+        with make_work_folder("set wine up", template.parent) as folder:
+            prefix = folder / "prefix"
+            _run_setup_command(
+                [launcher, "cmd", "/c", "exit"], _wine_environment(prefix, folder), "wine does not set itself up"
+            )
             server = Path(launcher).with_name("wineserver64")
             if server.exists():
-                _done([str(server), "-w"], _settings(made, folder), "wine does not end")
-            if not place.exists():
-                made.rename(place)
-    return place
+                _run_setup_command([str(server), "-w"], _wine_environment(prefix, folder), "wine does not end")
+            if not template.exists():
+                prefix.rename(template)
+    return template
 
 
-def _settings(prefix: Path, temporary: Path) -> dict[str, str]:
+def _wine_environment(prefix: Path, temporary: Path) -> dict[str, str]:
     """Return the environment of wine: prefix, no debug output, no Mono or Gecko."""
     return {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=",
             "TMPDIR": str(temporary)}  # fmt: skip
 
 
-def _done(command: Sequence[str], settings: dict[str, str], failure: str) -> None:
+def _run_setup_command(command: Sequence[str], variables: dict[str, str], failure: str) -> None:
     """Run a command of the set-up; raise with its last output if it fails or takes too long."""
     try:
-        done = subprocess.run(  # noqa: S603  our own commands
-            command, env={**os.environ, **settings}, capture_output=True, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, timeout=_SETUP_LIMIT, check=False,
+        process = subprocess.run(  # noqa: S603  our own commands
+            command, env={**os.environ, **variables}, capture_output=True, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, timeout=_SETUP_TIME_LIMIT, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{failure}:", [Fault(f"{command[0]} is not back after {_SETUP_LIMIT:g} s")]) from error
-    if done.returncode:
-        raise ToolError(f"{failure}:", [Fault(done.stderr.strip()[-1000:] or f"exit code {done.returncode}")])
+        raise ToolError(f"{failure}:", [Fault(f"{command[0]} is not back after {_SETUP_TIME_LIMIT:g} s")]) from error
+    if process.returncode:
+        raise ToolError(f"{failure}:", [Fault(process.stderr.strip()[-1000:] or f"exit code {process.returncode}")])
 
 
 # --- in the process that tries the FMU
 
 
-def load_remote_library(given: dict[str, Any], root: Path, path: Path) -> RemoteLibrary:
+def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> RemoteLibrary:
     """Load a library in that host.
 
     Args:
-        given: A host, as JSON has it.
+        host_values: A host, as JSON has it.
         root: Folder of the trial.
         path: Of the library.
 
     Raises:
         OSError: If it is refused.
     """
-    host = RemoteHost(**given)
-    own = root / OWN
-    own.mkdir(exist_ok=True)
+    host = RemoteHost(**host_values)
+    auditor_folder = root / AUDITOR_FOLDER
+    auditor_folder.mkdir(exist_ok=True)
     if host.name == VALGRIND:
-        command = [host.launcher, "--quiet", "--xml=yes", f"--xml-file={own / _SEEN}", "--track-origins=yes",
-                   f"--num-callers={MOST_FRAMES}", "--leak-check=no", host.program]  # fmt: skip
+        command = [
+            host.launcher,
+            "--quiet",
+            "--xml=yes",
+            f"--xml-file={auditor_folder / _VALGRIND_REPORT}",
+            "--track-origins=yes",
+            f"--num-callers={MAX_STACK_FRAMES}",
+            "--leak-check=no",
+            host.program,
+        ]
         return RemoteLibrary(command, str(path), {**os.environ, "VALGRIND_OPTS": ""})
-    prefix = own / "prefix"
+    prefix = auditor_folder / "prefix"
     if not prefix.exists():
-        _copy(Path(host.prefix), prefix)
-    settings = _settings(prefix, own)
-    return RemoteLibrary([host.launcher, host.program], windows_path(path), {**os.environ, **settings})
+        _copy_wine_prefix(Path(host.prefix), prefix)
+    wine_variables = _wine_environment(prefix, auditor_folder)
+    return RemoteLibrary([host.launcher, host.program], windows_path(path), {**os.environ, **wine_variables})
 
 
-def _copy(template: Path, prefix: Path) -> None:
+def _copy_wine_prefix(template: Path, prefix: Path) -> None:
     """Copy files; contents that are only read are linked."""
     shutil.copytree(template, prefix, symlinks=True, ignore=lambda _, names: {"windows"} & set(names))
     (prefix / "drive_c" / "windows").symlink_to(template / "drive_c" / "windows")
@@ -212,23 +232,26 @@ def read_valgrind_errors(root: Path, library: Path) -> list[str]:
     from xml.etree import ElementTree as ET
 
     try:
-        errors = ET.parse(root / OWN / _SEEN).getroot().iter("error")  # noqa: S314  written by valgrind
+        errors = ET.parse(root / AUDITOR_FOLDER / _VALGRIND_REPORT).getroot().iter("error")  # noqa: S314  written by valgrind
     except (OSError, ET.ParseError):
         return []
-    found = [text for each in errors if (text := _told(each, library))]
-    return list(dict.fromkeys(found))
+    descriptions = [description for error in errors if (description := _describe_valgrind_error(error, library))]
+    return list(dict.fromkeys(descriptions))
 
 
-def _told(error: ET.Element, library: Path) -> str:
-    """Return valgrind's error in words, with the FMU's own function on the stack; empty if the FMU is not on it."""
+def _describe_valgrind_error(error: ET.Element, library: Path) -> str:
+    """Return valgrind's error with the FMU's function on the stack; empty if no function of the FMU is on it."""
     if (error.findtext("kind") or "").startswith("Leak_"):
         return ""  # an FMU can ask for these itself; what it leaves behind is counted elsewhere
-    what = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
+    error_kind = error.findtext("what") or error.findtext("xwhat/text") or error.findtext("kind") or ""
     frames = [frame for stack in error.iter("stack") for frame in stack.iter("frame")]
-    own = next((each for each in frames if each.findtext("obj") == str(library)), None)
-    if own is None:
+    own_frame = next((candidate for candidate in frames if candidate.findtext("obj") == str(library)), None)
+    if own_frame is None:
         return ""
-    line = f", {own.findtext('file')}:{own.findtext('line')}" if own.findtext("line") else ""
-    public = next((each.findtext("fn") for each in frames if (each.findtext("fn") or "").startswith("fmi")), "")
-    name = own.findtext("fn") or "a function without a name"
-    return f"{what} in {name}{line}{f', called in {public}' if public and public != name else ''}"
+    line = f", {own_frame.findtext('file')}:{own_frame.findtext('line')}" if own_frame.findtext("line") else ""
+    fmi_function = next(
+        (candidate.findtext("fn") for candidate in frames if (candidate.findtext("fn") or "").startswith("fmi")), ""
+    )
+    name = own_frame.findtext("fn") or "a function without a name"
+    suffix = f", called in {fmi_function}" if fmi_function and fmi_function != name else ""
+    return f"{error_kind} in {name}{line}{suffix}"

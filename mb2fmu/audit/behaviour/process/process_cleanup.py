@@ -9,60 +9,60 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-ROUNDS = 50
-"""How often is looked for more of them: a process that starts others faster than that is not seen."""
+MAX_KILL_ROUNDS = 50
+"""Most rounds of searching and killing: a process that starts others faster is not found."""
 
 
-def _parents() -> dict[int, int]:
+def _map_parents() -> dict[int, int]:
     """Return process → its parent, for all running processes, without zombies."""
-    found = {}
+    parents = {}
     for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
         if entry.name.isdigit():
             with suppress(OSError, IndexError, ValueError):
                 fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
                 if fields[0] not in {"Z", "X"}:
-                    found[int(entry.name)] = int(fields[1])
-    return found
+                    parents[int(entry.name)] = int(fields[1])
+    return parents
 
 
-def list_descendant_processes(of: int) -> list[int]:
-    """Return all processes below one."""
-    parents = _parents()
-    found: list[int] = []
-    wanted = [of]
-    while wanted:
-        parent = wanted.pop()
-        below = [number for number, its in parents.items() if its == parent]
-        found += below
-        wanted += below
-    return found
+def list_descendant_processes(ancestor: int) -> list[int]:
+    """Return all descendants of a process."""
+    parents = _map_parents()
+    descendants: list[int] = []
+    pending = [ancestor]
+    while pending:
+        parent = pending.pop()
+        children = [process for process, parent_of_process in parents.items() if parent_of_process == parent]
+        descendants += children
+        pending += children
+    return descendants
 
 
-def kill_process_session(first: int) -> None:
+def kill_process_session(session_leader: int) -> None:
     """Kill a process with its session, and all that has become a child of this process since.
 
     Args:
-        first: Began the session that the others belong to, unless they left it.
+        session_leader: Began the session that the others belong to, unless they left it.
     """
     if os.name != "posix":
         return
-    for _ in range(ROUNDS):
+    for _ in range(MAX_KILL_ROUNDS):
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(first, signal.SIGKILL)
-        left = list_descendant_processes(os.getpid())
-        for number in left:
+            os.killpg(session_leader, signal.SIGKILL)
+        descendants = list_descendant_processes(os.getpid())
+        for process in descendants:
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(number, signal.SIGKILL)
-        if not left:
+                os.kill(process, signal.SIGKILL)
+        if not descendants:
             return
-        _collect(first)
+        _reap_orphans(session_leader)
         time.sleep(0.002)
 
 
-def _collect(spared: int) -> None:
+def _reap_orphans(excluded: int) -> None:
     """Collect ended orphans of this process, so that none stays as a zombie; not the first one."""
     for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
-        if entry.name.isdigit() and int(entry.name) != spared:
+        if entry.name.isdigit() and int(entry.name) != excluded:
             with suppress(OSError, IndexError, ValueError):
                 fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
                 if fields[0] == "Z" and int(fields[1]) == os.getpid():
@@ -71,22 +71,22 @@ def _collect(spared: int) -> None:
 
 def list_marked_processes(token: str) -> list[int]:
     """Return processes with a token in their environment: those of a trial, also without its guard."""
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir() if Path("/proc/self/environ").exists() else ():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError):
                 if token.encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-    return found
+                    processes.append(int(entry.name))
+    return processes
 
 
-def remove_shared_memory(of: int) -> int:
+def remove_shared_memory(creator: int) -> int:
     """Remove segments of shared memory that a process has left behind, and return how many."""
     removed = 0
-    listed = Path("/proc/sysvipc/shm")
-    for line in listed.read_text(encoding="ascii").splitlines()[1:] if listed.exists() else ():
+    segments = Path("/proc/sysvipc/shm")
+    for line in segments.read_text(encoding="ascii").splitlines()[1:] if segments.exists() else ():
         fields = line.split()
-        if int(fields[4]) == of:
+        if int(fields[4]) == creator:
             removed += c.CDLL(None).shmctl(int(fields[1]), 0, None) == 0
     return removed
 

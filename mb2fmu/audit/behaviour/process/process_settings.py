@@ -15,15 +15,15 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-Settings = dict[str, object]
-PROCESSORS = "the set of processors"
-_NEVER = ("SIGKILL", "SIGSTOP")
+ProcessSettings = dict[str, object]
+PROCESSOR_SET = "the set of processors"
+_UNHANDLED_SIGNALS = ("SIGKILL", "SIGSTOP")
 """Nobody can handle these."""
 
-_LIMITS = ("RLIMIT_STACK", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_DATA")
+_RESOURCE_LIMITS = ("RLIMIT_STACK", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_DATA")
 
 
-class _Action(c.Structure):
+class _SignalAction(c.Structure):
     """struct sigaction up to the handler, with room for the rest."""
 
     _fields_ = (("handler", c.c_void_p), ("rest", c.c_ubyte * 248))
@@ -46,120 +46,122 @@ def set_rounding_to_nearest() -> None:
         library.fesetround(0)
 
 
-def _handlers() -> Iterator[int]:
+def _list_signal_handlers() -> Iterator[int]:
     """Yield the handler of each signal as an address, 0 for the default, 1 where it is ignored."""
-    for each in sorted(signal.valid_signals()):
-        if getattr(each, "name", "") in _NEVER:
+    for signal_number in sorted(signal.valid_signals()):
+        if getattr(signal_number, "name", "") in _UNHANDLED_SIGNALS:
             continue
-        action = _Action()
-        c.CDLL(None).sigaction(int(each), None, c.byref(action))
+        action = _SignalAction()
+        c.CDLL(None).sigaction(int(signal_number), None, c.byref(action))
         yield action.handler or 0
 
 
-_PRECISION = 0x300
+_PRECISION_MASK = 0x300
 """Bits of the x87 control word: how many bits a number of extended precision is rounded to."""
 
 
-def _extended_precision(library: c.CDLL) -> int:
+def _read_extended_precision(library: c.CDLL) -> int:
     """Return the precision of extended arithmetic on x86 processors; -1 where there is none to set."""
-    room = c.create_string_buffer(256)  # fenv_t: it begins with the control word there
-    if platform.machine() not in {"x86_64", "AMD64"} or library.fegetenv(room):
+    buffer = c.create_string_buffer(256)  # fenv_t: it begins with the control word there
+    if platform.machine() not in {"x86_64", "AMD64"} or library.fegetenv(buffer):
         return -1
-    return int.from_bytes(room.raw[:2], "little") & _PRECISION
+    return int.from_bytes(buffer.raw[:2], "little") & _PRECISION_MASK
 
 
-def _cancellable() -> int:
+def _read_cancel_state() -> int:
     """Return whether this thread can be cancelled, as the C library numbers it."""
-    libc, found = c.CDLL(None), c.c_int()
-    libc.pthread_setcancelstate(0, c.byref(found))
-    libc.pthread_setcancelstate(found, None)
-    return found.value
+    libc, state = c.CDLL(None), c.c_int()
+    libc.pthread_setcancelstate(0, c.byref(state))
+    libc.pthread_setcancelstate(state, None)
+    return state.value
 
 
-def _environment() -> tuple[tuple[bytes, bytes], ...]:
+def _read_c_environment() -> tuple[tuple[bytes, bytes], ...]:
     """Return the environment variables that the C library has; Python keeps a copy of its own."""
     pointer = c.POINTER(c.c_char_p).in_dll(c.CDLL(None), "environ")
-    found, place = [], 0
-    while pointer and pointer[place]:
-        name, _, value = (pointer[place] or b"").partition(b"=")
-        found.append((name, value))
-        place += 1
-    return tuple(sorted(found))
+    variables, index = [], 0
+    while pointer and pointer[index]:
+        name, _, value = (pointer[index] or b"").partition(b"=")
+        variables.append((name, value))
+        index += 1
+    return tuple(sorted(variables))
 
 
 def restore_broken_pipe_signal() -> None:
-    """Let a broken pipe end this process, as in hosts written in C; Python ignores it: who does so would not show."""
+    """Let a broken pipe end this process, as in hosts written in C; with it ignored a change by the FMU is hidden."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def allow_all_processors() -> None:
-    """Let this process run on every processor of the machine, if it may on one only: who pins it would not show."""
+    """Let this process run on every processor, if it may use only one: pinning by the FMU would not show."""
     if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) == 1:
         with suppress(OSError):
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
 
-def read_process_settings() -> Settings:
-    """Return everything that a library can change for the process or its thread, as far as the system tells."""
-    small = sys.float_info.min
-    found: Settings = {
+def read_process_settings() -> ProcessSettings:
+    """Return everything that a library can change for the process or its thread, as far as the system reports it."""
+    smallest_normal = sys.float_info.min
+    settings: ProcessSettings = {
         "the locale": locale.setlocale(locale.LC_ALL),
         "arithmetic with denormal numbers": struct.pack(
-            "d", small * 0.5
+            "d", smallest_normal * 0.5
         ),  # as bytes: such a mode holds it equal to zero
     }
     with suppress(OSError):
-        found["the working folder"] = str(Path.cwd())
+        settings["the working folder"] = str(Path.cwd())
     library = load_c_math_library()
     if library is not None:
-        found["the rounding mode"] = int(library.fegetround())
-        found["the set of floating-point traps"] = int(library.fegetexcept())
-        found["the precision of extended arithmetic"] = _extended_precision(library)
-        found["the handler of a signal"] = tuple(_handlers())
-        found["whether a thread can be cancelled"] = _cancellable()
-        found["the environment"] = _environment()
+        settings["the rounding mode"] = int(library.fegetround())
+        settings["the set of floating-point traps"] = int(library.fegetexcept())
+        settings["the precision of extended arithmetic"] = _read_extended_precision(library)
+        settings["the handler of a signal"] = tuple(_list_signal_handlers())
+        settings["whether a thread can be cancelled"] = _read_cancel_state()
+        settings["the environment"] = _read_c_environment()
     if os.name == "posix":
         import resource
 
-        mask = os.umask(0)
-        os.umask(mask)
-        found["the mask of file modes"] = mask
-        found["a timer"] = tuple(
-            signal.getitimer(each)[0] > 0.0 for each in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL)
+        file_mode_mask = os.umask(0)
+        os.umask(file_mode_mask)
+        settings["the mask of file modes"] = file_mode_mask
+        settings["a timer"] = tuple(
+            signal.getitimer(timer)[0] > 0.0 for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL)
         )
-        found["the mask of signals"] = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
-        found["a limit of the process"] = tuple(resource.getrlimit(getattr(resource, name)) for name in _LIMITS)
-        found["the priority"] = os.getpriority(os.PRIO_PROCESS, 0)
-        found["a standard descriptor"] = tuple(map(_leads_to, range(3)))
+        settings["the mask of signals"] = frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        settings["a limit of the process"] = tuple(
+            resource.getrlimit(getattr(resource, name)) for name in _RESOURCE_LIMITS
+        )
+        settings["the priority"] = os.getpriority(os.PRIO_PROCESS, 0)
+        settings["a standard descriptor"] = tuple(map(_identify_descriptor, range(3)))
     if hasattr(os, "sched_getaffinity"):
-        found[PROCESSORS] = frozenset(os.sched_getaffinity(0))
-    return found
+        settings[PROCESSOR_SET] = frozenset(os.sched_getaffinity(0))
+    return settings
 
 
-def _leads_to(number: int) -> tuple[int, int, int] | None:
-    """Return what a descriptor leads to: numbers of device and file, and of the device that it is; None: closed."""
+def _identify_descriptor(descriptor: int) -> tuple[int, int, int] | None:
+    """Return device, inode and device number of a descriptor's target; None if it is closed."""
     try:
-        seen = os.fstat(number)
+        status = os.fstat(descriptor)
     except OSError:
         return None
-    return seen.st_dev, seen.st_ino, seen.st_rdev
+    return status.st_dev, status.st_ino, status.st_rdev
 
 
-def _is_open(number: int) -> bool:
+def _is_open(descriptor: int) -> bool:
     """Return whether a descriptor is open."""
     try:
-        os.fstat(number)
+        os.fstat(descriptor)
     except OSError:
         return False
     return True
 
 
-def list_open_descriptors() -> int | None:
+def count_open_descriptors() -> int | None:
     """Count the open descriptors; None where the system does not tell."""
-    listed = Path("/proc/self/fd")
+    folder = Path("/proc/self/fd")
     try:
-        return len(list(listed.iterdir()))
+        return len(list(folder.iterdir()))
     except OSError as error:
         if error.errno != errno.EMFILE:
             return None
@@ -168,21 +170,21 @@ def list_open_descriptors() -> int | None:
     return sum(map(_is_open, range(resource.getrlimit(resource.RLIMIT_NOFILE)[0])))  # none is left to list them with
 
 
-MOST_OPEN = 200
+MAX_OPEN_DESCRIPTORS = 200
 """Descriptors that an FMU leaves open: the auditor's own are a dozen."""
 
-MOST_THREADS = max(50, 4 * (os.cpu_count() or 1))
+MAX_THREADS = max(50, 4 * (os.cpu_count() or 1))
 """Threads that an FMU leaves: libraries that compute in parallel keep one for each processor, some of them two."""
 
 
 def describe_exhausted_resources() -> str:
     """Say which resources of this process the FMU has nearly used up; empty if none."""
-    for number, most, what in (
-        (list_open_descriptors(), MOST_OPEN, "descriptors"),
-        (count_own_threads(), MOST_THREADS, "threads"),
+    for count, limit, name in (
+        (count_open_descriptors(), MAX_OPEN_DESCRIPTORS, "descriptors"),
+        (count_own_threads(), MAX_THREADS, "threads"),
     ):
-        if number is not None and number > most:
-            return f"{number} {what} are there, left by what was tried before: a process can have so many only"
+        if count is not None and count > limit:
+            return f"{count} {name} are there, left by what was tried before: a process can have so many only"
     return ""
 
 

@@ -19,15 +19,15 @@ from pathlib import Path
 
 LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 38, 36
-_KILL = 9
+_SIGKILL = 9
 
-LARGEST_FILE = 256 * 1024**2
-MOST_DESCRIPTORS = 512
+MAX_FILE_BYTES = 256 * 1024**2
+MAX_DESCRIPTORS = 512
 
 # System calls by number (x86_64, aarch64); None: the processor has none of this name.
-_SECCOMP = {"x86_64": 317, "aarch64": 277}
-_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-CALLS: dict[str, tuple[int | None, int | None]] = {
+_SECCOMP_CALL_NUMBERS = {"x86_64": 317, "aarch64": 277}
+_AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+MONITORED_CALLS: dict[str, tuple[int | None, int | None]] = {
     "socket": (41, 198), "clone": (56, 220), "clone3": (435, 435), "fork": (57, None), "vfork": (58, None),
     "execve": (59, 221), "execveat": (322, 281), "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131),
     "rt_sigqueueinfo": (129, 138), "pidfd_send_signal": (424, 424), "ptrace": (101, 117),
@@ -40,31 +40,31 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "io_uring_setup": (425, 425), "unshare": (272, 97), "setns": (308, 268),
     "connect": (42, 203),
 }  # fmt: skip
-_LD, _JEQ, _JSET, _RET = 0x20, 0x15, 0x45, 0x06
-_ALLOW, _NOTIFY, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
+_BPF_LOAD, _BPF_JUMP_EQUAL, _BPF_JUMP_SET, _BPF_RETURN = 0x20, 0x15, 0x45, 0x06
+_SECCOMP_ALLOW, _SECCOMP_NOTIFY, _SECCOMP_ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
 _ENOSYS = 38
-_THREAD = 0x00010000
-_WRITES = 0o1 | 0o2 | 0o100 | 0o1000
-_LOCAL_SOCKETS = (1, 16)
+_CLONE_THREAD = 0x00010000
+_WRITE_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000
+_LOCAL_SOCKET_FAMILIES = (1, 16)
 """Unix and netlink: the C library asks services of the machine by them."""
 
 
-def _libc() -> c.CDLL:
+def _load_libc() -> c.CDLL:
     """Return the C library, with errno kept."""
     return c.CDLL(None, use_errno=True)
 
 
 def adopt_orphans() -> bool:
     """Make this process the parent of orphaned descendants; return whether the system can do that."""
-    return LINUX and _libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    return LINUX and _load_libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
 def end_with_parent(parent: int) -> None:
     """Let the system kill this process when its parent ends."""
     if LINUX:
-        _libc().prctl(_PR_SET_PDEATHSIG, _KILL, 0, 0, 0)
+        _load_libc().prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
-            os._exit(1)  # it ended before this was asked
+            os._exit(1)  # it ended before this request
 
 
 def limit_resources(memory: int | None) -> Iterator[str]:
@@ -74,24 +74,24 @@ def limit_resources(memory: int | None) -> Iterator[str]:
         memory: Address space, in bytes; None: not limited.
 
     Yields:
-        What cannot be limited here.
+        Messages on limits that this system lacks.
     """
     try:
         import resource
     except ImportError:
         yield "memory, files and descriptors of the FMU are not limited: this system has no limits of processes"
         return
-    wanted = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": LARGEST_FILE, "RLIMIT_NOFILE": MOST_DESCRIPTORS}
+    limits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": MAX_FILE_BYTES, "RLIMIT_NOFILE": MAX_DESCRIPTORS}
     if memory is not None:
-        wanted["RLIMIT_AS"] = memory
+        limits["RLIMIT_AS"] = memory
     else:
         yield "memory of the FMU is not limited: what runs it in the auditor's place needs much of it"
-    for name, most in wanted.items():
+    for name, limit in limits.items():
         try:
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            kept = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(number, (kept, kept))
+            resource_number = getattr(resource, name)
+            hard_limit = resource.getrlimit(resource_number)[1]
+            new_limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
+            resource.setrlimit(resource_number, (new_limit, new_limit))
         except (AttributeError, OSError, ValueError):
             yield f"{name.removeprefix('RLIMIT_')} cannot be limited on this system"
     with suppress(OSError):  # if memory runs out all the same, it is this process that has to go
@@ -101,7 +101,7 @@ def limit_resources(memory: int | None) -> Iterator[str]:
 # --- Landlock
 
 
-class _Beneath(c.Structure):
+class _PathBeneathAttribute(c.Structure):
     """struct landlock_path_beneath_attr."""
 
     _pack_ = 1
@@ -109,7 +109,7 @@ class _Beneath(c.Structure):
     _fields_ = (("allowed", c.c_uint64), ("folder", c.c_int32))
 
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _WRITE_FILE, _MAKE_AND_REMOVE, _REFER, _TRUNCATE = 1 << 1, sum(1 << k for k in range(4, 13)), 1 << 13, 1 << 14
 
 
@@ -117,30 +117,36 @@ def confine_writes(folder: Path) -> str:
     """Let this process write only below a folder, and signal nobody outside.
 
     Returns:
-        What is lacking; empty if it holds.
+        Message on a missing protection; empty if it is active.
     """
     if not LINUX:
         return "files that the FMU writes elsewhere are not prevented: this system has no Landlock"
-    libc = _libc()
-    version = libc.syscall(_CREATE, None, c.c_size_t(0), c.c_uint(1))
+    libc = _load_libc()
+    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, c.c_size_t(0), c.c_uint(1))
     if version < 1:
         return "files that the FMU writes elsewhere are not prevented: this kernel has no Landlock"
-    writes = _WRITE_FILE | _MAKE_AND_REMOVE | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    rules = struct.pack("QQQ", writes, 0, 3 if version >= 6 else 0)
-    handle = libc.syscall(_CREATE, rules, c.c_size_t(len(rules) if version >= 6 else 8), c.c_uint(0))
-    if handle < 0:
+    write_rights = _WRITE_FILE | _MAKE_AND_REMOVE | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    ruleset = struct.pack("QQQ", write_rights, 0, 3 if version >= 6 else 0)
+    ruleset_handle = libc.syscall(
+        _LANDLOCK_CREATE_RULESET, ruleset, c.c_size_t(len(ruleset) if version >= 6 else 8), c.c_uint(0)
+    )
+    if ruleset_handle < 0:
         return "files that the FMU writes elsewhere are not prevented: Landlock refuses"
     try:
-        for path, allowed in ((folder, writes), (Path("/dev/null"), _WRITE_FILE), (Path("/dev/zero"), _WRITE_FILE)):
-            place = os.open(path, getattr(os, "O_PATH", 0))
-            attribute = _Beneath(allowed, place)
-            libc.syscall(_ADD, handle, 1, c.byref(attribute), c.c_uint(0))
-            os.close(place)
+        for path, rights in (
+            (folder, write_rights),
+            (Path("/dev/null"), _WRITE_FILE),
+            (Path("/dev/zero"), _WRITE_FILE),
+        ):
+            descriptor = os.open(path, getattr(os, "O_PATH", 0))
+            attribute = _PathBeneathAttribute(rights, descriptor)
+            libc.syscall(_LANDLOCK_ADD_RULE, ruleset_handle, 1, c.byref(attribute), c.c_uint(0))
+            os.close(descriptor)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        if libc.syscall(_RESTRICT, handle, c.c_uint(0)):
+        if libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset_handle, c.c_uint(0)):
             return "files that the FMU writes elsewhere are not prevented: Landlock refuses"
     finally:
-        os.close(handle)
+        os.close(ruleset_handle)
     return ""
 
 
@@ -149,70 +155,91 @@ def confine_writes(folder: Path) -> str:
 
 def system_call_number(name: str) -> int | None:
     """Return the number of a system call on this machine; None if it has none."""
-    place = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
-    return None if place is None else CALLS[name][place]
+    column = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
+    return None if column is None else MONITORED_CALLS[name][column]
 
 
-def _statement(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-    """Return one instruction of a BPF filter as bytes; `yes` and `no` are jumps."""
-    return struct.pack("HBBI", code, yes, no, value)
+def _bpf_instruction(code: int, value: int, jump_if_true: int = 0, jump_if_false: int = 0) -> bytes:
+    """Return one instruction of a BPF filter as bytes; `jump_if_true` and `jump_if_false` are jumps."""
+    return struct.pack("HBBI", code, jump_if_true, jump_if_false, value)
 
 
-def _program(own: int) -> bytes:
-    """Return the filter: calls listed in ``CALLS`` go to the watching process, others proceed."""
-    parts = [_statement(_LD, 4), _statement(_JEQ, _ARCHITECTURE[platform.machine()], 1, 0), _statement(_RET, _ALLOW)]
-    for name in CALLS:
+def _build_filter(process: int) -> bytes:
+    """Return the filter: calls listed in ``MONITORED_CALLS`` go to the watching process, others proceed."""
+    instructions = [
+        _bpf_instruction(_BPF_LOAD, 4),
+        _bpf_instruction(_BPF_JUMP_EQUAL, _AUDIT_ARCHITECTURES[platform.machine()], 1, 0),
+        _bpf_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
+    ]
+    for name in MONITORED_CALLS:
         number = system_call_number(name)
         if number is None:
             continue
-        body = _judgement(name, own)
-        parts += [_statement(_LD, 0), _statement(_JEQ, number, 0, len(body)), *body]
-    return b"".join([*parts, _statement(_RET, _ALLOW)])
+        call_filter = _build_call_filter(name, process)
+        instructions += [
+            _bpf_instruction(_BPF_LOAD, 0),
+            _bpf_instruction(_BPF_JUMP_EQUAL, number, 0, len(call_filter)),
+            *call_filter,
+        ]
+    return b"".join([*instructions, _bpf_instruction(_BPF_RETURN, _SECCOMP_ALLOW)])
 
 
-def _judgement(name: str, own: int) -> list[bytes]:
-    """Return what is done with one system call, by its arguments."""
-    allow, ask = _statement(_RET, _ALLOW), _statement(_RET, _NOTIFY)
+def _build_call_filter(name: str, process: int) -> list[bytes]:
+    """Return the filter of one system call, which decides by its arguments."""
+    allow, notify = _bpf_instruction(_BPF_RETURN, _SECCOMP_ALLOW), _bpf_instruction(_BPF_RETURN, _SECCOMP_NOTIFY)
     if name == "clone3":  # its flags cannot be seen here; the C library falls back to clone
-        return [_statement(_RET, _ERRNO | _ENOSYS)]
+        return [_bpf_instruction(_BPF_RETURN, _SECCOMP_ERRNO | _ENOSYS)]
     if name == "clone":
-        return [_statement(_LD, 16), _statement(_JSET, _THREAD, 0, 1), allow, ask]
+        return [_bpf_instruction(_BPF_LOAD, 16), _bpf_instruction(_BPF_JUMP_SET, _CLONE_THREAD, 0, 1), allow, notify]
     if name in {"kill", "tgkill"}:
-        return [_statement(_LD, 16), _statement(_JEQ, own, 0, 1), allow, ask]
+        return [_bpf_instruction(_BPF_LOAD, 16), _bpf_instruction(_BPF_JUMP_EQUAL, process, 0, 1), allow, notify]
     if name in {"open", "openat"}:
-        return [_statement(_LD, 24 if name == "open" else 32), _statement(_JSET, _WRITES, 1, 0), allow, ask]
+        return [
+            _bpf_instruction(_BPF_LOAD, 24 if name == "open" else 32),
+            _bpf_instruction(_BPF_JUMP_SET, _WRITE_FLAGS, 1, 0),
+            allow,
+            notify,
+        ]
     if name == "socket":
-        local, netlink = _LOCAL_SOCKETS
-        return [_statement(_LD, 16), _statement(_JEQ, local, 1, 0), _statement(_JEQ, netlink, 0, 1), allow, ask]
-    return [ask]
+        local, netlink = _LOCAL_SOCKET_FAMILIES
+        return [
+            _bpf_instruction(_BPF_LOAD, 16),
+            _bpf_instruction(_BPF_JUMP_EQUAL, local, 1, 0),
+            _bpf_instruction(_BPF_JUMP_EQUAL, netlink, 0, 1),
+            allow,
+            notify,
+        ]
+    return [notify]
 
 
-def monitor_system_calls(to: socket.socket | None, *, far: bool) -> str:
+def monitor_system_calls(connection: socket.socket | None, *, is_remote: bool) -> str:
     """Send system calls of this process to the one at the other end of a socket.
 
     Args:
-        to: The socket; None where there is none.
-        far: The FMU runs in a process that this one starts, which has to do much that FMUs may not.
+        connection: The socket; None where there is none.
+        is_remote: The FMU runs in a host process, which needs calls that FMUs may not use.
 
     Returns:
-        What is lacking; empty if it holds.
+        Message on a missing protection; empty if it is active.
     """
-    lacking = "processes, connections and signals of the FMU are not watched"
-    if to is None or not LINUX or platform.machine() not in _SECCOMP:
-        return f"{lacking}: this system cannot do it"
-    if far:
-        to.sendall(b"-")
-        return f"{lacking}: it is not run in the auditor's own process"
-    libc = _libc()
-    program = _program(os.getpid())
+    message = "processes, connections and signals of the FMU are not watched"
+    if connection is None or not LINUX or platform.machine() not in _SECCOMP_CALL_NUMBERS:
+        return f"{message}: this system cannot do it"
+    if is_remote:
+        connection.sendall(b"-")
+        return f"{message}: it is not run in the auditor's own process"
+    libc = _load_libc()
+    program = _build_filter(os.getpid())
     buffer = c.create_string_buffer(program, len(program))
-    head = struct.pack("HxxxxxxP", len(program) // 8, c.addressof(buffer))
+    filter_header = struct.pack("HxxxxxxP", len(program) // 8, c.addressof(buffer))
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     new_listener = 1 << 3
-    handle = libc.syscall(_SECCOMP[platform.machine()], c.c_uint(1), c.c_uint(new_listener), head)
-    if handle < 0:
-        to.sendall(b"-")
-        return f"{lacking}: seccomp is not available here"
-    socket.send_fds(to, [b"+"], [handle])
-    os.close(handle)
+    listener = libc.syscall(
+        _SECCOMP_CALL_NUMBERS[platform.machine()], c.c_uint(1), c.c_uint(new_listener), filter_header
+    )
+    if listener < 0:
+        connection.sendall(b"-")
+        return f"{message}: seccomp is not available here"
+    socket.send_fds(connection, [b"+"], [listener])
+    os.close(listener)
     return ""

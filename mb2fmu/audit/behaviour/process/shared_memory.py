@@ -1,7 +1,7 @@
-"""Channel between a process that runs a unit and its watcher: shared memory, without a descriptor.
+"""Channel between a process that runs an FMU and its supervisor: shared memory, without a descriptor.
 
 An FMU that closes all descriptors, or writes into all of them, does not disturb it. Beside the messages it holds which
-function of the FMU is being called, so that a crash and a hang can be told with its name.
+function of the FMU is being called, so that reports of crashes and hangs can name it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import struct
 from pathlib import Path
 from typing import Any
 
-SIZE = 16 * 1024**2
-_NAME = slice(24, 120)
-_FIRST = 128
-_COUNT_AND_INSIDE, _INSIDE = struct.Struct("QQ"), struct.Struct("Q")
+CHANNEL_BYTES = 16 * 1024**2
+_NAME_SLICE = slice(24, 120)
+_MESSAGES_START = 128
+_CALL_COUNT_AND_STATE, _CALL_STATE = struct.Struct("QQ"), struct.Struct("Q")
 
 
 @functools.cache
-def _field(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     """Return the name of a function in its written form; cached, as names are few and calls thousands."""
     return name.encode()[:96].ljust(96, b"\0")
 
@@ -34,16 +34,16 @@ class SharedMemoryChannel:
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            path.write_bytes(bytes(SIZE))
+            path.write_bytes(bytes(CHANNEL_BYTES))
         with path.open("r+b") as file:
-            self._memory = mmap.mmap(file.fileno(), SIZE)
-        self._read = _FIRST
+            self._memory = mmap.mmap(file.fileno(), CHANNEL_BYTES)
+        self._read_position = _MESSAGES_START
         self.calls = 0
 
     def clear(self) -> None:
         """Remove all messages, before another process writes."""
-        self._memory[:_FIRST] = bytes(_FIRST)
-        self._read = _FIRST
+        self._memory[:_MESSAGES_START] = bytes(_MESSAGES_START)
+        self._read_position = _MESSAGES_START
         self.calls = 0
 
     # --- the running side
@@ -51,43 +51,43 @@ class SharedMemoryChannel:
     def write(self, message: dict[str, Any]) -> None:
         """Append a message; messages beyond the space are dropped."""
         data = json.dumps(message).encode() + b"\n"
-        end = struct.unpack_from("Q", self._memory)[0] or _FIRST
-        if end + len(data) <= SIZE:
+        end = struct.unpack_from("Q", self._memory)[0] or _MESSAGES_START
+        if end + len(data) <= CHANNEL_BYTES:
             self._memory[end : end + len(data)] = data
             struct.pack_into("Q", self._memory, 0, end + len(data))
 
-    def enter(self, name: str) -> None:
+    def begin_call(self, name: str) -> None:
         """Note that a call of the FMU begins."""
         self.calls += 1
-        self._memory[_NAME] = _field(name)
-        _COUNT_AND_INSIDE.pack_into(self._memory, 8, self.calls, 1)
+        self._memory[_NAME_SLICE] = _encode_name(name)
+        _CALL_COUNT_AND_STATE.pack_into(self._memory, 8, self.calls, 1)
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         """Note that the call came back."""
-        _INSIDE.pack_into(self._memory, 16, 0)
+        _CALL_STATE.pack_into(self._memory, 16, 0)
 
     # --- the watching side
 
     def read(self) -> list[dict[str, Any]]:
         """Return messages since the last time, without unreadable ones."""
-        end = min(struct.unpack_from("Q", self._memory)[0], SIZE)
-        data, self._read = self._memory[self._read : end], max(self._read, end)
-        found = []
+        end = min(struct.unpack_from("Q", self._memory)[0], CHANNEL_BYTES)
+        data, self._read_position = self._memory[self._read_position : end], max(self._read_position, end)
+        messages = []
         for line in data.splitlines():
             try:
                 message = json.loads(line)
             except ValueError:
                 continue
             if isinstance(message, dict):
-                found.append(message)
-        return found
+                messages.append(message)
+        return messages
 
     def progress(self) -> tuple[int, int, int]:
-        """Return three numbers of which one changes as long as something happens."""
+        """Return three counters, of which at least one changes with any activity."""
         used, calls, inside = struct.unpack_from("QQQ", self._memory)
         return used, calls, inside
 
-    def calling(self) -> tuple[str, bool]:
+    def last_call(self) -> tuple[str, bool]:
         """Return the function called last, and whether it is still running."""
-        name = self._memory[_NAME].rstrip(b"\0").decode("utf-8", "replace")
+        name = self._memory[_NAME_SLICE].rstrip(b"\0").decode("utf-8", "replace")
         return name, bool(struct.unpack_from("Q", self._memory, 16)[0])

@@ -1,4 +1,4 @@
-"""System calls of a running FMU: the watching process reports, allows or refuses them.
+"""System calls of a running FMU: the supervisor reports, allows or refuses them.
 
 A refused call comes back as not permitted; the FMU has to live with that, as on a machine that is locked down.
 """
@@ -14,28 +14,35 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.process.sandbox import CALLS, system_call_number
+from mb2fmu.audit.behaviour.process.sandbox import MONITORED_CALLS, system_call_number
 
-_RECEIVE, _SEND = 0xC0502100, 0xC0182101
-_CONTINUE = 1
-_CLONES = frozenset({"clone", "fork", "vfork"})
-_EXECUTES = frozenset({"execve", "execveat"})
-_SIGNALS = frozenset({"kill", "tkill", "tgkill", "rt_sigqueueinfo", "pidfd_send_signal"})
-_FILES = frozenset({
+_IOCTL_RECEIVE, _IOCTL_SEND = 0xC0502100, 0xC0182101
+_CONTINUE_FLAG = 1
+_CLONE_CALLS = frozenset({"clone", "fork", "vfork"})
+_EXECUTE_CALLS = frozenset({"execve", "execveat"})
+_SIGNAL_CALLS = frozenset({"kill", "tkill", "tgkill", "rt_sigqueueinfo", "pidfd_send_signal"})
+_FILE_CALLS = frozenset({
     "open", "openat", "creat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir",
     "symlink", "symlinkat", "link", "linkat", "chmod", "fchmodat", "truncate",
 })  # fmt: skip
-_VERBS = {"unlink": "removes", "unlinkat": "removes", "rmdir": "removes", "mkdir": "makes", "mkdirat": "makes",
+_FILE_VERBS = {"unlink": "removes", "unlinkat": "removes", "rmdir": "removes", "mkdir": "makes", "mkdirat": "makes",
           "rename": "renames", "renameat": "renames", "renameat2": "renames", "chmod": "changes the mode of",
           "fchmodat": "changes the mode of"}  # fmt: skip
-HERE = -100
+AT_FDCWD = -100
 """The descriptor that stands for the working folder."""
 
-_UNIX = struct.pack("=H", 1)
-_SERVICES = ("/var/run/nscd/", "/run/nscd/", "/var/run/nslcd/", "/run/nslcd/", "/run/systemd/userdb/", "/var/lib/sss/")
+_UNIX_FAMILY = struct.pack("=H", 1)
+_SERVICE_PATHS = (
+    "/var/run/nscd/",
+    "/run/nscd/",
+    "/var/run/nslcd/",
+    "/run/nslcd/",
+    "/run/systemd/userdb/",
+    "/var/lib/sss/",
+)
 """Where the C library asks for names of users and machines."""
 
-_SPARE = ("/dev/null", "/dev/zero", "/dev/tty", "/proc/self/")
+_ALLOWED_PATHS = ("/dev/null", "/dev/zero", "/dev/tty", "/proc/self/")
 
 
 class SystemCallMonitor:
@@ -43,107 +50,115 @@ class SystemCallMonitor:
 
     Args:
         listener: Descriptor of its notifications.
-        child: Its number.
+        worker: Process id of the worker.
         folder: Where it may write.
-        tool: It says that it needs a tool: processes and connections are its right.
-        tell: Is told each deed: a rule, and a message.
+        needs_tool: The FMU declares needsExecutionTool: processes and connections are allowed.
+        report: Called with a rule and a message for each refused call.
     """
 
     def __init__(
-        self, listener: int, child: int, folder: Path, *, tool: bool, tell: Callable[[str, str], None]
+        self, listener: int, worker: int, folder: Path, *, needs_tool: bool, report: Callable[[str, str], None]
     ) -> None:
-        self.listener, self._child, self._folder, self._tool, self._tell = listener, child, folder, tool, tell
-        self._names = {number: name for name in CALLS if (number := system_call_number(name)) is not None}
+        self.listener, self._worker, self._folder, self._needs_tool, self._report = (
+            listener,
+            worker,
+            folder,
+            needs_tool,
+            report,
+        )
+        self._call_names = {
+            number: name for name in MONITORED_CALLS if (number := system_call_number(name)) is not None
+        }
 
     def close(self) -> None:
         """Stop watching."""
         os.close(self.listener)
 
-    def answer(self) -> None:
-        """Take one notification and answer it."""
+    def handle_notification(self) -> None:
+        """Receive one notification and send the decision."""
         import fcntl
 
-        notice = bytearray(80)
+        notification = bytearray(80)
         try:
-            fcntl.ioctl(self.listener, _RECEIVE, notice)
+            fcntl.ioctl(self.listener, _IOCTL_RECEIVE, notification)
         except OSError:
             return  # the process is gone
-        key, process, _, number, _, _, *arguments = struct.unpack("QIIiIQ6Q", notice)
-        refused = self._judge(process, self._names.get(number, str(number)), arguments)
-        reply = struct.pack("QqiI", key, 0, -refused, 0 if refused else _CONTINUE)
+        notification_id, process, _, number, _, _, *arguments = struct.unpack("QIIiIQ6Q", notification)
+        error_number = self._decide(process, self._call_names.get(number, str(number)), arguments)
+        response = struct.pack("QqiI", notification_id, 0, -error_number, 0 if error_number else _CONTINUE_FLAG)
         with suppress(OSError):
-            fcntl.ioctl(self.listener, _SEND, bytearray(reply))
+            fcntl.ioctl(self.listener, _IOCTL_SEND, bytearray(response))
 
-    def _judge(self, process: int, name: str, arguments: list[int]) -> int:
+    def _decide(self, process: int, name: str, arguments: list[int]) -> int:
         """Return the error number for a call; 0: it proceeds."""
-        if name in _FILES:
-            return self._file(process, name, arguments)
-        if name in _SIGNALS:
-            return self._signal(process, name, arguments)
+        if name in _FILE_CALLS:
+            return self._decide_file_access(process, name, arguments)
+        if name in _SIGNAL_CALLS:
+            return self._decide_signal(process, name, arguments)
         if name == "connect":
-            return self._connect(process, arguments)
-        if name in _CLONES | _EXECUTES or name == "socket":
-            if self._tool:
+            return self._decide_connection(process, arguments)
+        if name in _CLONE_CALLS | _EXECUTE_CALLS or name == "socket":
+            if self._needs_tool:
                 return 0
             if name == "socket":
                 family = {2: "IPv4", 10: "IPv6"}.get(arguments[0], f"family {arguments[0]}")
-                self._tell("host.network", f"opens a network connection ({family})")
-            elif name in _EXECUTES:
-                self._tell("host.processes", f"runs {_text(process, arguments[name == 'execveat'])}")
+                self._report("host.network", f"opens a network connection ({family})")
+            elif name in _EXECUTE_CALLS:
+                self._report("host.processes", f"runs {_read_string(process, arguments[name == 'execveat'])}")
             else:
-                self._tell("host.processes", "starts a process of its own")
+                self._report("host.processes", "starts a process of its own")
             return errno.EPERM
-        self._tell("host.system", f"calls {name}, which is not an FMU's business")
+        self._report("host.system", f"calls {name}, which is not allowed to an FMU")
         return errno.EPERM
 
-    def _connect(self, process: int, arguments: list[int]) -> int:
-        """Allow services that the C library itself asks; report and refuse (EACCES) other ones of this machine."""
-        address = _bytes(process, arguments[1], min(arguments[2], 128))
-        name = address[2:].strip(b"\0").decode("utf-8", "backslashreplace")
-        if self._tool or address[:2] != _UNIX or not name or name.startswith(_SERVICES):
+    def _decide_connection(self, process: int, arguments: list[int]) -> int:
+        """Allow services that the C library uses; report and refuse (EACCES) other local services."""
+        address = _read_memory(process, arguments[1], min(arguments[2], 128))
+        socket_path = address[2:].strip(b"\0").decode("utf-8", "backslashreplace")
+        if self._needs_tool or address[:2] != _UNIX_FAMILY or not socket_path or socket_path.startswith(_SERVICE_PATHS):
             return 0
-        self._tell("host.network", f"connects to another program by {name}")
+        self._report("host.network", f"connects to another program by {socket_path}")
         return errno.EACCES
 
-    def _signal(self, process: int, name: str, arguments: list[int]) -> int:
+    def _decide_signal(self, process: int, name: str, arguments: list[int]) -> int:
         """Allow signals to the trial's own process and threads; report and refuse (EPERM) all others."""
         target = struct.unpack("i", struct.pack("I", arguments[0] & 0xFFFFFFFF))[0]
         if name == "pidfd_send_signal":
-            target = _behind(process, target)
-        if target in {0, self._child, -self._child} or (
-            name == "tkill" and Path(f"/proc/{self._child}/task/{target}").exists()
+            target = _find_descriptor_process(process, target)
+        if target in {0, self._worker, -self._worker} or (
+            name == "tkill" and Path(f"/proc/{self._worker}/task/{target}").exists()
         ):
             return 0
-        sent = arguments[2] if name == "tgkill" else arguments[1]
-        if sent == 0:
+        signal_number = arguments[2] if name == "tgkill" else arguments[1]
+        if signal_number == 0:
             return 0  # asks whether somebody is there
-        whom = {os.getpid(): "the process that hosts it", -1: "all processes"}.get(target, f"process {target}")
+        target_text = {os.getpid(): "the process that hosts it", -1: "all processes"}.get(target, f"process {target}")
         try:
-            what = signal.Signals(sent).name
+            signal_text = signal.Signals(signal_number).name
         except ValueError:
-            what = f"signal {sent}"
-        self._tell("host.system", f"sends {what} to {whom}")
+            signal_text = f"signal {signal_number}"
+        self._report("host.system", f"sends {signal_text} to {target_text}")
         return errno.EPERM
 
-    def _file(self, process: int, name: str, arguments: list[int]) -> int:
+    def _decide_file_access(self, process: int, name: str, arguments: list[int]) -> int:
         """Allow writing inside the trial's folders; report and refuse (EACCES) paths outside."""
-        base, place = _link(f"/proc/{process}/cwd"), 0
+        folder, position = _read_link(f"/proc/{process}/cwd"), 0
         if name.endswith(("at", "at2")):
             directory = struct.unpack("i", struct.pack("I", arguments[0] & 0xFFFFFFFF))[0]
-            if directory != HERE:
-                base = _link(f"/proc/{process}/fd/{directory}")
-            place = 1
+            if directory != AT_FDCWD:
+                folder = _read_link(f"/proc/{process}/fd/{directory}")
+            position = 1
         if name in {"symlink", "symlinkat"}:
-            place += 1
-        written = _text(process, arguments[place])
-        path = os.path.normpath(os.path.join(base, written))  # noqa: PTH118  nothing of it is followed
-        if path.startswith((f"{self._folder}/", *_SPARE)) or not written:
+            position += 1
+        given_path = _read_string(process, arguments[position])
+        path = os.path.normpath(os.path.join(folder, given_path))  # noqa: PTH118  nothing of it is followed
+        if path.startswith((f"{self._folder}/", *_ALLOWED_PATHS)) or not given_path:
             return 0
-        self._tell("host.files", f"{_VERBS.get(name, 'writes')} {path}, which is outside its folders")
+        self._report("host.files", f"{_FILE_VERBS.get(name, 'writes')} {path}, which is outside its folders")
         return errno.EACCES
 
 
-def _behind(process: int, descriptor: int) -> int:
+def _find_descriptor_process(process: int, descriptor: int) -> int:
     """Return the process that a descriptor of a process stands for; that descriptor, where it is none."""
     with suppress(OSError, ValueError, StopIteration):
         lines = Path(f"/proc/{process}/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
@@ -151,7 +166,7 @@ def _behind(process: int, descriptor: int) -> int:
     return descriptor
 
 
-def _link(path: str) -> str:
+def _read_link(path: str) -> str:
     """Return the target of a symbolic link; empty if there is none."""
     try:
         return str(Path(path).readlink())
@@ -159,7 +174,7 @@ def _link(path: str) -> str:
         return ""
 
 
-def _bytes(process: int, address: int, size: int) -> bytes:
+def _read_memory(process: int, address: int, size: int) -> bytes:
     """Return memory of another process; less than asked for, or nothing, where it cannot be read."""
     try:
         with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
@@ -169,7 +184,7 @@ def _bytes(process: int, address: int, size: int) -> bytes:
         return b""
 
 
-def _text(process: int, address: int) -> str:
+def _read_string(process: int, address: int) -> str:
     """Return a string of another process, as far as the end of its page."""
     try:
         with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
@@ -182,11 +197,11 @@ def _text(process: int, address: int) -> str:
     return data.partition(b"\0")[0].decode("utf-8", "replace")
 
 
-def receive_listener(end: socket.socket) -> int | None:
+def receive_listener(connection: socket.socket) -> int | None:
     """Return the descriptor of notifications that the running process hands over; None if it has none."""
-    end.settimeout(10.0)
+    connection.settimeout(10.0)
     try:
-        _, handles, _, _ = socket.recv_fds(end, 1, 1)
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
     except OSError:
         return None
-    return handles[0] if handles else None
+    return descriptors[0] if descriptors else None

@@ -1,6 +1,6 @@
-"""Time limits of probes: every call of the FMU passes here, is noted, and ends a probe whose time is over.
+"""Time limits of trials: every call of the FMU is noted here, and a trial without time left ends at its next call.
 
-A probe whose share of time is spent ends at its next call, and what it did not try is said.
+What such a trial did not try is reported.
 """
 
 from __future__ import annotations
@@ -12,124 +12,124 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-SPENT = "the time for the whole audit is spent (--budget)"
-BETWEEN_LOOKS = 0.01
-"""Time between two looks at the processor's clock, in s: asking for it takes longer than a call of a small unit."""
+BUDGET_SPENT = "the time for the whole audit is spent (--budget)"
+CLOCK_READ_INTERVAL = 0.01
+"""Time between two readings of the processor clock, s: one reading takes longer than a call of a small FMU."""
 
 
 class SkippedTrialError(Exception):
-    """A probe cannot judge this FMU; the text says why."""
+    """A trial cannot judge this FMU; the text says why."""
 
 
 class TimeBudgetError(SkippedTrialError):
-    """The time for a probe, or for all of them, is spent."""
+    """The time for a trial, or for all of them, is spent."""
 
 
 class CallObserver(Protocol):
     """Protocol: notes the beginning and end of calls."""
 
-    def enter(self, name: str) -> None:
+    def begin_call(self, name: str) -> None:
         """Note that a call begins."""
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         """Note that all calls came back."""
 
 
 class _NoObserver:
-    def enter(self, name: str) -> None:
+    def begin_call(self, name: str) -> None:
         """Note nothing."""
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         """Note nothing."""
 
 
 @dataclass
 class TimeBudget:
-    """Limits of the probe that is being tried.
+    """Limits of the trial that is being tried.
 
     Attributes:
-        witness: Notes calls.
+        observer: Informed of calls.
         deadline: Of everything, by the monotonic clock, in s.
-        share: Time of the processor at which the present probe is over, in s.
-        depth: Calls that have not come back: of several threads, or from within callbacks.
-        spent: Why the present probe was ended; empty if it was not.
-        look: When to ask for the time of the processor again, by the monotonic clock, in s.
+        cpu_deadline: Time of the processor at which the present trial is over, in s.
+        open_calls: Calls that have not come back: of several threads, or from within callbacks.
+        exhausted_reason: Why the present trial was ended; empty if it was not.
+        next_clock_read: Monotonic time of the next reading of the processor clock, s.
     """
 
-    witness: CallObserver = field(default_factory=_NoObserver)
+    observer: CallObserver = field(default_factory=_NoObserver)
     deadline: float = math.inf
-    share: float = math.inf
-    depth: int = 0
-    spent: str = ""
-    look: float = 0.0
+    cpu_deadline: float = math.inf
+    open_calls: int = 0
+    exhausted_reason: str = ""
+    next_clock_read: float = 0.0
 
-    def begin(self, share: float) -> None:
-        """Begin another probe, with its limit of processor time, in s."""
-        self.share = time.process_time() + share
-        self.spent = ""
+    def start_trial(self, cpu_time: float) -> None:
+        """Begin another trial, with its limit of processor time, in s."""
+        self.cpu_deadline = time.process_time() + cpu_time
+        self.exhausted_reason = ""
 
     def check(self) -> None:
-        """End the present probe if its time is over.
+        """End the present trial if its time is over.
 
         Raises:
-            SpentError: Then.
+            TimeBudgetError: Then.
         """
         now = time.monotonic()
         if now > self.deadline:
-            self.spent = SPENT
-            raise TimeBudgetError(self.spent)
-        if now < self.look:
+            self.exhausted_reason = BUDGET_SPENT
+            raise TimeBudgetError(self.exhausted_reason)
+        if now < self.next_clock_read:
             return
-        self.look = now + BETWEEN_LOOKS
-        if time.process_time() > self.share:
-            self.look = 0.0
-            self.spent = "its share of the time is spent (--budget)"
-            raise TimeBudgetError(self.spent)
+        self.next_clock_read = now + CLOCK_READ_INTERVAL
+        if time.process_time() > self.cpu_deadline:
+            self.next_clock_read = 0.0
+            self.exhausted_reason = "its share of the time is spent (--budget)"
+            raise TimeBudgetError(self.exhausted_reason)
 
     @contextmanager
-    def within(self, part: float) -> Iterator[None]:
-        """Limit what is done inside to a fraction of the probe's remaining time; break it off afterwards.
+    def limit_share(self, fraction: float) -> Iterator[None]:
+        """Limit the block to a fraction of the trial's remaining time; end the block when it is spent.
 
-        The probe itself goes on with the rest, unless that is spent, too.
+        The trial itself goes on with the rest, unless that is spent, too.
 
         Args:
-            part: From 0 to 1.
+            fraction: From 0 to 1.
 
         Raises:
-            SpentError: If the probe is over.
+            TimeBudgetError: If the trial is over.
         """
-        whole, now = self.share, time.process_time()
-        self.share = now + part * (whole - now)
+        full_deadline, now = self.cpu_deadline, time.process_time()
+        self.cpu_deadline = now + fraction * (full_deadline - now)
         try:
             yield
         except TimeBudgetError:
-            if time.monotonic() > self.deadline or time.process_time() > whole:
+            if time.monotonic() > self.deadline or time.process_time() > full_deadline:
                 raise
-            self.spent = ""
+            self.exhausted_reason = ""
         finally:
-            self.share = whole
+            self.cpu_deadline = full_deadline
 
     @contextmanager
-    def calling(self, name: str) -> Iterator[None]:
+    def observe_call(self, name: str) -> Iterator[None]:
         """Note one call; for calls whose speed does not matter."""
-        self.enter(name)
+        self.begin_call(name)
         try:
             yield
         finally:
-            self.leave()
+            self.end_call()
 
-    def enter(self, name: str) -> None:
+    def begin_call(self, name: str) -> None:
         """Note that a call begins."""
-        self.depth += 1
-        self.witness.enter(name)
+        self.open_calls += 1
+        self.observer.begin_call(name)
 
-    def leave(self) -> None:
+    def end_call(self) -> None:
         """Note that the call came back."""
-        self.depth -= 1
-        if self.depth <= 0:
-            self.witness.leave()
+        self.open_calls -= 1
+        if self.open_calls <= 0:
+            self.observer.end_call()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nothing more is to be begun."""
         return time.monotonic() > self.deadline

@@ -1,4 +1,4 @@
-"""``run_all_trials``: give an FMU to a guard, which runs the probes; collect its messages."""
+"""``run_all_trials``: run the trials of an FMU in supervised processes and collect their reports."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED
-from mb2fmu.audit.behaviour.fixture.work_folders import UNIT
+from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
+from mb2fmu.audit.behaviour.fixture.work_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, RemoteHost
 from mb2fmu.audit.behaviour.process.process_cleanup import list_marked_processes
-from mb2fmu.audit.behaviour.process.time_budget import SPENT
+from mb2fmu.audit.behaviour.process.time_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.audit.findings import Observation
 from mb2fmu.audit.recorded_reference import RecordedReference
 from mb2fmu.temporary_files import make_work_folder
 
-_FOLDERS = {
+_PLATFORM_FOLDERS = {
     ("Linux", "x86_64"): ("linux64", "x86_64-linux", ".so"),
     ("Linux", "aarch64"): ("aarch64-linux", "aarch64-linux", ".so"),
     ("Darwin", "x86_64"): ("darwin64", "x86_64-darwin", ".dylib"),
@@ -37,22 +37,22 @@ _FOLDERS = {
     ("Windows", "AMD64"): ("win64", "x86_64-windows", ".dll"),
 }
 _WINDOWS = ("Windows", "AMD64")
-FIRST = "while trying instantiating it"
-"""How a crash in the first probe is told."""
+INSTANTIATION_CRASH_END = "while trying instantiating it"
+"""End of the message on a crash in the first trial."""
 
-MARK = "MB2FMU_TRIAL"
+TRIAL_VARIABLE = "MB2FMU_TRIAL"
 """Environment variable by which processes of a trial are found, wherever they went."""
 
-LATE = 3.0
-"""What a guard may need beyond the deadline, in s."""
+SUPERVISOR_GRACE_TIME = 3.0
+"""Time that a supervisor may need beyond the deadline, s."""
 
-MOST_GUARDS = 3
-"""An FMU that kills the process that watches it is given up then."""
+MAX_SUPERVISORS = 3
+"""Number of killed supervisors after which an FMU is given up."""
 
 
 @dataclass
 class _Supervisors:
-    """Processes that watch the parts of one trial.
+    """Supervisor processes of one audit.
 
     Attributes:
         running: Those that run now.
@@ -80,12 +80,12 @@ class SupervisedRunResult:
     """Results of running the FMU.
 
     Attributes:
-        observations: What the probes saw.
+        observations: Observations of the trials.
         skipped: What could not be judged, with the reason.
         faults: Tracebacks of the auditor itself.
-        tried: Titles of the probes, in order.
+        tried: Titles of the trials, in order.
         judged: Rules that had something to judge.
-        idle: Rule → why it had nothing to judge.
+        inapplicable: Rule → why it had nothing to judge.
         lacking: Bounds that could not be had on this machine.
         killed: How many processes the FMU took with it.
         runnable: Whether there is a binary for this machine.
@@ -96,7 +96,7 @@ class SupervisedRunResult:
     faults: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
     judged: set[str] = field(default_factory=set)
-    idle: dict[str, str] = field(default_factory=dict)
+    inapplicable: dict[str, str] = field(default_factory=dict)
     lacking: list[str] = field(default_factory=list)
     killed: int = 0
     runnable: bool = False
@@ -106,7 +106,7 @@ class SupervisedRunResult:
         for name in ("observations", "skipped", "faults", "tried", "lacking"):
             getattr(self, name).extend(getattr(other, name))
         self.judged |= other.judged
-        self.idle |= other.idle
+        self.inapplicable |= other.inapplicable
         self.killed += other.killed
 
 
@@ -116,18 +116,18 @@ class SupervisedRunLimits:
 
     Attributes:
         deadline: Of everything, by the monotonic clock, in s.
-        call: What one call of the FMU may take, in s.
+        call_time: Time limit of one call of the FMU, s.
         memory: Address space of the process that runs it, in bytes.
         jobs: Processes at once.
-        effort: Of the processor, for all probes, in s.
+        effort: Processor time for all trials, s.
         recorded: A run to be repeated.
         windows: What the archive has for Windows is run, on another system.
-        wine: Runs what is there for Windows, in place of what is there for this machine.
+        wine: Host for the binary for Windows; None: the binary for this machine runs.
         valgrind: Watches the memory that the FMU uses, in a run of its own.
     """
 
     deadline: float
-    call: float
+    call_time: float
     memory: int
     jobs: int
     effort: float
@@ -138,99 +138,117 @@ class SupervisedRunLimits:
 
 
 def find_loadable_libraries(
-    description: DescribedModel, names: Collection[str], *, windows: bool = False
+    description: DescribedModel, member_names: Collection[str], *, windows: bool = False
 ) -> dict[str, str]:
     """Return interface type → member of the archive that this machine can run.
 
     Args:
         description: Of the FMU.
-        names: Members of the archive.
-        windows: Those of Windows, whatever this machine is.
+        member_names: Members of the archive.
+        windows: Select the libraries for Windows on any machine.
     """
-    found = _FOLDERS.get(_WINDOWS if windows else (platform.system(), platform.machine()))
-    if found is None:
+    platform_folders = _PLATFORM_FOLDERS.get(_WINDOWS if windows else (platform.system(), platform.machine()))
+    if platform_folders is None:
         return {}
-    folder = found[0] if description.version == 2 else found[1]
-    members = {kind: f"binaries/{folder}/{description.identifier(kind)}{found[2]}" for kind in description.interfaces}
-    return {kind: member for kind, member in members.items() if kind != "ScheduledExecution" and member in names}
+    folder = platform_folders[0] if description.version == 2 else platform_folders[1]
+    members = {
+        interface: f"binaries/{folder}/{description.identifier(interface)}{platform_folders[2]}"
+        for interface in description.interfaces
+    }
+    return {
+        interface: member
+        for interface, member in members.items()
+        if interface != "ScheduledExecution" and member in member_names
+    }
 
 
 def run_all_trials(
-    archive: FmuArchive, description: DescribedModel, rules: Collection[str], bounds: SupervisedRunLimits
+    archive: FmuArchive, description: DescribedModel, rules: Collection[str], limits: SupervisedRunLimits
 ) -> SupervisedRunResult:
     """Unpack an FMU and try it.
 
     Args:
-        archive: The unit.
+        archive: The FMU.
         description: Of it.
-        rules: Ids that are asked for: probes of others are not tried.
-        bounds: What it may take.
+        rules: Ids of requested rules: trials of other rules do not run.
+        limits: Time, memory and processes that it may take.
     """
-    members = find_loadable_libraries(description, archive.names, windows=bounds.windows)
-    trial = SupervisedRunResult(runnable=bool(members))
-    for kind in description.interfaces:
-        if kind not in members:
-            why = (
+    members = find_loadable_libraries(description, archive.names, windows=limits.windows)
+    result = SupervisedRunResult(runnable=bool(members))
+    for interface in description.interfaces:
+        if interface not in members:
+            reason = (
                 "the auditor does not run it"
-                if kind == "ScheduledExecution"
+                if interface == "ScheduledExecution"
                 else "the archive has no binary for Windows"
-                if bounds.windows
+                if limits.windows
                 else "the archive has no binary for this machine"
             )
-            trial.skipped.append(f"{kind}: {why}; only its description was judged")
+            result.skipped.append(f"{interface}: {reason}; only its description was judged")
     if not members:
-        return trial
-    with make_work_folder("run the FMU") as scratch:
-        tool = any(description.flag(kind, "needsExecutionTool") for kind in description.interfaces)
-        base = {
-            "rules": sorted(rules), "memory": bounds.memory, "limit": bounds.call, "tool": tool,
-            "scratch": str(scratch), "deadline": bounds.deadline, "left": max(bounds.deadline - time.monotonic(), 0.0),
-            "recorded": bounds.recorded and bounds.recorded.as_json(), "far": bounds.wine and bounds.wine.as_json(),
-        }  # fmt: skip
-        if bounds.wine:
-            trial.lacking.append(f"this is what it does on Windows as far as {bounds.wine.version} is Windows")
-        served = _served(members, rules)
-        for rule in set(rules) - set().union(*served.values()) - {MEMORY}:
-            trial.idle[rule] = f"nothing of it is tried in {' and '.join(members)}"
-        # What one leaves behind is not the other's; where nothing is asked, nothing is started.
-        groups = [{kind: member} for kind, member in members.items() if served[kind]]
-        base["effort"] = bounds.effort / (1 if bounds.jobs > 1 else len(members))
-        guards = _Supervisors()
-        with _parallel(min(max(len(groups), 1), bounds.jobs), guards) as run:
-            for part in run(lambda group: _tried(archive, scratch, group, base, guards), groups):
-                trial.absorb(part)
-        if bounds.valgrind and MEMORY in rules:
-            trial.absorb(_watched(archive, scratch, members, base, bounds.valgrind, guards))
-    return trial
+        return result
+    with make_work_folder("run the FMU") as work_folder:
+        needs_tool = any(description.flag(interface, "needsExecutionTool") for interface in description.interfaces)
+        request = {
+            "rules": sorted(rules),
+            "memory": limits.memory,
+            "limit": limits.call_time,
+            "tool": needs_tool,
+            "scratch": str(work_folder),
+            "deadline": limits.deadline,
+            "left": max(limits.deadline - time.monotonic(), 0.0),
+            "recorded": limits.recorded and limits.recorded.as_json(),
+            "far": limits.wine and limits.wine.as_json(),
+        }
+        if limits.wine:
+            result.lacking.append(f"this is what it does on Windows as far as {limits.wine.version} is Windows")
+        tried_rules = _map_tried_rules(members, rules)
+        for rule in set(rules) - set().union(*tried_rules.values()) - {MEMORY_RULE}:
+            result.inapplicable[rule] = f"no trial judges it in {' and '.join(members)}"
+        # Each interface type has its own processes and folders; without a requested rule none is started.
+        groups = [{interface: member} for interface, member in members.items() if tried_rules[interface]]
+        request["effort"] = limits.effort / (1 if limits.jobs > 1 else len(members))
+        supervisors = _Supervisors()
+        with _open_thread_map(min(max(len(groups), 1), limits.jobs), supervisors) as map_groups:
+            for part_result in map_groups(
+                lambda group: _run_in_awkward_folder(archive, work_folder, group, request, supervisors), groups
+            ):
+                result.absorb(part_result)
+        if limits.valgrind and MEMORY_RULE in rules:
+            result.absorb(_run_under_valgrind(archive, work_folder, members, request, limits.valgrind, supervisors))
+    return result
 
 
-def _served(kinds: Collection[str], rules: Collection[str]) -> dict[str, set[str]]:
-    """Return for each kind of interface the rules that something is tried for in it, out of those asked for."""
+def _map_tried_rules(interfaces: Collection[str], rules: Collection[str]) -> dict[str, set[str]]:
+    """Return for each interface type the requested rules that a trial judges in it."""
     from mb2fmu.audit.behaviour.runner.worker_process import (
         order_trials_by_risk,  # takes a while: a command that runs nothing has no use for it
     )
 
-    tried = [each for each in order_trials_by_risk() if each.where != (VALGRIND,)]
-    return {kind: {rule for each in tried if kind in each.kinds for rule in each.rules} & set(rules) for kind in kinds}
+    trials = [trial for trial in order_trials_by_risk() if trial.hosts != (VALGRIND,)]
+    return {
+        interface: {rule for trial in trials if interface in trial.interfaces for rule in trial.rules} & set(rules)
+        for interface in interfaces
+    }
 
 
-def _watched(
-    archive: FmuArchive, scratch: Path, members: dict[str, str], base: dict[str, Any],
-    host: RemoteHost, guards: _Supervisors
+def _run_under_valgrind(
+    archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any],
+    valgrind_host: RemoteHost, supervisors: _Supervisors
 ) -> SupervisedRunResult:  # fmt: skip
-    """Run the FMU once more under valgrind, for the rule that needs it."""
-    own = {**base, "far": host.as_json(), "rules": [MEMORY]}
-    trial = _guarded(archive, scratch, "valgrind", "plain", members, own, guards)
-    trial.observations = [each for each in trial.observations if each.rule == MEMORY]
-    trial.tried = [each for each in trial.tried if each.endswith(WATCHED)]
-    trial.judged &= {MEMORY}
-    trial.lacking.clear()
-    return trial
+    """Run the FMU once more under valgrind, for the rule on memory."""
+    own_request = {**request, "far": valgrind_host.as_json(), "rules": [MEMORY_RULE]}
+    result = _run_supervised(archive, work_folder, "valgrind", "plain", members, own_request, supervisors)
+    result.observations = [item for item in result.observations if item.rule == MEMORY_RULE]
+    result.tried = [item for item in result.tried if item.endswith(VALGRIND_TITLE)]
+    result.judged &= {MEMORY_RULE}
+    result.lacking.clear()
+    return result
 
 
 @contextmanager
-def _parallel(count: int, guards: _Supervisors) -> Iterator[Any]:
-    """Yield a map over so many threads; an interruption kills the guards that the threads wait for."""
+def _open_thread_map(count: int, supervisors: _Supervisors) -> Iterator[Any]:
+    """Yield a map function over threads; an interruption kills the supervisors that the threads wait for."""
     if count == 1:
         yield map
         return
@@ -238,30 +256,32 @@ def _parallel(count: int, guards: _Supervisors) -> Iterator[Any]:
         try:
             yield pool.map
         except BaseException:  # the threads end with what they wait for
-            guards.stop()
+            supervisors.stop()
             raise
 
 
-def _tried(
-    archive: FmuArchive, scratch: Path, members: dict[str, str], base: dict[str, Any], guards: _Supervisors
+def _run_in_awkward_folder(
+    archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any], supervisors: _Supervisors
 ) -> SupervisedRunResult:  # fmt: skip
-    """Try the FMU in an awkward folder, and in a plain one too if no instance can be had there."""
+    """Run in a folder with spaces and umlauts, and in a plain one too if no instance can be made there."""
     name = next(iter(members))
-    trial = _guarded(archive, scratch, f"{name}-1", UNIT, members, base, guards)
-    failed = [each for each in trial.observations if _stillborn(each)]
-    if not failed or failed[0].message.count("is not back"):
-        return trial
-    plain = _guarded(archive, scratch, f"{name}-2", "plain", members, base, guards)
-    if any(map(_stillborn, plain.observations)):
-        return trial
-    text = f"in a folder with spaces and umlauts: {failed[0].message}"
-    plain.observations.append(Observation("host.path", text, failed[0].where))
-    return plain
+    result = _run_supervised(archive, work_folder, f"{name}-1", UNPACK_FOLDER, members, request, supervisors)
+    failures = [observation for observation in result.observations if _means_no_instance(observation)]
+    if not failures or failures[0].message.count("is not back"):
+        return result
+    plain_result = _run_supervised(archive, work_folder, f"{name}-2", "plain", members, request, supervisors)
+    if any(map(_means_no_instance, plain_result.observations)):
+        return result
+    text = f"in a folder with spaces and umlauts: {failures[0].message}"
+    plain_result.observations.append(Observation("host.path", text, failures[0].where))
+    return plain_result
 
 
-def _stillborn(each: Observation) -> bool:
+def _means_no_instance(observation: Observation) -> bool:
     """Return whether an observation says that no instance could be made at all."""
-    return each.rule in {"life.load", "life.instantiate"} or each.message.endswith(FIRST)
+    return observation.rule in {"life.load", "life.instantiate"} or observation.message.endswith(
+        INSTANTIATION_CRASH_END
+    )
 
 
 def unpack_archive_members(archive: FmuArchive, folder: Path) -> None:
@@ -271,88 +291,98 @@ def unpack_archive_members(archive: FmuArchive, folder: Path) -> None:
         parts = PurePosixPath(name).parts
         if ".." in parts or name.startswith("/") or "\\" in name or (len(name) > 1 and name[1] == ":"):
             continue
-        path = folder / name
-        with suppress(OSError):  # a file where another member wants a folder: archive.paths tells it
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        file = folder / name
+        with suppress(OSError):  # a file where another member wants a folder: archive.paths reports it
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
             if name.startswith("binaries/"):
-                path.chmod(0o755)
+                file.chmod(0o755)
     with suppress(OSError):
         (folder / "resources").mkdir(parents=True, exist_ok=True)
 
 
-def _guarded(
-    archive: FmuArchive, scratch: Path, name: str, place: str, members: dict[str, str], base: dict[str, Any],
-    guards: _Supervisors,
-) -> SupervisedRunResult:  # fmt: skip
-    """Try an FMU in a folder of its own; where its watching process dies, go on behind the probe that killed it."""
-    trial = SupervisedRunResult(runnable=True)
-    if time.monotonic() > base["deadline"]:
-        more = " under valgrind" if base["far"] and base["far"]["name"] == VALGRIND else ""
-        trial.skipped += [f"{kind}: all that is tried{more}: {SPENT}" for kind in members]
-        return trial
-    root = scratch / name
-    folder = root / place
+def _run_supervised(
+    archive: FmuArchive,
+    work_folder: Path,
+    name: str,
+    folder_name: str,
+    members: dict[str, str],
+    request: dict[str, Any],
+    supervisors: _Supervisors,
+) -> SupervisedRunResult:
+    """Run a supervisor in a folder of its own; if it dies, continue with the trial after the one that killed it."""
+    result = SupervisedRunResult(runnable=True)
+    if time.monotonic() > request["deadline"]:
+        suffix = " under valgrind" if request["far"] and request["far"]["name"] == VALGRIND else ""
+        result.skipped += [f"{interface}: all that is tried{suffix}: {BUDGET_SPENT}" for interface in members]
+        return result
+    root = work_folder / name
+    folder = root / folder_name
     unpack_archive_members(archive, folder)
-    spoken = scratch / f"{name}.out"
-    asked = scratch / f"{name}.json"
-    libraries_ = {kind: str(folder / member) for kind, member in members.items()}
-    ended: list[str] = []
-    for _ in range(MOST_GUARDS):
-        request = {
-            **base, "root": str(root), "folder": str(folder), "libraries": libraries_, "spoken": str(root / "spoken"),
-            "tried": trial.tried, "ended": ended,
+    error_file = work_folder / f"{name}.out"
+    request_file = work_folder / f"{name}.json"
+    libraries = {interface: str(folder / member) for interface, member in members.items()}
+    ended_interfaces: list[str] = []
+    for _ in range(MAX_SUPERVISORS):
+        full_request = {
+            **request, "root": str(root), "folder": str(folder), "libraries": libraries, "spoken": str(root / "spoken"),
+            "tried": result.tried, "ended": ended_interfaces,
         }  # fmt: skip
-        asked.write_text(json.dumps(request), encoding="utf-8")
-        ending = _run(asked, spoken, trial, ended, base["deadline"], guards)
-        if not ending or guards.stopped:
+        request_file.write_text(json.dumps(full_request), encoding="utf-8")
+        ending = _run_supervisor(request_file, error_file, result, ended_interfaces, request["deadline"], supervisors)
+        if not ending or supervisors.stopped:
             break
-        trial.killed += 1
-        kind = (trial.tried or [f"{name.rpartition('-')[0]}: "])[-1].partition(": ")[0]
-        if trial.tried:
-            title = trial.tried[-1].partition(": ")[2]
+        result.killed += 1
+        interface = (result.tried or [f"{name.rpartition('-')[0]}: "])[-1].partition(": ")[0]
+        if result.tried:
+            title = result.tried[-1].partition(": ")[2]
             text = f"the process that watches it {ending} while trying {title}"
-            trial.observations.append(Observation("host.system", text, kind))
+            result.observations.append(Observation("host.system", text, interface))
         else:
-            trial.faults.append(f"the watching process {ending}: {_tail(spoken)}")
+            result.faults.append(f"the watching process {ending}: {_read_output_tail(error_file)}")
             break
-    _output(trial, root / "spoken", base["rules"])
-    return trial
+    _report_standard_output(result, root / "spoken", request["rules"])
+    return result
 
 
-def _run(
-    asked: Path, spoken: Path, trial: SupervisedRunResult, ended: list[str], deadline: float, guards: _Supervisors
-) -> str:  # fmt: skip
-    """Run one guard; return how it ended, empty if as it should."""
+def _run_supervisor(
+    request_file: Path,
+    error_file: Path,
+    result: SupervisedRunResult,
+    ended_interfaces: list[str],
+    deadline: float,
+    supervisors: _Supervisors,
+) -> str:
+    """Run one supervisor; return how it ended, empty if it ended normally."""
     token = secrets.token_hex(16)
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", MARK: token}
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", TRIAL_VARIABLE: token}
     # A cache of small blocks would hand them out as they were given back, whatever new memory is filled with.
     environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
-    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.supervisor", str(asked)]
+    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.supervisor", str(request_file)]
     complete = False
-    with spoken.open("ab") as errors:
+    with error_file.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True,
             encoding="utf-8", start_new_session=True,
         )  # fmt: skip
-        late = threading.Event()
+        timed_out = threading.Event()
 
-        def end() -> None:
-            """End the guard itself: it is too slow, for example on a busy machine."""
-            late.set()
+        def kill_supervisor() -> None:
+            """End the supervisor itself: it is too slow, for example on a busy machine."""
+            timed_out.set()
             process.kill()
 
-        timer = threading.Timer(max(deadline - time.monotonic(), 0.0) + LATE, end)
+        timer = threading.Timer(max(deadline - time.monotonic(), 0.0) + SUPERVISOR_GRACE_TIME, kill_supervisor)
         timer.daemon = True
         timer.start()
-        guards.enter(process)
+        supervisors.enter(process)
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                complete = _read(trial, line, ended) or complete
-            code = process.wait()
+                complete = _read_report_line(result, line, ended_interfaces) or complete
+            exit_code = process.wait()
         finally:
-            guards.running.discard(process)
+            supervisors.running.discard(process)
             timer.cancel()
             process.kill()
             process.wait()
@@ -360,57 +390,57 @@ def _run(
                 if stream:
                     with suppress(OSError):
                         stream.close()
-            for number in list_marked_processes(token):
+            for process_id in list_marked_processes(token):
                 with suppress(ProcessLookupError, PermissionError):
-                    os.kill(number, getattr(signal, "SIGKILL", signal.SIGTERM))
-    if late.is_set() and not complete:
-        trial.skipped.append(f"what was being tried: {SPENT}")
+                    os.kill(process_id, getattr(signal, "SIGKILL", signal.SIGTERM))
+    if timed_out.is_set() and not complete:
+        result.skipped.append(f"what was being tried: {BUDGET_SPENT}")
         return ""
-    return "" if complete else f"ends with {code}"
+    return "" if complete else f"ends with {exit_code}"
 
 
-def _read(trial: SupervisedRunResult, text: str, ended: list[str]) -> bool:
-    """Read one line of the guard; return whether it is the last."""
+def _read_report_line(result: SupervisedRunResult, text: str, ended_interfaces: list[str]) -> bool:
+    """Read one line of the supervisor; return whether it is the last."""
     try:
         line = json.loads(text)
     except ValueError:
         return False
-    trial.killed += bool(line.get("killed"))
+    result.killed += bool(line.get("killed"))
     if "begin" in line:
-        trial.tried.append(line["begin"])
+        result.tried.append(line["begin"])
     elif "found" in line:
-        trial.observations.append(Observation(*line["found"]))
+        result.observations.append(Observation(*line["found"]))
     elif "skipped" in line:
-        trial.skipped.append(line["skipped"])
+        result.skipped.append(line["skipped"])
     elif "judged" in line:
-        trial.judged |= set(line["judged"])
+        result.judged |= set(line["judged"])
     elif "idle" in line:
-        trial.idle.setdefault(*line["idle"])
+        result.inapplicable.setdefault(*line["idle"])
     elif "lacking" in line:
-        trial.lacking += [each for each in line["lacking"] if each not in trial.lacking]
+        result.lacking += [bound for bound in line["lacking"] if bound not in result.lacking]
     elif "fault" in line:
-        trial.faults.append(line["fault"])
+        result.faults.append(line["fault"])
     elif "ended" in line:
-        ended.append(line["ended"])
-        trial.skipped.append(f"{line['ended']}: all that follows: {line['why']}")
+        ended_interfaces.append(line["ended"])
+        result.skipped.append(f"{line['ended']}: all that follows: {line['why']}")
     return "end" in line
 
 
-def _tail(spoken: Path) -> str:
-    """Return the last 2,000 bytes of what was printed; empty where there is no file."""
+def _read_output_tail(output_file: Path) -> str:
+    """Return the last 2,000 bytes of an output file; empty if it does not exist."""
     try:
-        with spoken.open("rb") as file:
-            file.seek(max(spoken.stat().st_size - 2000, 0))
+        with output_file.open("rb") as file:
+            file.seek(max(output_file.stat().st_size - 2000, 0))
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
 
 
-def _output(trial: SupervisedRunResult, spoken: Path, rules: Collection[str]) -> None:
+def _report_standard_output(result: SupervisedRunResult, output_file: Path, rules: Collection[str]) -> None:
     """Add an observation if the FMU wrote to its host's standard output."""
-    text = _tail(spoken).strip()
+    text = _read_output_tail(output_file).strip()
     if text and "host.output" in rules:
-        first = text.splitlines()[0]
-        trial.observations.append(
-            Observation("host.output", f'writes to the standard output of its host: "{first[:120]}"')
+        first_line = text.splitlines()[0]
+        result.observations.append(
+            Observation("host.output", f'writes to the standard output of its host: "{first_line[:120]}"')
         )

@@ -1,6 +1,6 @@
-"""Watch the processes that run an FMU: ``python -m mb2fmu.audit.behaviour.runner.supervisor request.json``.
+"""Supervise the processes that run an FMU: ``python -m mb2fmu.audit.behaviour.runner.supervisor request.json``.
 
-One process after another runs the probes; what kills one is a finding, and the next goes on behind it. However a
+One process after another runs the trials; a crash is a finding, and the next process continues after it. However a
 process ends, its whole session and all its descendants end with it. If the auditor itself ends, its end of standard
 input closes: then everything ends, and the folder is removed. What is found goes to standard output, as lines of JSON.
 """
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.audit.behaviour.fixture.trial_registry import AGAIN
+from mb2fmu.audit.behaviour.fixture.trial_registry import REINSTANTIATION_TITLE
 from mb2fmu.audit.behaviour.fixture.work_folders import FolderSnapshot, make_work_folders
 from mb2fmu.audit.behaviour.process.process_cleanup import (
     count_process_threads,
@@ -36,264 +36,287 @@ from mb2fmu.audit.behaviour.process.sandbox import adopt_orphans
 from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_listener
 
-TICK = 0.01
-START_LIMIT = 60.0
-"""For a process to come to its first probe, in s."""
+POLL_INTERVAL = 0.01
+START_TIME_LIMIT = 60.0
+"""Time limit until a process begins its first trial, s."""
 
-MOST_CRASHES = 12
-"""Processes that an FMU of one kind may take with it."""
+MAX_CRASHES = 12
+"""Most crashes of one interface type."""
 
-MOST_HANGS = 2
-"""Calls that do not come back, after which the rest of that kind is not tried."""
+MAX_HANGS = 2
+"""Calls without an end after which an interface type is not tried further."""
 
-GRACE = 1.0
-"""By how much a probe may outlive the budget, in s: it ends by itself at its next call."""
+GRACE_TIME = 1.0
+"""By how much a trial may outlive the budget, in s: it ends by itself at its next call."""
 
-TRAPS = "host.traps"
-IDLE = 0.002
-"""Part of a processor below which a process only waits."""
+TRAPS_RULE = "host.traps"
+IDLE_CPU_SHARE = 0.002
+"""Share of a processor below which a process counts as waiting."""
 
-MOST_SLOWNESS = 20.0
+MAX_SLOWDOWN = 20.0
 """By how much a busy machine may slow a process down."""
 
 
 @dataclass
 class Supervisor:
-    """One FMU under guard.
+    """Supervision of the processes that run one FMU.
 
     Attributes:
-        request: What is to be tried: see ``trial.py``.
+        request: Requested trials and their limits: see ``supervised_run.py``.
         channel: To the running process.
-        tried: Titles of the probes that were begun.
-        ended: Kinds that are not gone on with.
-        suspects: Probes in which a process died that had tried others before: they are tried again, alone.
+        tried: Titles of the trials that were begun.
+        ended_interfaces: Interface types that are not tried further.
+        suspected_trials: Trials in which a process died that had tried others before: they are tried again, alone.
     """
 
     request: dict[str, Any]
     channel: SharedMemoryChannel
     tried: list[str] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
+    ended_interfaces: list[str] = field(default_factory=list)
     crashes: Counter[str] = field(default_factory=Counter)
     hangs: Counter[str] = field(default_factory=Counter)
-    told: set[tuple[str, str]] = field(default_factory=set)
-    last: dict[str, Any] | None = None
-    suspects: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-    known: set[tuple[str, str, str]] = field(default_factory=set)
-    begun: int = 0
-    threads: int = 1
-    fresh: bool = False
+    reported_actions: set[tuple[str, str]] = field(default_factory=set)
+    last_begin: dict[str, Any] | None = None
+    suspected_trials: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    known_crashes: set[tuple[str, str, str]] = field(default_factory=set)
+    begun_trials: int = 0
+    hanging_threads: int = 1
+    needs_new_process: bool = False
     done: bool = False
 
-    def say(self, **line: Any) -> None:
+    def write_line(self, **fields: Any) -> None:
         """Write one line to the auditor."""
-        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.write(json.dumps(fields) + "\n")
         sys.stdout.flush()
 
-    def deed(self, rule: str, message: str) -> None:
+    def report_action(self, rule: str, message: str) -> None:
         """Report an action of the FMU outside of its calls; each once."""
-        kind = (self.last or {}).get("begin", ": ").partition(": ")[0]
-        if (rule, message) not in self.told and rule in self.request["rules"]:
-            self.told.add((rule, message))
-            self.say(found=[rule, message, kind])
+        interface = (self.last_begin or {}).get("begin", ": ").partition(": ")[0]
+        if (rule, message) not in self.reported_actions and rule in self.request["rules"]:
+            self.reported_actions.add((rule, message))
+            self.write_line(found=[rule, message, interface])
 
     # --- one process
 
-    def round(self) -> None:
+    def run_worker(self) -> None:
         """Run one process until it ends, or until it has to be ended."""
         self.channel.clear()
-        self.last, self.begun, self.fresh = None, 0, False
-        watched = FolderSnapshot(Path(self.request["root"]))
-        ours, theirs = socket.socketpair()
-        process = _started(self.request, self.channel, self.tried, self.ended, ours, theirs)
-        theirs.close()
-        listener = receive_listener(ours) if hasattr(os, "fork") else None
-        folder, tool = Path(self.request["root"]), bool(self.request["tool"])
-        deeds = (
-            SystemCallMonitor(listener, process.number, folder, tool=tool, tell=self.deed)
+        self.last_begin, self.begun_trials, self.needs_new_process = None, 0, False
+        snapshot = FolderSnapshot(Path(self.request["root"]))
+        own_end, worker_end = socket.socketpair()
+        process = _start_worker(self.request, self.channel, self.tried, self.ended_interfaces, own_end, worker_end)
+        worker_end.close()
+        listener = receive_listener(own_end) if hasattr(os, "fork") else None
+        folder, needs_tool = Path(self.request["root"]), bool(self.request["tool"])
+        monitor = (
+            SystemCallMonitor(listener, process.process_id, folder, needs_tool=needs_tool, report=self.report_action)
             if listener is not None
             else None
         )
         try:
-            ending, late = self._watch(process, deeds)
+            ending, broken_limit = self._watch_worker(process, monitor)
         finally:
-            left = [each for each in list_descendant_processes(os.getpid()) if each != process.number]
-            kill_process_session(process.number)
+            remaining = set(list_descendant_processes(os.getpid())) - {process.process_id}
+            kill_process_session(process.process_id)
             process.wait()
-            ours.close()
-            if deeds:
-                deeds.close()
-        self._take()
-        if self.request["far"] or (not self.done and self.last is None):
-            left = []
-        segments = remove_shared_memory(process.number)
-        if segments:
-            self.deed("host.files", f"leaves {segments} segment{'s' * (segments > 1)} of shared memory behind")
-        if left:
-            self.deed("host.processes", f"leaves {len(left)} process{'es' * (len(left) > 1)} running")
-        for what in watched.changes():
-            self.deed("host.files", what)
-        if self.done or self.fresh:
+            own_end.close()
+            if monitor:
+                monitor.close()
+        self._forward_messages()
+        if self.request["far"] or (not self.done and self.last_begin is None):
+            remaining = set()
+        self._report_leftovers(process.process_id, len(remaining), snapshot)
+        if self.done or self.needs_new_process:
             return
-        if late in {"", "call"} and self.last and self.last["begin"].endswith(f": {AGAIN}"):
+        if (
+            broken_limit in {"", "call"}
+            and self.last_begin
+            and self.last_begin["begin"].endswith(f": {REINSTANTIATION_TITLE}")
+        ):
             self.request["once"] = True  # its right, as its description says
             return
-        self._ended(ending, late)
+        self._report_end(ending, broken_limit)
 
-    def _watch(self, process: _WorkerProcess, deeds: SystemCallMonitor | None) -> tuple[str, str]:
+    def _report_leftovers(self, process_id: int, processes: int, snapshot: FolderSnapshot) -> None:
+        """Report shared memory, running processes and changed files that a worker has left behind."""
+        segments = remove_shared_memory(process_id)
+        if segments:
+            self.report_action("host.files", f"leaves {segments} segment{'s' * (segments > 1)} of shared memory behind")
+        if processes:
+            self.report_action("host.processes", f"leaves {processes} process{'es' * (processes > 1)} running")
+        for change in snapshot.changes():
+            self.report_action("host.files", change)
+
+    def _watch_worker(self, process: _WorkerProcess, monitor: SystemCallMonitor | None) -> tuple[str, str]:
         """Return how a process ended; if it was killed, the limit it broke: ``call``, ``budget`` or ``auditor``."""
-        since, worked, progress = time.monotonic(), 0.0, (0, 0, 0)
+        last_progress_time, cpu_at_progress, progress = time.monotonic(), 0.0, (0, 0, 0)
         while True:
-            waited = [sys.stdin] + ([deeds.listener] if deeds else [])
-            ready = select.select(waited, [], [], TICK)[0] if os.name == "posix" else []
+            watched_inputs = [sys.stdin] + ([monitor.listener] if monitor else [])
+            ready = select.select(watched_inputs, [], [], POLL_INTERVAL)[0] if os.name == "posix" else []
             if sys.stdin in ready and not os.read(sys.stdin.fileno(), 1):
                 raise EOFError  # the auditor is gone
-            if deeds and deeds.listener in ready:
-                deeds.answer()
-            self._take()
-            code = process.poll()
-            if code is not None:
-                return _told(code), ""
-            now = self.channel.progress()
-            if now != progress:
-                progress, since, worked = now, time.monotonic(), self._worked(process.number)
-            passed = time.monotonic() - since
-            if time.monotonic() > self.request["deadline"] + GRACE:
+            if monitor and monitor.listener in ready:
+                monitor.handle_notification()
+            self._forward_messages()
+            exit_code = process.poll()
+            if exit_code is not None:
+                return _describe_exit(exit_code), ""
+            progress_now = self.channel.progress()
+            if progress_now != progress:
+                progress, last_progress_time, cpu_at_progress = (
+                    progress_now,
+                    time.monotonic(),
+                    self._cpu_time(process.process_id),
+                )
+            elapsed = time.monotonic() - last_progress_time
+            if time.monotonic() > self.request["deadline"] + GRACE_TIME:
                 return "did not end with the budget", "budget"
-            limit = self._limit()
-            waiting = passed > limit and is_process_waiting(process.number)
-            if passed > limit and _hangs(passed, self._worked(process.number) - worked, limit, waiting=waiting):
-                self.threads = count_process_threads(process.number)
-                return f"is not back after {limit:g} s", "call" if self.channel.calling()[1] else "auditor"
+            time_limit = self._call_time_limit()
+            is_waiting = elapsed > time_limit and is_process_waiting(process.process_id)
+            if elapsed > time_limit and _is_hanging(
+                elapsed, self._cpu_time(process.process_id) - cpu_at_progress, time_limit, is_waiting=is_waiting
+            ):
+                self.hanging_threads = count_process_threads(process.process_id)
+                return f"is not back after {time_limit:g} s", "call" if self.channel.last_call()[1] else "auditor"
 
-    def _worked(self, process: int) -> float:
+    def _cpu_time(self, process: int) -> float:
         """Return the processor time so far, in s, with processes that run the FMU in place of the child."""
-        others = list_descendant_processes(process) if self.request["far"] else []
-        return sum(map(process_cpu_time, (process, *others)))
+        descendants = list_descendant_processes(process) if self.request["far"] else []
+        return sum(map(process_cpu_time, (process, *descendants)))
 
-    def _limit(self) -> float:
+    def _call_time_limit(self) -> float:
         """Return the time limit of one call now, in s."""
-        if self.last is None:
-            return float(max(START_LIMIT, self.request["limit"]))
-        return float(min(self.request["limit"], self.last.get("limit") or self.request["limit"]))
+        if self.last_begin is None:
+            return float(max(START_TIME_LIMIT, self.request["limit"]))
+        return float(min(self.request["limit"], self.last_begin.get("limit") or self.request["limit"]))
 
-    def _take(self) -> None:
-        """Pass on what the process has written."""
+    def _forward_messages(self) -> None:
+        """Forward messages of the worker to the auditor."""
         for line in self.channel.read():
             if "begin" in line:
-                self._acquit()
-                self.last = line
-                self.begun += 1
+                self._clear_suspicion()
+                self.last_begin = line
+                self.begun_trials += 1
                 self.tried.append(line["begin"])
-            elif "at" in line and self.last is not None:
-                self.last["at"] = line["at"]
+            elif "at" in line and self.last_begin is not None:
+                self.last_begin["at"] = line["at"]
                 continue
             elif "ended" in line:
-                self.ended.append(line["ended"])
+                self.ended_interfaces.append(line["ended"])
             elif "once" in line:
                 self.request["once"] = True
                 continue
             elif "done" in line or "fresh" in line:
-                self._acquit()
-                self.done, self.fresh = "done" in line, "fresh" in line
+                self._clear_suspicion()
+                self.done, self.needs_new_process = "done" in line, "fresh" in line
                 continue
-            self.say(**line)
+            self.write_line(**line)
 
-    def _acquit(self) -> None:
-        """Clear the last probe of suspicion: it came to its end, so the process had been damaged before."""
-        found = self.suspects.pop(self.last["begin"], None) if self.last else None
-        if found:
-            rule, text, kind = found
+    def _clear_suspicion(self) -> None:
+        """Report a suspected trial that now ended normally: an earlier trial had damaged the process."""
+        suspicion = self.suspected_trials.pop(self.last_begin["begin"], None) if self.last_begin else None
+        if suspicion:
+            rule, text, interface = suspicion
             text += "; tried alone it does not: something tried before has done the damage"
-            self.say(found=[rule, text, kind], killed=True)
+            self.write_line(found=[rule, text, interface], killed=True)
 
-    def _ended(self, ending: str, late: str) -> None:
+    def _report_end(self, ending: str, broken_limit: str) -> None:
         """Report a process that did not come to its end."""
-        if self.last is None:
-            self.say(fault=f"the trying process ended before the first probe: {ending}")
+        if self.last_begin is None:
+            self.write_line(fault=f"the trying process ended before the first probe: {ending}")
             self.done = True
             return
-        kind, _, title = self.last["begin"].partition(": ")
-        name, inside = self.channel.calling()
-        at = f": {self.last['at']}" if self.last.get("at") else ""
-        if late == "budget":
-            self.say(skipped=f"{kind}: {title}: the time is spent{f', in {name}' if inside else ''}")
+        interface, _, title = self.last_begin["begin"].partition(": ")
+        function, is_in_call = self.channel.last_call()
+        activity = f": {self.last_begin['at']}" if self.last_begin.get("at") else ""
+        if broken_limit == "budget":
+            place = f", in {function}" if is_in_call else ""
+            self.write_line(skipped=f"{interface}: {title}: the time is spent{place}")
             self.done = True
             return
-        if late == "auditor":
-            self._own_loop(kind, title, name, at)
+        if broken_limit == "auditor":
+            self._report_standstill(interface, title, function, activity)
             return
-        where = f"in {name}" if inside else f"after {name}" if name else ""
-        if late:
-            self.hangs[kind] += 1
-            text = f"{name} {ending} while trying {title}{at}"
+        place = f"in {function}" if is_in_call else f"after {function}" if function else ""
+        if broken_limit:
+            self.hangs[interface] += 1
+            text = f"{function} {ending} while trying {title}{activity}"
         else:
-            self.crashes[kind] += 1
-            text = f"the process {ending}{where and f' {where}'} while trying {title}{at}"
-            if self.begun > 1 and self.last["begin"] not in self.suspects:
-                self.suspects[self.last["begin"]] = self._suspected(ending), text, kind
-                self.tried = [each for each in self.tried if each != self.last["begin"]]
+            self.crashes[interface] += 1
+            text = f"the process {ending}{place and f' {place}'} while trying {title}{activity}"
+            if self.begun_trials > 1 and self.last_begin["begin"] not in self.suspected_trials:
+                self.suspected_trials[self.last_begin["begin"]] = self._choose_suspected_rule(ending), text, interface
+                self.tried = [begin for begin in self.tried if begin != self.last_begin["begin"]]
                 return
-            self.suspects.pop(self.last["begin"], None)
-        self.say(found=[self._broken(late, ending, name, kind), text, kind], killed=True)
-        why = ""
+            self.suspected_trials.pop(self.last_begin["begin"], None)
+        self.write_line(
+            found=[self._choose_broken_rule(broken_limit, ending, function, interface), text, interface], killed=True
+        )
+        reason = ""
         if title == "instantiating it":
-            why = "no instance can be had"
-        elif self.hangs[kind] >= MOST_HANGS:
-            why = f"calls did not come back {MOST_HANGS} times, the last one was {name}"
-        elif self.crashes[kind] > MOST_CRASHES:
-            why = f"it took {MOST_CRASHES} processes with it"
-        if why:
-            self.ended.append(kind)
-            self.say(ended=kind, why=why)
+            reason = "no instance can be had"
+        elif self.hangs[interface] >= MAX_HANGS:
+            reason = f"calls did not come back {MAX_HANGS} times, the last one was {function}"
+        elif self.crashes[interface] > MAX_CRASHES:
+            reason = f"it took {MAX_CRASHES} processes with it"
+        if reason:
+            self.ended_interfaces.append(interface)
+            self.write_line(ended=interface, why=reason)
 
-    def _suspected(self, ending: str) -> str:
-        """Return the rule of a death that may be due to what was tried before: traps end a process by themselves."""
-        assert self.last is not None
-        trapped = self.last["crash"] == TRAPS and "SIGFPE" in ending
-        return TRAPS if trapped else "life.crash"
+    def _choose_suspected_rule(self, ending: str) -> str:
+        """Return the rule of a crash that an earlier trial may have caused: traps end a process by themselves."""
+        assert self.last_begin is not None
+        is_trap = self.last_begin["crash"] == TRAPS_RULE and "SIGFPE" in ending
+        return TRAPS_RULE if is_trap else "life.crash"
 
-    def _own_loop(self, kind: str, title: str, name: str, at: str) -> None:
-        """Report a standstill outside of the FMU's calls: its threads block the process, or the auditor is wrong."""
-        if self.threads > 1:
-            text = f"{self.threads - 1} threads that it left running keep the processor busy while trying {title}{at}"
-            self.say(found=["life.leak", text, kind], killed=True)
+    def _report_standstill(self, interface: str, title: str, function: str, activity: str) -> None:
+        """Report a standstill outside of calls: threads of the FMU block the process, or the auditor is at fault."""
+        if self.hanging_threads > 1:
+            text = (
+                f"{self.hanging_threads - 1} threads that it left running keep the processor busy while "
+                f"trying {title}{activity}"
+            )
+            self.write_line(found=["life.leak", text, interface], killed=True)
         else:
-            self.say(fault=f"{kind}: {title}: the auditor itself came to no end after {name}{at}")
+            self.write_line(fault=f"{interface}: {title}: the auditor itself came to no end after {function}{activity}")
 
-    def _broken(self, late: str, ending: str, name: str, kind: str) -> str:
-        """Return the rule broken by a crash or hang: the probe's own, unless it also happens without the probe."""
-        assert self.last is not None
-        seen = (kind, ending, name)
-        if seen in self.known:
+    def _choose_broken_rule(self, broken_limit: str, ending: str, function: str, interface: str) -> str:
+        """Return the rule broken by a crash or hang: the trial's own, unless it also happens without the trial."""
+        assert self.last_begin is not None
+        crash_key = (interface, ending, function)
+        if crash_key in self.known_crashes:
             return "life.crash"
-        rule = str(self.last["slow"] if late else self.last["crash"])
+        rule = str(self.last_begin["slow"] if broken_limit else self.last_begin["crash"])
         if rule == "life.crash":
-            self.known.add(seen)
+            self.known_crashes.add(crash_key)
         return rule
 
 
-def _hangs(passed: float, worked: float, limit: float, *, waiting: bool) -> bool:
-    """Return whether a process is given up: it has used its time, or has waited without working.
+def _is_hanging(elapsed: float, cpu_time: float, time_limit: float, *, is_waiting: bool) -> bool:
+    """Return whether a process hangs: it has used its time, or has waited without working.
 
-    On a busy machine the clock tells little: a process that gets a tenth of a processor is slow through no fault of its
-    own.
+    On a busy machine elapsed time is not enough: a process that gets a tenth of a processor is slow, and not at fault.
 
     Args:
-        passed: By the clock since it last did something, in s.
-        worked: Time of the processor in between, in s.
-        limit: What it may take, in s.
-        waiting: It does not want a processor now: who wants one and gets none is not to blame.
+        elapsed: By the clock since it last did something, in s.
+        cpu_time: Time of the processor in between, in s.
+        time_limit: What it may take, in s.
+        is_waiting: The process does not wait for a processor now.
     """
-    return worked > limit or (waiting and worked < IDLE * passed) or passed > MOST_SLOWNESS * limit
+    return (
+        cpu_time > time_limit
+        or (is_waiting and cpu_time < IDLE_CPU_SHARE * elapsed)
+        or elapsed > MAX_SLOWDOWN * time_limit
+    )
 
 
-def _told(code: int) -> str:
+def _describe_exit(exit_code: int) -> str:
     """Return how a process ended, in words; a negative code is minus the signal's number."""
-    if code >= 0:
-        return f"ends with exit code {code}"
+    if exit_code >= 0:
+        return f"ends with exit code {exit_code}"
     with suppress(ValueError):
-        return f"dies by {signal.Signals(-code).name}"
-    return f"dies by signal {-code}"
+        return f"dies by {signal.Signals(-exit_code).name}"
+    return f"dies by signal {-exit_code}"
 
 
 # --- processes
@@ -302,48 +325,52 @@ def _told(code: int) -> str:
 class _WorkerProcess:
     """A forked process, or, where fork is missing, a new one."""
 
-    def __init__(self, number: int, started: subprocess.Popen[bytes] | None) -> None:
-        self.number, self._started, self._code = number, started, None
+    def __init__(self, process_id: int, process: subprocess.Popen[bytes] | None) -> None:
+        self.process_id, self._process, self._exit_code = process_id, process, None
 
     def poll(self) -> int | None:
         """Return the exit code; None while it runs."""
-        if self._started is not None:
-            return self._started.poll()
-        if self._code is None:
+        if self._process is not None:
+            return self._process.poll()
+        if self._exit_code is None:
             with suppress(ChildProcessError):
-                found, status = os.waitpid(self.number, os.WNOHANG)
-                if found:
-                    self._code = os.waitstatus_to_exitcode(status)  # type: ignore[assignment]
-        return self._code
+                ended, status = os.waitpid(self.process_id, os.WNOHANG)
+                if ended:
+                    self._exit_code = os.waitstatus_to_exitcode(status)  # type: ignore[assignment]
+        return self._exit_code
 
     def wait(self) -> None:
         """Wait until it has ended."""
-        if self._started is not None:
-            self._started.kill()
-            self._started.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
         while self.poll() is None:
-            time.sleep(TICK / 10)
+            time.sleep(POLL_INTERVAL / 10)
 
 
-def _started(
-    request: dict[str, Any], channel: SharedMemoryChannel, tried: list[str], ended: list[str], ours: socket.socket,
-    theirs: socket.socket,
-) -> _WorkerProcess:  # fmt: skip
+def _start_worker(
+    request: dict[str, Any],
+    channel: SharedMemoryChannel,
+    tried: list[str],
+    ended_interfaces: list[str],
+    own_end: socket.socket,
+    worker_end: socket.socket,
+) -> _WorkerProcess:
     """Start a process that tries the FMU: a fork where the system has it, a new interpreter elsewhere."""
     from mb2fmu.audit.behaviour.runner import worker_process
 
-    now = {**request, "tried": tried, "ended": ended}
+    current_request = {**request, "tried": tried, "ended": ended_interfaces}
     if hasattr(os, "fork"):
         worker_process.read_cached_description(request["folder"])
         parent = os.getpid()
-        number = os.fork()
-        if number == 0:
-            ours.close()
-            worker_process.run_confined(now, channel, theirs, parent)
-        return _WorkerProcess(number, None)
-    asked = Path(request["root"]) / "now.json"
-    asked.write_text(json.dumps(now), encoding="utf-8")
-    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.worker_process", str(asked)]
+        process_id = os.fork()
+        if process_id == 0:
+            own_end.close()
+            worker_process.run_confined(current_request, channel, worker_end, parent)
+        return _WorkerProcess(process_id, None)
+    request_file = Path(request["root"]) / "now.json"
+    request_file.write_text(json.dumps(current_request), encoding="utf-8")
+    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.worker_process", str(request_file)]
     return _WorkerProcess(0, subprocess.Popen(command, stdin=subprocess.DEVNULL))  # noqa: S603  our own module
 
 
@@ -353,11 +380,11 @@ def main() -> None:
     root = Path(request["root"])
     adopt_orphans()
     make_work_folders(root)
-    guard = Supervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
+    supervisor = Supervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
     try:
-        while not guard.done and time.monotonic() < request["deadline"]:
-            guard.round()
-        guard.say(end=True)
+        while not supervisor.done and time.monotonic() < request["deadline"]:
+            supervisor.run_worker()
+        supervisor.write_line(end=True)
     except (EOFError, KeyboardInterrupt, BrokenPipeError):
         shutil.rmtree(request["scratch"], ignore_errors=True)
         os._exit(1)

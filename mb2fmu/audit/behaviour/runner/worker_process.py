@@ -1,6 +1,6 @@
-"""Try an FMU in this process, which the FMU may kill: forked by ``guard.py``, or started anew where fork is missing.
+"""Run the trials in this process, which the FMU may kill: a fork of the supervisor, or a new process without fork.
 
-What is found is written as it comes, so that a crash loses none: ``begin`` before each probe, ``at`` before
+What is found is written as it comes, so that a crash loses none: ``begin`` before each trial, ``at`` before
 what may take long in it, then what it saw, and what it had nothing to judge of. The FMU's own output goes to a file.
 """
 
@@ -24,10 +24,10 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     SingleInstanceError,
     TrialFixture,
 )
-from mb2fmu.audit.behaviour.fixture.trial_registry import PROBES, Trial
+from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, Trial
 from mb2fmu.audit.behaviour.fixture.work_folders import WORK, work_folder_environment
 from mb2fmu.audit.behaviour.instance.fmi_types import FmuLibrary, RefusedCallError
-from mb2fmu.audit.behaviour.instance.remote_hosts import HERE, VALGRIND, WINE, load_remote_library, windows_path
+from mb2fmu.audit.behaviour.instance.remote_hosts import IN_PROCESS, VALGRIND, WINE, load_remote_library, windows_path
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.behaviour.process.process_settings import describe_exhausted_resources
 from mb2fmu.audit.behaviour.process.sandbox import (
@@ -37,32 +37,30 @@ from mb2fmu.audit.behaviour.process.sandbox import (
     monitor_system_calls,
 )
 from mb2fmu.audit.behaviour.process.shared_memory import SharedMemoryChannel
-from mb2fmu.audit.behaviour.process.time_budget import SPENT, SkippedTrialError, TimeBudget
+from mb2fmu.audit.behaviour.process.time_budget import BUDGET_SPENT, SkippedTrialError, TimeBudget
 from mb2fmu.audit.behaviour.trials import (
-    array_trials,
-    call_trials,
+    array_size_trials,
+    call_order_trials,
     clock_trials,
+    communication_step_trials,
     dependency_trials,
-    derivative_trials,
     event_trials,
+    get_and_set_trials,
     host_environment_trials,
     input_timing_trials,
-    instance_trials,
+    intermediate_update_trials,
     life_cycle_trials,
     memory_trials,
     model_exchange_trials,
-    naming_trials,
-    order_trials,
+    naming_and_logging_trials,
+    parallel_instance_trials,
+    partial_derivative_trials,
     persistence_trials,
-    recorded_trials,
-    resized_array_trials,
+    recorded_run_trials,
+    saved_state_trials,
     stale_value_trials,
-    state_trials,
-    step_trials,
     time_derivative_trials,
-    typed_dependency_trials,
-    unusual_text_trials,
-    update_trials,
+    unusual_use_trials,
     valgrind_trials,
     value_trials,
 )
@@ -71,118 +69,123 @@ from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedM
 from mb2fmu.audit.recorded_reference import RecordedReference
 
 # In this order: first what all others need, last what may leave the process in disorder.
-ORDER = (
-    life_cycle_trials, naming_trials, value_trials, model_exchange_trials, step_trials,
-    recorded_trials, time_derivative_trials, input_timing_trials, update_trials, event_trials, state_trials,
-    dependency_trials, typed_dependency_trials, derivative_trials, stale_value_trials, call_trials, instance_trials,
-    unusual_text_trials, persistence_trials, order_trials, array_trials, clock_trials, resized_array_trials,
+TRIAL_MODULES = (
+    life_cycle_trials, naming_and_logging_trials, value_trials, model_exchange_trials, communication_step_trials,
+    recorded_run_trials, time_derivative_trials, input_timing_trials, intermediate_update_trials,
+    event_trials, saved_state_trials, dependency_trials, partial_derivative_trials, stale_value_trials,
+    get_and_set_trials, parallel_instance_trials,
+    unusual_use_trials, persistence_trials, call_order_trials, array_size_trials, clock_trials,
     memory_trials, host_environment_trials, valgrind_trials,
 )  # fmt: skip
-LEAK = "life.leak"
-LOOK = 0.2
-"""How long is looked at what threads do, in s."""
+LEAK_RULE = "life.leak"
+BUSY_CHECK_TIME = 0.2
+"""Time in which the activity of threads is measured, s."""
 
-SHARE = 0.15
-"""Part of the budget that one probe may take of the processor."""
+TRIAL_TIME_SHARE = 0.15
+"""Share of the processor budget that one trial may take."""
 
 
 def order_trials_by_risk() -> list[Trial]:
-    """Return all probes in the order in which they are tried."""
-    place = {module.__name__: k for k, module in enumerate(ORDER)}
-    return sorted(PROBES, key=lambda each: (each.late, place[each.function.__module__]))
+    """Return all trials in the order in which they are tried."""
+    module_order = {module.__name__: index for index, module in enumerate(TRIAL_MODULES)}
+    return sorted(TRIALS, key=lambda trial: (trial.runs_last, module_order[trial.function.__module__]))
 
 
-def run_trial(each: Trial, stage: TrialFixture, write: Any) -> bool:
-    """Run one probe; return whether the FMU is worth further ones."""
-    good, pace = True, stage.library.pace
-    judged, leaks = False, False
+def run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
+    """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
+    can_be_instantiated, time_budget = True, fixture.library.time_budget
+    judged, reports_leak = False, False
     for _ in range(2):
         try:
-            for seen in each.function(stage):
-                good = good and seen.rule != "life.instantiate"
-                leaks = leaks or seen.rule == LEAK
-                write({"found": [seen.rule, seen.message, seen.where]})
+            for observation in trial.function(fixture):
+                can_be_instantiated = can_be_instantiated and observation.rule != "life.instantiate"
+                reports_leak = reports_leak or observation.rule == LEAK_RULE
+                write({"found": [observation.rule, observation.message, observation.where]})
             judged = True
         except (SimulationEndedError, IntegratorBudgetError) as error:
-            judged, again = _short(each, stage, error, write)
-            if again:
+            judged, retry = _handle_early_end(trial, fixture, error, write)
+            if retry:
                 continue
-        except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other probes along
-            judged = _stopped(each, stage, error, write)
+        except Exception as error:  # noqa: BLE001  whatever it is: it must not take the other trials along
+            judged = _report_stop(trial, fixture, error, write)
         break
-    _say_beside(stage, write, leaks=leaks)
-    if pace.spent:
+    _report_side_effects(fixture, write, reports_leak=reports_leak)
+    if time_budget.exhausted_reason:
         judged = False
-        write({"skipped": f"{stage.kind}: {each.title}: not to its end: {pace.spent}"})
+        write({"skipped": f"{fixture.interface}: {trial.title}: not to its end: {time_budget.exhausted_reason}"})
     if judged:
-        write({"judged": [rule for rule in each.rules if rule not in stage.idle]})
-    for rule, why in stage.idle.items():
-        write({"idle": [rule, f"{stage.kind}: {why}"]})
-    stage.idle.clear()
-    return good
+        write({"judged": [rule for rule in trial.rules if rule not in fixture.inapplicable]})
+    for rule, reason in fixture.inapplicable.items():
+        write({"idle": [rule, f"{fixture.interface}: {reason}"]})
+    fixture.inapplicable.clear()
+    return can_be_instantiated
 
 
-def _say_beside(stage: TrialFixture, write: Any, *, leaks: bool) -> None:
-    """Report side effects of the FMU on its process; leaks only where the probe does not report them itself."""
-    for misdeed, rule in stage.library.misdeeds.items():
-        write({"found": [rule, misdeed, stage.kind]})
-    stage.library.misdeeds.clear()
-    if not leaks and (left := describe_exhausted_resources()):
-        write({"found": [LEAK, left, stage.kind]})
+def _report_side_effects(fixture: TrialFixture, write: Any, *, reports_leak: bool) -> None:
+    """Report side effects of the FMU on its process; leaks only where the trial does not report them itself."""
+    for violation, rule in fixture.library.violations.items():
+        write({"found": [rule, violation, fixture.interface]})
+    fixture.library.violations.clear()
+    if not reports_leak and (exhausted := describe_exhausted_resources()):
+        write({"found": [LEAK_RULE, exhausted, fixture.interface]})
 
 
-def _short(
-    each: Trial, stage: TrialFixture, error: SimulationEndedError | IntegratorBudgetError, write: Any
+def _handle_early_end(
+    trial: Trial, fixture: TrialFixture, error: SimulationEndedError | IntegratorBudgetError, write: Any
 ) -> tuple[bool, bool]:
     """Return, for an interrupted run, whether that is a verdict, and whether to retry with shorter runs."""
     if isinstance(error, IntegratorBudgetError):
-        write({"skipped": f"{stage.kind}: {each.title}: {error}"})
-        sooner = stage.start + 0.1 * (error.time - stage.start)  # so that others come to an end in next to no time
-        return False, _shortened(stage, sooner, str(error))
-    if error.moved:
-        write({"skipped": f"{stage.kind}: {each.title}: with other values {error}"})
+        write({"skipped": f"{fixture.interface}: {trial.title}: {error}"})
+        earlier_end = fixture.start + 0.1 * (
+            error.time - fixture.start
+        )  # so that others come to an end in next to no time
+        return False, _shorten_runs(fixture, earlier_end, str(error))
+    if error.values_were_changed:
+        write({"skipped": f"{fixture.interface}: {trial.title}: with other values {error}"})
         return False, False
-    if stage.told_stop is not None:  # without an experiment of its own it may end when it likes
-        write({"found": ["life.ends", str(error), stage.kind]})
-    return True, _shortened(stage, error.time, "it wants to end")
+    if fixture.declared_stop is not None:  # without an experiment of its own it may end when it likes
+        write({"found": ["life.ends", str(error), fixture.interface]})
+    return True, _shorten_runs(fixture, error.time, "it wants to end")
 
 
-def _shortened(stage: TrialFixture, end: float, why: str) -> bool:
+def _shorten_runs(fixture: TrialFixture, end: float, reason: str) -> bool:
     """Let all runs end before a time; return whether any part of them is left."""
-    steps = int((end - stage.start) / stage.step * (1 - 1e-9)) - 1
-    if not 0 < steps < stage.steps:
+    steps = int((end - fixture.start) / fixture.step * (1 - 1e-9)) - 1
+    if not 0 < steps < fixture.steps:
         return False
-    stage.__dict__["steps"] = steps
-    stage.skipped.append(f"{stage.kind}: the motion after t = {stage.start + steps * stage.step:.6g}: {why}")
+    fixture.__dict__["steps"] = steps
+    fixture.skipped.append(
+        f"{fixture.interface}: the motion after t = {fixture.start + steps * fixture.step:.6g}: {reason}"
+    )
     return True
 
 
-def _stopped(each: Trial, stage: TrialFixture, error: Exception, write: Any) -> bool:
-    """Report what stopped a probe; return whether that is a verdict on the FMU.
+def _report_stop(trial: Trial, fixture: TrialFixture, error: Exception, write: Any) -> bool:
+    """Report the exception that ended a trial; return whether it is a verdict on the FMU.
 
-    What the FMU does is told by classes of errors; any other is a fault of the auditor's own, reported as such.
+    Known classes of exceptions are behaviour of the FMU; any other is a fault of the auditor and reported as such.
     """
     if isinstance(error, EndlessEventsError):
-        write({"found": ["life.rest", str(error), stage.kind]})
+        write({"found": ["life.rest", str(error), fixture.interface]})
         return True
     if isinstance(error, RefusedCallError):
-        write({"found": ["life.calls", f"{each.title}: {error}", stage.kind]})
+        write({"found": ["life.calls", f"{trial.title}: {error}", fixture.interface]})
         return True
     if isinstance(error, SingleInstanceError):
-        for rule in each.rules:
-            stage.nothing(rule, str(error))
+        for rule in trial.rules:
+            fixture.mark_inapplicable(rule, str(error))
     elif isinstance(error, SkippedTrialError):
-        if not stage.library.pace.spent:
-            write({"skipped": f"{stage.kind}: {each.title}: {error}"})
+        if not fixture.library.time_budget.exhausted_reason:
+            write({"skipped": f"{fixture.interface}: {trial.title}: {error}"})
     elif isinstance(error, AttributeError) and "symbol" in str(error):
         # ctypes: a function that is not exported; binary.symbols names it
-        write({"skipped": f"{stage.kind}: {each.title}: {str(error).rpartition(': ')[2]}"})
+        write({"skipped": f"{fixture.interface}: {trial.title}: {str(error).rpartition(': ')[2]}"})
     elif isinstance(error, (OSError, MemoryError, ImportError, RuntimeError)) and (
-        left := describe_exhausted_resources()
+        exhausted := describe_exhausted_resources()
     ):
-        write({"skipped": f"{stage.kind}: {each.title}: {left}"})
+        write({"skipped": f"{fixture.interface}: {trial.title}: {exhausted}"})
     else:
-        write({"fault": f"{stage.kind}: {each.title}: {''.join(traceback.format_exception(error))}"})
+        write({"fault": f"{fixture.interface}: {trial.title}: {''.join(traceback.format_exception(error))}"})
     return False
 
 
@@ -195,19 +198,19 @@ def load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibr
     return load_remote_library(request["far"], Path(request["root"]), path) if request["far"] else c.CDLL(str(path))
 
 
-def _resources(request: dict[str, Any]) -> str:
+def _resources_path(request: dict[str, Any]) -> str:
     """Return the path of the resources as the FMU sees it: with drive and slashes under wine."""
     path = Path(request["folder"]) / "resources"
     return windows_path(path).replace("\\", "/") if describe_host(request) == WINE else str(path)
 
 
-BY = {HERE: "", WINE: " through wine", VALGRIND: " under valgrind"}
+HOST_PHRASES = {IN_PROCESS: "", WINE: " through wine", VALGRIND: " under valgrind"}
 """How an FMU is run → as a sentence ends with it."""
 
 
 def describe_host(request: dict[str, Any]) -> str:
     """Return how the FMU is run: here, through wine or under valgrind."""
-    return str(request["far"]["name"]) if request["far"] else HERE
+    return str(request["far"]["name"]) if request["far"] else IN_PROCESS
 
 
 @functools.cache
@@ -221,136 +224,147 @@ def read_cached_description(folder: str) -> DescribedModel:
 
 
 def run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
-    """Try all requested probes that were not tried yet."""
+    """Try all requested trials that were not tried yet."""
     description = read_cached_description(request["folder"])
     host_environment_trials.note_process_settings()
-    pace = TimeBudget(channel, request["deadline"])
-    for kind, library in request["libraries"].items():
-        if kind not in request["ended"] and not _kind(request, kind, Path(library), description, pace, channel):
+    time_budget = TimeBudget(channel, request["deadline"])
+    for interface, library in request["libraries"].items():
+        if interface not in request["ended"] and not _run_interface_trials(
+            request, interface, Path(library), description, time_budget, channel
+        ):
             channel.write({"fresh": True})
             return
     channel.write({"done": True})
 
 
-def _kind(
-    request: dict[str, Any], kind: str, path: Path, description: Any, pace: TimeBudget, channel: SharedMemoryChannel
-) -> bool:  # fmt: skip
-    """Try the probes of one interface type in order, and write what they find; stop if no instance can be had.
+def _run_interface_trials(
+    request: dict[str, Any],
+    interface: str,
+    path: Path,
+    description: Any,
+    time_budget: TimeBudget,
+    channel: SharedMemoryChannel,
+) -> bool:
+    """Run the trials of one interface type in order and write their findings; stop if no instance can be made.
 
     Returns:
-        False if the next probe needs a new process, since the FMU has used up what this one may have, or nearly.
+        False if the next trial needs a new process, since resources of this one are nearly exhausted.
     """
     write = channel.write
-    wanted = [each for each in order_trials_by_risk() if _asked(each, kind, request)]
-    if not wanted:
+    trials = [trial for trial in order_trials_by_risk() if _is_requested(trial, interface, request)]
+    if not trials:
         return True
-    _say_untried(request, kind, write)
-    stage: TrialFixture | None = None
-    for each in wanted:
-        name = f"{kind}: {each.title}"
-        if pace.over:
-            write({"skipped": f"{name}: {SPENT}"})
+    _report_untried_rules(request, interface, write)
+    fixture: TrialFixture | None = None
+    for trial in trials:
+        name = f"{interface}: {trial.title}"
+        if time_budget.is_over:
+            write({"skipped": f"{name}: {BUDGET_SPENT}"})
             continue
-        write({"begin": name, "crash": each.crash, "slow": each.slow, "limit": each.limit})
-        stage = stage or _staged(request, kind, path, description, pace, write)
-        if stage is None:
+        write({"begin": name, "crash": trial.crash_rule, "slow": trial.timeout_rule, "limit": trial.call_time_limit})
+        fixture = fixture or _load_fixture(request, interface, path, description, time_budget, write)
+        if fixture is None:
             return True
-        once = stage.once
-        pace.begin(SHARE * request["effort"] * each.weight)
-        good = run_trial(each, stage, write)
-        for text in dict.fromkeys(stage.skipped):
-            write({"skipped": text})
-        stage.skipped.clear()
-        if stage.once and not once:
+        was_single_instance = fixture.single_instance_only
+        time_budget.start_trial(TRIAL_TIME_SHARE * request["effort"] * trial.weight)
+        can_be_instantiated = run_trial(trial, fixture, write)
+        for reason in dict.fromkeys(fixture.skipped):
+            write({"skipped": reason})
+        fixture.skipped.clear()
+        if fixture.single_instance_only and not was_single_instance:
             write({"once": True})
-        after = _after(stage, write, good=good)
-        if after is not None:
-            return after
+        continuation = _decide_continuation(fixture, write, can_be_instantiated=can_be_instantiated)
+        if continuation is not None:
+            return continuation
     return True
 
 
-def _staged(
-    request: dict[str, Any], kind: str, path: Path, description: Any, pace: TimeBudget, write: Any
+def _load_fixture(
+    request: dict[str, Any], interface: str, path: Path, description: Any, time_budget: TimeBudget, write: Any
 ) -> TrialFixture | None:  # fmt: skip
     """Load the library; report it if it cannot be loaded."""
     try:
-        with pace.calling("loading the library"):
+        with time_budget.observe_call("loading the library"):
             handle = load_fmu_library(path, request)
     except OSError as error:
-        write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), kind]})
-        write({"ended": kind, "why": f"its library cannot be loaded{BY[describe_host(request)]}"})
+        write({"found": ["life.load", str(error).replace(f"{path.parent}/", ""), interface]})
+        write({"ended": interface, "why": f"its library cannot be loaded{HOST_PHRASES[describe_host(request)]}"})
         return None
-    library = FmuLibrary(handle, description, _resources(request), pace=pace, path=path)
-    library.process["once"] = int(request.get("once", False))
+    library = FmuLibrary(handle, description, _resources_path(request), time_budget=time_budget, path=path)
+    library.process_state.single_instance_only = bool(request.get("once", False))
     recorded = request.get("recorded")
     return TrialFixture(
-        library, kind, Path(request["folder"]), tell=lambda text: write({"at": text}), effort=request["effort"],
+        library,
+        interface,
+        Path(request["folder"]),
+        report_progress=lambda text: write({"at": text}),
+        effort=request["effort"],
         recorded=None if recorded is None else RecordedReference.of_json(recorded),
-    )  # fmt: skip
+    )
 
 
-def _after(stage: TrialFixture, write: Any, *, good: bool) -> bool | None:
-    """Return how to go on behind a probe: None: with the next one, False: in a new process, True: not at all."""
-    if not good:
-        write({"ended": stage.kind, "why": "no instance can be had"})
+def _decide_continuation(fixture: TrialFixture, write: Any, *, can_be_instantiated: bool) -> bool | None:
+    """Return None to continue with the next trial, False to continue in a new process, True to end."""
+    if not can_be_instantiated:
+        write({"ended": fixture.interface, "why": "no instance can be had"})
         return True
-    if stage.once and stage.made:
+    if fixture.single_instance_only and fixture.instance_count:
         return False
-    left = describe_exhausted_resources()
-    if not left:
+    exhausted = describe_exhausted_resources()
+    if not exhausted:
         return None
-    if _busy():
-        write({"ended": stage.kind, "why": f"{left}, and they keep the processor busy"})
+    if _is_process_busy():
+        write({"ended": fixture.interface, "why": f"{exhausted}, and they keep the processor busy"})
         return True
     return False
 
 
-def _busy() -> bool:
-    """Whether this process works although it waits: threads of the FMU do."""
-    began = time.process_time()
-    time.sleep(LOOK)
-    return time.process_time() - began > LOOK / 10
+def _is_process_busy() -> bool:
+    """Return whether threads of the FMU use the processor while this process sleeps."""
+    start_time = time.process_time()
+    time.sleep(BUSY_CHECK_TIME)
+    return time.process_time() - start_time > BUSY_CHECK_TIME / 10
 
 
-def _say_untried(request: dict[str, Any], kind: str, write: Any) -> None:
+def _report_untried_rules(request: dict[str, Any], interface: str, write: Any) -> None:
     """Report rules that can be judged only for an FMU in this process."""
-    for each in PROBES if describe_host(request) == WINE else ():
-        if WINE not in each.where:
-            for rule in set(each.rules) & set(request["rules"]):
-                write({"idle": [rule, f"{kind}: it cannot be tried through wine"]})
+    for trial in TRIALS if describe_host(request) == WINE else ():
+        if WINE not in trial.hosts:
+            for rule in set(trial.rules) & set(request["rules"]):
+                write({"idle": [rule, f"{interface}: it cannot be tried through wine"]})
 
 
-def _asked(each: Trial, kind: str, request: dict[str, Any]) -> bool:
-    """Return whether a probe is wanted for this kind and place, and not tried before."""
-    asked = each.function in {
+def _is_requested(trial: Trial, interface: str, request: dict[str, Any]) -> bool:
+    """Return whether a trial is wanted for this kind and place, and not tried before."""
+    is_wanted = trial.function in {
         life_cycle_trials.try_instantiation,
         life_cycle_trials.try_instantiation_after_free,
-    } or bool(set(each.rules) & set(request["rules"]))
+    } or bool(set(trial.rules) & set(request["rules"]))
     return (
-        describe_host(request) in each.where
-        and kind in each.kinds
-        and f"{kind}: {each.title}" not in request["tried"]
-        and asked
+        describe_host(request) in trial.hosts
+        and interface in trial.interfaces
+        and f"{interface}: {trial.title}" not in request["tried"]
+        and is_wanted
     )
 
 
-def run_confined(request: dict[str, Any], channel: SharedMemoryChannel, end: socket.socket, parent: int) -> None:
+def run_confined(request: dict[str, Any], channel: SharedMemoryChannel, connection: socket.socket, parent: int) -> None:
     """Run within limits, after a fork; never return."""
     try:
         os.setsid()
         end_with_parent(parent)
         root = Path(request["root"])
-        _descriptors(Path(request["spoken"]), end)
+        _redirect_descriptors(Path(request["spoken"]), connection)
         os.environ.update(work_folder_environment(root))
         os.chdir(root / WORK)
-        far = request["far"]
+        remote_host = request["far"]
         lacking = [
-            *limit_resources(None if far else request["memory"]),
+            *limit_resources(None if remote_host else request["memory"]),
             confine_writes(root),
-            monitor_system_calls(end, far=bool(far)),
+            monitor_system_calls(connection, is_remote=bool(remote_host)),
         ]
-        end.close()
-        channel.write({"lacking": [each for each in lacking if each]})
+        connection.close()
+        channel.write({"lacking": [bound for bound in lacking if bound]})
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the FMU's
         run_requested_trials(request, channel)
     except BaseException:  # noqa: BLE001  a fork must not go on as its parent would
@@ -359,16 +373,16 @@ def run_confined(request: dict[str, Any], channel: SharedMemoryChannel, end: soc
     os._exit(0)
 
 
-def _descriptors(spoken: Path, spared: socket.socket) -> None:
+def _redirect_descriptors(output_file: Path, kept_socket: socket.socket) -> None:
     """Empty the standard input, redirect the output to a file, and close all other descriptors but one."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    said = os.open(spoken, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(nothing, 0)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-    kept = spared.fileno()
-    os.closerange(3, kept)
-    os.closerange(kept + 1, 256)
+    null_input = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(output_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(null_input, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    kept_descriptor = kept_socket.fileno()
+    os.closerange(3, kept_descriptor)
+    os.closerange(kept_descriptor + 1, 256)
 
 
 def main() -> None:
@@ -378,8 +392,8 @@ def main() -> None:
     channel = SharedMemoryChannel(root.parent / f"{root.name}.channel")
     os.environ.update(work_folder_environment(root))
     os.chdir(root / WORK)
-    lacking = [*limit_resources(request["memory"]), confine_writes(root), monitor_system_calls(None, far=False)]
-    channel.write({"lacking": [each for each in lacking if each]})
+    lacking = [*limit_resources(request["memory"]), confine_writes(root), monitor_system_calls(None, is_remote=False)]
+    channel.write({"lacking": [bound for bound in lacking if bound]})
     # The deadline is by the clock of the watching process.
     request["deadline"] = time.monotonic() + request["left"]
     run_requested_trials(request, channel)

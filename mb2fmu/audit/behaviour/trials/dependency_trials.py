@@ -1,25 +1,30 @@
-"""Compare declared dependencies with the effects of changes of knowns on unknowns, at random points."""
+"""Compare declared dependencies with the effects of changes of knowns on unknowns, of numbers and of other types."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.initial_solutions import (
-    SLIGHT,
-    VISIBLE,
+from mb2fmu.audit.behaviour.fixture.dependency_effects import (
+    ChangeEffects,
+    ParameterSet,
+    choose_value_changes,
+    compare_effects_with_dependencies,
+)
+from mb2fmu.audit.behaviour.fixture.excited_runs import choose_other_value
+from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
+from mb2fmu.audit.behaviour.fixture.spurious_changes import (
+    SMALL_FRACTION,
+    VISIBLE_CHANGE,
     drop_jumps_to_other_solutions,
     drop_mode_changes,
 )
-from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     EvaluationPoint,
@@ -31,327 +36,214 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
 from mb2fmu.audit.description.description_records import DescribedVariable, StructureUnknown
 from mb2fmu.audit.findings import Observation
 
-ROUND_OFF = 1e-13
-"""Part of the largest unknown that the round-off of another one is: forces that cancel leave it, solves share it."""
-
-LINEAR = 1e-5
-"""Relative difference of quotients that is more than round-off."""
-
-RULES = (
+DEPENDENCY_RULES = (
     "dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind",
     "dependencies.own_state",
 )  # fmt: skip
-Group = tuple[int, ...]
 
 
-@dataclass
-class ChangeEffects:
-    """Effects of changes.
-
-    Attributes:
-        moved: (unknown, known) → whether the unknown changed at all, at any point.
-        visible: (unknown, known) → whether it changed by more than noise.
-        quotients: (unknown, known) → (which set of parameters, quotient of the changes), one per point.
-        tried: Knowns that could be changed at all.
-    """
-
-    moved: set[tuple[int, int]] = field(default_factory=set)
-    visible: dict[tuple[int, int], float] = field(default_factory=dict)
-    quotients: dict[tuple[int, int], list[tuple[Group, float, float]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    tried: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-
-    def enter(
-        self,
-        unknowns: Sequence[DescribedVariable],
-        known: DescribedVariable,
-        base: Sequence[Value],
-        other: Sequence[Value],
-        change: float,
-        group: Group,
-    ) -> None:
-        """Enter what one change of one known does to the unknowns."""
-        self.tried[known.index] += 1
-        shared = ROUND_OFF * max(
-            (abs(each) for each in base if isinstance(each, float) and math.isfinite(each)), default=0
-        )
-        for unknown, before, after in zip(unknowns, base, other, strict=True):
-            key = unknown.index, known.index
-            if before == after or not (isinstance(before, float) and isinstance(after, float)):
-                if before != after:
-                    self.moved.add(key)
-                    self.visible[key] = 1.0
-                else:
-                    self.quotients[key].append((group, 0.0, 0.0))
-                continue
-            if not (math.isfinite(before) and math.isfinite(after)):
-                continue
-            self.moved.add(key)
-            size = abs(after - before) / max(abs(before), abs(after), 1e-9)
-            if size > VISIBLE and abs(after - before) > shared:
-                self.visible[key] = max(size, self.visible.get(key, 0.0))
-            noise = 1e-14 * max(abs(before), abs(after)) / abs(change)
-            self.quotients[key].append((group, (after - before) / change, noise))
-
-
-def compare_effects_with_dependencies(
-    stage: TrialFixture,
-    entries: Sequence[StructureUnknown],
-    effects: ChangeEffects,
-    knowns: Sequence[DescribedVariable],
-    times: int,
-) -> Iterator[Observation]:
-    """Compare effects with declarations."""
-    among = frozenset(knowns)
-    for unknown in entries:
-        variable = unknown.variable
-        if variable is None or unknown.dependencies is None:
-            continue
-        declared = dict.fromkeys(each for each in unknown.targets if each)
-        for known in knowns:
-            key = variable.index, known.index
-            if key in effects.visible and known not in declared:
-                by = f"(by {effects.visible[key]:.2g} of its value)"
-                text = f'changes with "{known.name}" {by}, which its dependencies leave out'
-                rule = "dependencies.own_state" if known is variable else "dependencies.missing"
-                yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
-        for known in declared:
-            if (
-                known in among
-                and effects.tried[known.index] >= times
-                and (variable.index, known.index) not in effects.moved
-            ):
-                points = effects.tried[known.index]
-                text = f'does not change with "{known.name}" at any of {points} points, though that is listed'
-                through = unknown.list == "Outputs" and known.causality == "input"
-                rule = "dependencies.feedthrough" if through else "dependencies.excessive"
-                yield Observation(rule, text, f"{stage.kind}, {unknown.place}")
-        kinds = unknown.kinds or ()
-        for target, kind in zip(unknown.targets, kinds, strict=False):
-            if target is not None and kind != "dependent":
-                yield from _kind(stage, unknown, target, kind, effects.quotients[variable.index, target.index])
-
-
-def _kind(
-    stage: TrialFixture,
-    unknown: StructureUnknown,
-    known: DescribedVariable,
-    kind: str,
-    quotients: Sequence[tuple[Group, float, float]],
-) -> Iterator[Observation]:
-    """Check that factors stay the same: ``constant`` always, ``fixed`` after initialization, others between events."""
-    moved = _moved_factor(kind, quotients)
-    if moved is None:
-        return
-    weaker = next((each for each in WEAKER[kind] if _moved_factor(each, quotients) is None), "dependent")
-    text = f'its factor in front of "{known.name}" is called {kind}, but goes from {moved[0]:.6g} to {moved[1]:.6g}'
-    yield Observation("dependencies.kind", f"{text}; {weaker} would be right", f"{stage.kind}, {unknown.place}")
-
-
-WEAKER: Mapping[str, tuple[str, ...]] = defaultdict(tuple, {"constant": ("fixed", "tunable"), "fixed": ("tunable",)})
-"""Kind → those that promise less."""
-
-
-def _moved_factor(kind: str, quotients: Sequence[tuple[Group, float, float]]) -> tuple[float, float] | None:
-    """Return the smallest and largest value of a factor that should be constant; None if it is."""
-    depth = {"constant": 0, "fixed": 1}.get(kind, 2)
-    groups: dict[Group, list[tuple[float, float]]] = defaultdict(list)
-    for group, quotient, noise in quotients:
-        groups[group[:depth]].append((quotient, noise))
-    for found in groups.values():
-        numbers = [quotient for quotient, _ in found]
-        spread = max(numbers) - min(numbers)
-        if spread > LINEAR * max(map(abs, numbers)) + 10 * max(noise for _, noise in found):
-            return min(numbers), max(numbers)
-    return None
-
-
-def choose_value_changes(stage: TrialFixture, variable: DescribedVariable, value: float) -> list[float]:
-    """Return a large and a small change of a value, within the bounds."""
-    size = max(abs(value), stage.scale(variable))
-    found = []
-    for relative in (0.37, -0.11):
-        for sign in (1.0, -1.0):
-            other = stage.inside(variable, value + sign * relative * size)
-            if other != value:
-                found.append(other)
-                break
-    return found
-
-
-@probe("changing states, inputs and time", *RULES, kinds=("ModelExchange",))
-def try_continuous_dependencies(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("changing states, inputs and time", *DEPENDENCY_RULES, interfaces=("ModelExchange",))
+def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
     """Check outputs and derivatives in Continuous-Time Mode."""
     entries = [
-        each
-        for name in ("Outputs", "Derivatives", "EventIndicators")
-        for each in stage.description.listed(name)
-        if each.variable in stage.scalar_set
+        entry
+        for list_name in ("Outputs", "Derivatives", "EventIndicators")
+        for entry in fixture.description.listed(list_name)
+        if entry.variable in fixture.scalar_set
     ]
-    if not entries or len(stage.states) != stage.n_states:
+    if not entries or len(fixture.states) != fixture.n_states:
         return
     effects = ChangeEffects()
-    unknowns = list({id(each.variable): each.variable for each in entries if each.variable}.values())
-    independent = stage.description.independent
-    knowns = [*stage.states, *stage.inputs, *([independent] if independent in stage.scalar_set and independent else [])]
-    done = 0
-    parameters = stage.role("parameter")
-    patient = stage.patient()
+    unknowns = list({id(entry.variable): entry.variable for entry in entries if entry.variable}.values())
+    independent = fixture.description.independent
+    knowns = [
+        *fixture.states,
+        *fixture.inputs,
+        *([independent] if independent in fixture.scalar_set and independent else []),
+    ]
+    evaluated = 0
+    parameters = fixture.select_scalars("parameter")
+    has_time = fixture.start_time_check()
     for phase in range(4):
-        if not patient():
+        if not has_time():
             break
-        with stage.instance() as instance:
+        with fixture.open_instance() as instance:
             try:
-                done += _phase(stage, instance, phase, parameters, unknowns, effects, patient)
+                evaluated += _run_phase(fixture, instance, phase, parameters, unknowns, effects, has_time)
             except (RefusedCallError, SkippedTrialError):
                 continue
-    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        stage.initialize(instance)
-        for point in list_points_of_motion(stage):
-            _round(stage, instance, point, unknowns, effects, (0, 0), patient)
-    with stage.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        for point, due in iterate_points_between_events(stage, instance):
-            _round(stage, instance, point, unknowns, effects, (0, 0), patient, due)
-    if done < 2:
-        stage.skipped.append(
-            f"{stage.kind}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
+    with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
+        fixture.initialize(instance)
+        for point in list_points_of_motion(fixture):
+            _record_effects_at_point(fixture, instance, point, unknowns, effects, (0, 0), has_time)
+    with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
+        for point, next_event_time in iterate_points_between_events(fixture, instance):
+            _record_effects_at_point(fixture, instance, point, unknowns, effects, (0, 0), has_time, next_event_time)
+    if evaluated < 2:
+        fixture.skipped.append(
+            f"{fixture.interface}: dependencies in Continuous-Time Mode: it could not be evaluated at enough points"
         )
         return
-    yield from compare_effects_with_dependencies(stage, entries, effects, knowns, 4)
-    if stage.description.version == 3:
-        yield from _parameters(stage, entries, unknowns)
+    yield from compare_effects_with_dependencies(fixture, entries, effects, knowns, 4)
+    if fixture.description.version == 3:
+        yield from _check_tunable_parameters(fixture, entries, unknowns)
 
 
-def _phase(
-    stage: TrialFixture,
+def _run_phase(
+    fixture: TrialFixture,
     instance: FmuInstance,
     phase: int,
     parameters: Sequence[DescribedVariable],
     unknowns: Sequence[DescribedVariable],
     effects: ChangeEffects,
-    patient: Callable[[], bool],
+    has_time: Callable[[], bool],
 ) -> int:
     """Run one initialization: from the second on with other parameters, then tunable ones changed by an event."""
-    within: dict[DescribedVariable, Value] = {}
+    initial_values: dict[DescribedVariable, Value] = {}
     if phase:
-        within = {each: stage.near(each, 0.2) for each in parameters}
-        within |= {
-            each: stage.near(each, 0.3)
-            for each in stage.role("local", "output")
-            if each.initial == "exact" and each.variability in {"fixed", "tunable"}
+        initial_values = {variable: fixture.choose_near_start(variable, 0.2) for variable in parameters}
+        initial_values |= {
+            variable: fixture.choose_near_start(variable, 0.3)
+            for variable in fixture.select_scalars("local", "output")
+            if variable.initial == "exact" and variable.variability in {"fixed", "tunable"}
         }
-    stage.initialize(instance, within=within)
-    done = 0
-    for part in range(2):
-        if part:
-            tunable = [each for each in parameters if each.variability == "tunable"]
-            if not tunable:
+    fixture.initialize(instance, initial_values=initial_values)
+    evaluated = 0
+    for tuning_round in range(2):
+        if tuning_round:
+            tunable_parameters = [variable for variable in parameters if variable.variability == "tunable"]
+            if not tunable_parameters:
                 break
-            instance.event()
-            instance.set({each: stage.near(each, 0.15) for each in tunable})
-            stage.settle(instance)
-            instance.go_on()
+            instance.enter_event_mode()
+            instance.set({variable: fixture.choose_near_start(variable, 0.15) for variable in tunable_parameters})
+            fixture.settle_events(instance)
+            instance.leave_event_mode()
         for _ in range(2):
-            _round(stage, instance, choose_random_point(stage, instance), unknowns, effects, (phase, part), patient)
-            done += 1
-    return done
+            _record_effects_at_point(
+                fixture,
+                instance,
+                choose_random_point(fixture, instance),
+                unknowns,
+                effects,
+                (phase, tuning_round),
+                has_time,
+            )
+            evaluated += 1
+    return evaluated
 
 
-def _moves(
-    stage: TrialFixture, point: EvaluationPoint, due: float
+def _iterate_changed_points(
+    fixture: TrialFixture, point: EvaluationPoint, next_event_time: float
 ) -> Iterator[tuple[DescribedVariable, EvaluationPoint, float]]:
     """Yield points with one known changed: the known, the point, and the change."""
-    for k, state in enumerate(stage.states):
-        for value in choose_value_changes(stage, state, point.states[k]):
-            others = (*point.states[:k], value, *point.states[k + 1 :])
-            yield state, EvaluationPoint(point.time, others, point.inputs), value - point.states[k]
-    for k, each in enumerate(stage.inputs):
-        for value in choose_value_changes(stage, each, point.inputs[k]):
-            others = (*point.inputs[:k], value, *point.inputs[k + 1 :])
-            yield each, EvaluationPoint(point.time, point.states, others), value - point.inputs[k]
-    independent = stage.description.independent
-    if independent is not None and independent in stage.scalar_set:
-        for later in (0.3 * stage.step, 1.7 * stage.step):
-            if point.time + later < due:
-                yield independent, EvaluationPoint(point.time + later, point.states, point.inputs), later
+    for index, state in enumerate(fixture.states):
+        for value in choose_value_changes(fixture, state, point.states[index]):
+            changed_values = (*point.states[:index], value, *point.states[index + 1 :])
+            yield state, EvaluationPoint(point.time, changed_values, point.inputs), value - point.states[index]
+    for index, input_variable in enumerate(fixture.inputs):
+        for value in choose_value_changes(fixture, input_variable, point.inputs[index]):
+            changed_values = (*point.inputs[:index], value, *point.inputs[index + 1 :])
+            yield input_variable, EvaluationPoint(point.time, point.states, changed_values), value - point.inputs[index]
+    independent = fixture.description.independent
+    if independent is not None and independent in fixture.scalar_set:
+        for delay in (0.3 * fixture.step, 1.7 * fixture.step):
+            if point.time + delay < next_event_time:
+                yield independent, EvaluationPoint(point.time + delay, point.states, point.inputs), delay
 
 
-def _round(
-    stage: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable],
-    effects: ChangeEffects, group: Group,
-    patient: Callable[[], bool], due: float = math.inf,
+def _record_effects_at_point(
+    fixture: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable],
+    effects: ChangeEffects, parameter_set: ParameterSet,
+    has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
     """Change every known at one point; time by less than the distance to the next time event."""
-    move_to_point(stage, instance, point)
-    base = instance.get(unknowns)
-    for known, moved, change in _moves(stage, point, due):
-        if not patient():
+    move_to_point(fixture, instance, point)
+    values_before = instance.get(unknowns)
+    for known, changed_point, change in _iterate_changed_points(fixture, point, next_event_time):
+        if not has_time():
             return
         try:
-            move_to_point(stage, instance, moved)
-            other = instance.get(unknowns)
+            move_to_point(fixture, instance, changed_point)
+            values_after = instance.get(unknowns)
         except RefusedCallError:
-            move_to_point(stage, instance, point)
+            move_to_point(fixture, instance, point)
             continue
-        effects.enter(unknowns, known, base, other, change, group)
-        move_to_point(stage, instance, point)
+        effects.record_change(unknowns, known, values_before, values_after, change, parameter_set)
+        move_to_point(fixture, instance, point)
 
 
-def _parameters(
-    stage: TrialFixture, entries: Sequence[StructureUnknown], unknowns: Sequence[DescribedVariable]
+def _check_tunable_parameters(
+    fixture: TrialFixture, entries: Sequence[StructureUnknown], unknowns: Sequence[DescribedVariable]
 ) -> Iterator[Observation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
-    tunable = stage.role("parameter", variability="tunable")
+    tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
     effects = ChangeEffects()
-    for round_ in range(3):
-        with stage.instance() as instance:
+    for set_number in range(3):
+        with fixture.open_instance() as instance:
             try:
-                stage.initialize(
-                    instance, within={each: stage.near(each, 0.2) for each in stage.role("parameter")} if round_ else {}
+                fixture.initialize(
+                    instance,
+                    initial_values={
+                        parameter: fixture.choose_near_start(parameter, 0.2)
+                        for parameter in fixture.select_scalars("parameter")
+                    }
+                    if set_number
+                    else {},
                 )
-                point = choose_random_point(stage, instance)
-                _tuned(stage, instance, point, tunable, unknowns, effects, round_)
+                point = choose_random_point(fixture, instance)
+                _record_tuning_effects(fixture, instance, point, tunable_parameters, unknowns, effects, set_number)
             except (RefusedCallError, SkippedTrialError):
                 continue
-    yield from compare_effects_with_dependencies(stage, entries, effects, tunable, 2)
+    yield from compare_effects_with_dependencies(fixture, entries, effects, tunable_parameters, 2)
 
 
-def _tuned(
-    stage: TrialFixture,
+def _record_tuning_effects(
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: EvaluationPoint,
-    tunable: Sequence[DescribedVariable],
+    tunable_parameters: Sequence[DescribedVariable],
     unknowns: Sequence[DescribedVariable],
     effects: ChangeEffects,
-    round_: int,
+    set_number: int,
 ) -> None:
-    """Enter what changing each tunable parameter does to the unknowns; its old value is restored."""
-    move_to_point(stage, instance, point)
-    for parameter in tunable:
-        now = instance.get([parameter])[0]
-        if not isinstance(now, float):
+    """Record the effects of changing each tunable parameter on the unknowns; restore its old value."""
+    move_to_point(fixture, instance, point)
+    for parameter in tunable_parameters:
+        old_value = instance.get([parameter])[0]
+        if not isinstance(old_value, float):
             continue
         # Event Mode at a point that was jumped to may switch a mode by itself: that is no effect of the parameter.
-        _tune(stage, instance, parameter, now)
-        move_to_point(stage, instance, point)
-        base = instance.get(unknowns)
-        for value in choose_value_changes(stage, parameter, now):
+        _set_in_event_mode(fixture, instance, parameter, old_value)
+        move_to_point(fixture, instance, point)
+        values_before = instance.get(unknowns)
+        for value in choose_value_changes(fixture, parameter, old_value):
             try:
-                seen = partial(_tuned_values, stage, instance, point, unknowns, parameter)
-                other = seen(value)
-                if stage.description.listed("EventIndicators"):
-                    back, nearby = seen(now), seen(now + SLIGHT * (value - now))
-                    other = drop_mode_changes(base, nearby, other, (back, seen(now)))
+                read_with = partial(_read_with_parameter, fixture, instance, point, unknowns, parameter)
+                values_after = read_with(value)
+                if fixture.description.listed("EventIndicators"):
+                    restored, after_small_change = (
+                        read_with(old_value),
+                        read_with(old_value + SMALL_FRACTION * (value - old_value)),
+                    )
+                    values_after = drop_mode_changes(
+                        values_before, after_small_change, values_after, (restored, read_with(old_value))
+                    )
             except RefusedCallError:
                 continue
-            effects.enter(unknowns, parameter, base, other, value - now, (round_, len(effects.tried)))
-        _tune(stage, instance, parameter, now)
-        move_to_point(stage, instance, point)
+            effects.record_change(
+                unknowns,
+                parameter,
+                values_before,
+                values_after,
+                value - old_value,
+                (set_number, len(effects.change_counts)),
+            )
+        _set_in_event_mode(fixture, instance, parameter, old_value)
+        move_to_point(fixture, instance, point)
 
 
-def _tuned_values(
-    stage: TrialFixture,
+def _read_with_parameter(
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: EvaluationPoint,
     unknowns: Sequence[DescribedVariable],
@@ -359,50 +251,56 @@ def _tuned_values(
     value: float,
 ) -> Sequence[Value]:
     """Return the unknowns at a point with a tunable parameter at a value."""
-    _tune(stage, instance, parameter, value)
-    move_to_point(stage, instance, point)
+    _set_in_event_mode(fixture, instance, parameter, value)
+    move_to_point(fixture, instance, point)
     return instance.get(unknowns)
 
 
-def _tune(stage: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, value: float) -> None:
+def _set_in_event_mode(
+    fixture: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, value: float
+) -> None:
     """Set a tunable parameter in Event Mode, as the standard demands, and go on."""
-    instance.event()
+    instance.enter_event_mode()
     instance.set({parameter: value})
-    stage.settle(instance)
-    instance.go_on()
+    fixture.settle_events(instance)
+    instance.leave_event_mode()
 
 
-@probe("changing what is known at initialization", *RULES)
-def try_initial_dependencies(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("changing what is known at initialization", *DEPENDENCY_RULES)
+def try_initial_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
     """Check initial unknowns in Initialization Mode."""
-    entries = [each for each in stage.description.listed("InitialUnknowns") if each.variable in stage.scalar_set]
+    entries = [
+        variable
+        for variable in fixture.description.listed("InitialUnknowns")
+        if variable.variable in fixture.scalar_set
+    ]
     if not entries:
         return
     knowns = [
-        each for each in stage.scalars
-        if (each.causality == "input" and each.variability in {"continuous", "discrete"})
-        or (each.initial == "exact" and each.variability != "constant" and each.causality != "independent")
+        variable for variable in fixture.scalars
+        if (variable.causality == "input" and variable.variability in {"continuous", "discrete"})
+        or (variable.initial == "exact" and variable.variability != "constant" and variable.causality != "independent")
     ]  # fmt: skip
-    effects, done, patient = ChangeEffects(), 0, stage.patient()
+    effects, evaluated, has_time = ChangeEffects(), 0, fixture.start_time_check()
     for phase in range(4):
-        if phase > 1 and not patient():
+        if phase > 1 and not has_time():
             break
-        with stage.instance() as instance:
+        with fixture.open_instance() as instance:
             try:
-                _initial_phase(stage, instance, phase, knowns, entries, effects)
-                done += 1
+                _record_initial_effects(fixture, instance, phase, knowns, entries, effects)
+                evaluated += 1
             except (RefusedCallError, SkippedTrialError):
                 continue
-    if done < 2:
-        stage.skipped.append(
-            f"{stage.kind}: dependencies of the initial unknowns: it could not be evaluated at enough points"
+    if evaluated < 2:
+        fixture.skipped.append(
+            f"{fixture.interface}: dependencies of the initial unknowns: it could not be evaluated at enough points"
         )
         return
-    yield from compare_effects_with_dependencies(stage, entries, effects, knowns, 4)
+    yield from compare_effects_with_dependencies(fixture, entries, effects, knowns, 4)
 
 
-def _initial_phase(
-    stage: TrialFixture,
+def _record_initial_effects(
+    fixture: TrialFixture,
     instance: FmuInstance,
     phase: int,
     knowns: Sequence[DescribedVariable],
@@ -410,86 +308,223 @@ def _initial_phase(
     effects: ChangeEffects,
 ) -> None:
     """Change every known at one set of start values."""
-    unknowns = [each.variable for each in entries if each.variable]
-    instance.enter(stage.start, None, stage.tolerance)
+    unknowns = [item.variable for item in entries if item.variable]
+    instance.enter_initialization(fixture.start, None, fixture.tolerance)
     spread = (0.0, 0.2, 0.1, 0.03)[phase]
-    values: Mapping[DescribedVariable, float] = {each: stage.near(each, spread) for each in knowns}
+    values: Mapping[DescribedVariable, float] = {item: fixture.choose_near_start(item, spread) for item in knowns}
     if phase:
         instance.set(dict(values))
-    base = instance.get(unknowns)
-    if not all(isinstance(each, float) and math.isfinite(each) for each in base):
+    values_before = instance.get(unknowns)
+    if not all(isinstance(item, float) and math.isfinite(item) for item in values_before):
         raise SkippedTrialError("not finite")
     for known in knowns:
-        now = instance.get([known])[0]
-        if not isinstance(now, float):
+        old_value = instance.get([known])[0]
+        if not isinstance(old_value, float):
             continue
         # An FMU that solves anew, or only then, whenever something is set: that alone is no dependency.
         with suppress(RefusedCallError):
-            instance.set({known: now})
-            base = instance.get(unknowns)
-        for value in choose_value_changes(stage, known, now):
+            instance.set({known: old_value})
+            values_before = instance.get(unknowns)
+        for value in choose_value_changes(fixture, known, old_value):
             try:
                 instance.set({known: value})
-                other = instance.get(unknowns)
-                instance.set({known: now + SLIGHT * (value - now)})
-                nearby = instance.get(unknowns)
+                values_after = instance.get(unknowns)
+                instance.set({known: old_value + SMALL_FRACTION * (value - old_value)})
+                after_small_change = instance.get(unknowns)
             except RefusedCallError:
                 continue
             finally:
-                instance.set({known: now})
-            kept = drop_jumps_to_other_solutions(stage, entries, known, (base, nearby, other))
-            effects.enter(unknowns, known, base, kept, value - now, (phase, known.index))
+                instance.set({known: old_value})
+            real_changes = drop_jumps_to_other_solutions(
+                fixture, entries, known, (values_before, after_small_change, values_after)
+            )
+            effects.record_change(unknowns, known, values_before, real_changes, value - old_value, (phase, known.index))
 
 
-TINY = 1e-5
-"""Part of a communication step in which next to nothing moves."""
+TINY_STEP_SHARE = 1e-5
+"""Size of a tiny step, relative to the communication step."""
 
 
-@probe("changing inputs between tiny steps", "dependencies.missing", kinds=("CoSimulation",))
-def try_dependencies_within_steps(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("changing inputs between tiny steps", "dependencies.missing", interfaces=("CoSimulation",))
+def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[Observation]:
     """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
-        each
-        for each in stage.description.listed("Outputs")
-        if each.variable in stage.scalar_set and each.dependencies is not None
+        entry
+        for entry in fixture.description.listed("Outputs")
+        if entry.variable in fixture.scalar_set and entry.dependencies is not None
     ]
     if (
         not outputs
-        or not stage.inputs
-        or not stage.flag("canHandleVariableCommunicationStepSize")
-        or "ModelExchange" in stage.description.interfaces
+        or not fixture.inputs
+        or not fixture.flag("canHandleVariableCommunicationStepSize")
+        or "ModelExchange" in fixture.description.interfaces
     ):
         return
-    for known in stage.inputs:
-        found = _after(stage, known, outputs, TINY * stage.step)
+    for known in fixture.inputs:
+        effects = _measure_immediate_effects(fixture, known, outputs, TINY_STEP_SHARE * fixture.step)
         suspects = [
-            k
-            for k, (base, sizes) in enumerate(found)
-            if sizes and min(sizes) > 1e-2 * max(base, 1e-6) and all(known is not each for each in outputs[k].targets)
+            index
+            for index, (magnitude, changes) in enumerate(effects)
+            if changes
+            and min(changes) > 1e-2 * max(magnitude, 1e-6)
+            and all(known is not entry for entry in outputs[index].targets)
         ]
         # What goes by way of a state is small with the time that goes by, and may be large beside a state near zero.
-        sooner = _after(stage, known, outputs, TINY * stage.step / 8.0) if suspects else []
-        for k in suspects:
-            if min(sooner[k][1], default=0.0) > 0.5 * min(found[k][1]):
-                text = f'changes with "{known.name}" without time going by, which its dependencies leave out'
-                yield Observation("dependencies.missing", text, f"{stage.kind}, {outputs[k].place}")
+        effects_in_smaller_step = (
+            _measure_immediate_effects(fixture, known, outputs, TINY_STEP_SHARE * fixture.step / 8.0)
+            if suspects
+            else []
+        )
+        for index in suspects:
+            if min(effects_in_smaller_step[index][1], default=0.0) > 0.5 * min(effects[index][1]):
+                message = f'changes with "{known.name}" without time going by, which its dependencies leave out'
+                yield Observation("dependencies.missing", message, f"{fixture.interface}, {outputs[index].place}")
 
 
-def _after(
-    stage: TrialFixture, known: DescribedVariable, outputs: Sequence[StructureUnknown], tiny: float
+def _measure_immediate_effects(
+    fixture: TrialFixture, known: DescribedVariable, outputs: Sequence[StructureUnknown], step_size: float
 ) -> list[tuple[float, list[float]]]:
-    """Return each output's size after two ``tiny`` steps, and its change by an input changed between them."""
-    rows = []
-    value = stage.near(known, 0.0)
-    for other in (value, *choose_value_changes(stage, known, value)):
-        with stage.instance() as instance:
-            stage.initialize(instance, within={known: value})
-            do_communication_step(stage, instance, stage.start, tiny)
-            instance.set({known: other})
-            do_communication_step(stage, instance, stage.start + tiny, tiny)
-            rows.append(instance.get([each.variable for each in outputs if each.variable]))
+    """Return each output's size after two ``step_size`` steps, and its change by an input changed between them."""
+    readings = []
+    value = fixture.choose_near_start(known, 0.0)
+    for changed_value in (value, *choose_value_changes(fixture, known, value)):
+        with fixture.open_instance() as instance:
+            fixture.initialize(instance, initial_values={known: value})
+            do_communication_step(fixture, instance, fixture.start, step_size)
+            instance.set({known: changed_value})
+            do_communication_step(fixture, instance, fixture.start + step_size, step_size)
+            readings.append(instance.get([entry.variable for entry in outputs if entry.variable]))
     return [
-        (abs(base) if isinstance(base, float) else 0.0,
-         [abs(each - base) for each in moved if isinstance(each, float) and isinstance(base, float)])
-        for base, *moved in zip(*rows, strict=True)
+        (abs(reference) if isinstance(reference, float) else 0.0,
+         [abs(entry - reference) for entry in changed if isinstance(entry, float) and isinstance(reference, float)])
+        for reference, *changed in zip(*readings, strict=True)
     ]  # fmt: skip
+
+
+# --- knowns and unknowns that are not single floating point numbers
+
+RELATIVE_SPREADS = (0.3, 0.1)
+"""Relative sizes of the changes of floating point numbers."""
+
+Reader = Callable[[], Sequence[Value]]
+
+
+def can_be_set_at_start(known: DescribedVariable) -> bool:
+    """Return whether importers may give a value before the end of the initialization."""
+    settable = known.causality in {"parameter", "input"} or known.initial == "exact"
+    return settable and known.variability != "constant" and known.causality != "independent" and known.type != "Clock"
+
+
+def has_visibly_changed(before: Value, after: Value, magnitude: float = 0.0) -> bool:
+    """Return whether a value is visibly another one; ``magnitude`` is the largest number that was read with it."""
+    if isinstance(before, tuple) and isinstance(after, tuple):
+        if len(before) != len(after):
+            return True
+        magnitudes = [abs(element) for element in before if isinstance(element, float) and math.isfinite(element)]
+        return any(
+            has_visibly_changed(old, new, max(magnitudes, default=0.0)) for old, new in zip(before, after, strict=True)
+        )
+    if isinstance(before, float) and isinstance(after, float):
+        if not (math.isfinite(before) and math.isfinite(after)):
+            return False
+        return abs(after - before) > max(VISIBLE_CHANGE * max(abs(before), abs(after), 1e-9), 1e-13 * magnitude)
+    return before != after
+
+
+def find_undeclared_dependencies(
+    fixture: TrialFixture, entries: Sequence[StructureUnknown], knowns: Sequence[DescribedVariable],
+    set_values: Callable[[Mapping[DescribedVariable, Value]], None], read_unknowns: Reader,
+) -> Iterator[Observation]:  # fmt: skip
+    """Yield undeclared dependencies: the unknown changes with a known, and is restored with it.
+
+    Args:
+        fixture: Of the FMU.
+        entries: Of the model structure, in the order in which ``read_unknowns`` gives their values.
+        knowns: Variables that are changed one by one.
+        set_values: Sets values.
+        read_unknowns: Reads the unknowns.
+    """
+    reported: set[tuple[int, int]] = set()
+    are_all_scalar = all(item.variable in fixture.scalar_set for item in entries)
+    has_time = fixture.start_time_check()
+    for known in knowns:
+        for spread in RELATIVE_SPREADS if not (are_all_scalar and known in fixture.scalar_set) and has_time() else ():
+            changed_value = choose_other_value(fixture, known, "dependencies", spread)
+            start_value = fixture.start_value(known)
+            if changed_value is None or start_value is None:
+                break
+            readings = []
+            try:
+                for value in (
+                    start_value,
+                    changed_value,
+                    start_value,
+                ):  # setting it alone may make an FMU solve anew: that is no effect
+                    set_values({known: value})
+                    readings.append(read_unknowns())
+            except RefusedCallError:
+                with suppress(RefusedCallError):
+                    set_values({known: start_value})
+                continue
+            for entry, before, after, restored in zip(entries, *readings, strict=True):
+                if entry.variable is None or (entry.variable in fixture.scalar_set and known in fixture.scalar_set):
+                    continue  # by other trials, more thoroughly
+                key = entry.variable.index, known.index
+                if key in reported or any(known is item for item in entry.targets):
+                    continue
+                if not have_same_bits(before, restored) or not has_visibly_changed(before, after):
+                    continue
+                reported.add(key)
+                message = f'changes with "{known.name}", which its dependencies leave out'
+                yield Observation("dependencies.missing", message, f"{fixture.interface}, {entry.place}")
+
+
+def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[StructureUnknown]:
+    """Return unknowns whose dependencies are declared and that are tried."""
+    tried_variables = frozenset(fixture.variables)
+    entries = [entry for list_name in list_names for entry in fixture.description.listed(list_name)]
+    return [entry for entry in entries if entry.variable in tried_variables and entry.dependencies is not None]
+
+
+@register_trial("changing what is no single number at initialization", "dependencies.missing")
+def try_initial_typed_dependencies(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
+    entries = _list_declared_unknowns(fixture, "InitialUnknowns")
+    knowns = [variable for variable in fixture.variables if can_be_set_at_start(variable)]
+    if not entries or not knowns:
+        return
+    with fixture.open_instance() as instance, suppress(SkippedTrialError):
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        yield from find_undeclared_dependencies(fixture, entries, knowns, instance.set, _make_reader(instance, entries))
+
+
+@register_trial(
+    "changing what is no single number in Event Mode", "dependencies.missing", interfaces=("ModelExchange",)
+)
+def try_typed_dependencies_at_events(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
+
+    Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a
+    discrete state.
+    """
+    entries = _list_declared_unknowns(fixture, "Outputs", "Derivatives")
+    knowns = [
+        variable
+        for variable in fixture.variables
+        if (variable.causality == "input" and variable.type != "Clock")
+        or (
+            fixture.description.version == 3 and variable.causality == "parameter" and variable.variability == "tunable"
+        )
+    ]
+    if not entries or not knowns:
+        return
+    with fixture.open_instance() as instance, suppress(SkippedTrialError):
+        fixture.initialize(instance)
+        instance.enter_event_mode()
+        fixture.settle_events(instance)
+        yield from find_undeclared_dependencies(fixture, entries, knowns, instance.set, _make_reader(instance, entries))
+
+
+def _make_reader(instance: FmuInstance, entries: Sequence[StructureUnknown]) -> Reader:
+    """Read the unknowns of these entries."""
+    return lambda: instance.get([entry.variable for entry in entries if entry.variable])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import (
@@ -12,240 +12,281 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_parameters_and_starts,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeEvent, ModelExchangeIntegration, begin_run
+from mb2fmu.audit.behaviour.fixture.shared_results import ModelExchangeEvent
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ModelExchangeIntegration,
+    initialize_model_exchange,
+    start_integration,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import SimulationEndedError, TrialFixture, have_same_bits
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.step_trials import list_continuous_variables
+from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
-ME = ("ModelExchange",)
-NONE = "no event was seen, also with inputs and parameters that move"
-CHATTER = 8
-"""State events one after another, in next to no time and without any effect, that are too many."""
+MODEL_EXCHANGE = ("ModelExchange",)
+NO_EVENT_REASON = "no event was seen, also with inputs and parameters that move"
+MAX_EVENTS_WITHOUT_EFFECT = 8
+"""Number of consecutive state events without an effect that count as chattering."""
 
-LATE = 3
-"""Time events that come before they were announced for, that are no accident."""
+MIN_LATE_EVENTS = 3
+"""Number of early events from which on a late announcement is reported."""
 
-_ELSEWHERE = 1e-3
-"""Change of the start, in sizes of the states, that moves what depends on states."""
+_START_CHANGE = 1e-3
+"""Relative change of the start values that shifts events which depend on states."""
 
-_UNMOVED = 1e-9
-"""Relative: what a change of the start moves an instant by that depends on time alone."""
+_TIME_TOLERANCE = 1e-9
+"""Relative tolerance of equal event times."""
 
-MOST_CHECKED = 40
+MAX_CHECKED_POINTS = 40
 """Points of a run at which Event Mode is entered though nothing happens."""
 
 
-def _seen(stage: TrialFixture) -> list[ModelExchangeEvent]:
+def _collect_events(fixture: TrialFixture) -> list[ModelExchangeEvent]:
     """Return events of the ordinary run, and of others until there are some, without those of inputs alone."""
-    if "jumps" not in stage.notes:
-        found: list[ModelExchangeEvent] = []
-        with stage.instance() as instance:
-            integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin_run(stage, instance))
+    if fixture.shared.events is None:
+        events: list[ModelExchangeEvent] = []
+        with fixture.open_instance() as instance:
+            integration = start_integration(fixture, instance, 1e-6)
             try:
-                integration.advance(stage.start + stage.steps * stage.step)
+                integration.advance(fixture.start + fixture.steps * fixture.step)
             except TimeBudgetError:
                 raise
             except SkippedTrialError:
                 pass
-            found += integration.jumps
+            events += integration.recorded_events
         for number in (1, 2, 3):
-            if any(each.why != "input" for each in found):
+            if any(event.cause != "input" for event in events):
                 break
-            with stage.instance() as instance:
+            with fixture.open_instance() as instance:
                 try:
-                    found += run_with_excitation(stage, instance, (), number=number).jumps
+                    events += run_with_excitation(fixture, instance, (), number=number).recorded_events
                 except TimeBudgetError:
                     raise
                 except (RefusedCallError, SkippedTrialError):
                     continue
-        stage.notes["jumps"] = [each for each in found if each.why != "input"]
-    jumps: list[ModelExchangeEvent] = stage.notes["jumps"]
-    return jumps
+        fixture.shared.events = [event for event in events if event.cause != "input"]
+    return fixture.shared.events
 
 
-RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_flag", "exchange.nominals_changed",
+EVENT_RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_flag", "exchange.nominals_changed",
          "exchange.chatter")  # fmt: skip
 
 
-@probe("events of whole runs", *RULES, kinds=ME)
-def try_event_jumps(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("events of whole runs", *EVENT_RULES, interfaces=MODEL_EXCHANGE)
+def try_event_jumps(fixture: TrialFixture) -> Iterator[Observation]:
     """Compare states, nominal values and indicators before and after each event with the flags."""
-    found = _seen(stage)
-    if not found:
-        for rule in RULES:
-            stage.nothing(rule, NONE)
+    events = _collect_events(fixture)
+    if not events:
+        for rule in EVENT_RULES:
+            fixture.mark_inapplicable(rule, NO_EVENT_REASON)
         return
-    yield from _flags(stage, found)
-    yield from _chatter(stage, found)
-    if len(stage.states) != stage.n_states:
+    yield from _check_event_flags(fixture, events)
+    yield from _check_chatter(fixture, events)
+    if len(fixture.states) != fixture.n_states:
         return
-    moved = {k for each in found for k, (a, b) in enumerate(zip(each.before, each.after, strict=True)) if a != b}
-    for k in sorted(moved):
-        if not stage.states[k].flag("reinit"):
-            written = stage.states[k].written.get("reinit")
-            said = "says reinit=false" if written else "has no reinit, which means false"
-            text = f"an event changes it, but it {said}"
-            yield Observation("exchange.reinit", text, f'{stage.kind}, "{stage.states[k].name}"')
+    changed_states = {
+        index
+        for event in events
+        for index, (old, new) in enumerate(zip(event.before, event.after, strict=True))
+        if old != new
+    }
+    for index in sorted(changed_states):
+        if not fixture.states[index].flag("reinit"):
+            written = fixture.states[index].written.get("reinit")
+            declaration = "says reinit=false" if written else "has no reinit, which means false"
+            message = f"an event changes it, but it {declaration}"
+            yield Observation("exchange.reinit", message, fixture.locate(fixture.states[index]))
 
 
-def _flags(stage: TrialFixture, found: list[ModelExchangeEvent]) -> Iterator[Observation]:
+def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[Observation]:
     """Yield flags of events that contradict what the events did to states and nominal values."""
-    silent = [each for each in found if each.before != each.after and not each.said.values_changed]
-    idle = [each for each in found if each.before == each.after and each.said.values_changed]
-    if silent:
-        text = f"an event changes the states without valuesOfContinuousStatesChanged, at t = {silent[0].time:.6g}"
-        yield Observation("exchange.values_changed", text, stage.kind)
-    if idle:
-        text = "valuesOfContinuousStatesChanged is true at an event that changes no bit of the states, "
-        yield Observation("exchange.values_flag", f"{text}at t = {idle[0].time:.6g}", stage.kind)
-    other = [each for each in found if each.nominals[0] != each.nominals[1] and not each.said.nominals_changed]
-    if other:
-        text = "an event changes nominal values without nominalsOfContinuousStatesChanged, "
-        yield Observation("exchange.nominals_changed", f"{text}at t = {other[0].time:.6g}", stage.kind)
-    same_ones = [each for each in found if each.nominals[0] == each.nominals[1] and each.said.nominals_changed]
-    if same_ones:
-        text = "nominalsOfContinuousStatesChanged is true at an event that changes no nominal value, "
-        yield Observation("exchange.values_flag", f"{text}at t = {same_ones[0].time:.6g}", stage.kind)
+    unreported = [event for event in events if event.before != event.after and not event.update.values_changed]
+    without_change = [event for event in events if event.before == event.after and event.update.values_changed]
+    if unreported:
+        message = (
+            f"an event changes the states without valuesOfContinuousStatesChanged, at t = {unreported[0].time:.6g}"
+        )
+        yield Observation("exchange.values_changed", message, fixture.interface)
+    if without_change:
+        message = "valuesOfContinuousStatesChanged is true at an event that changes no bit of the states, "
+        yield Observation("exchange.values_flag", f"{message}at t = {without_change[0].time:.6g}", fixture.interface)
+    unreported_nominals = [
+        event for event in events if event.nominals[0] != event.nominals[1] and not event.update.nominals_changed
+    ]
+    if unreported_nominals:
+        message = "an event changes nominal values without nominalsOfContinuousStatesChanged, "
+        yield Observation(
+            "exchange.nominals_changed", f"{message}at t = {unreported_nominals[0].time:.6g}", fixture.interface
+        )
+    unchanged_nominals = [
+        event for event in events if event.nominals[0] == event.nominals[1] and event.update.nominals_changed
+    ]
+    if unchanged_nominals:
+        message = "nominalsOfContinuousStatesChanged is true at an event that changes no nominal value, "
+        yield Observation(
+            "exchange.values_flag", f"{message}at t = {unchanged_nominals[0].time:.6g}", fixture.interface
+        )
 
 
-def _chatter(stage: TrialFixture, found: list[ModelExchangeEvent]) -> Iterator[Observation]:
+def _check_chatter(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[Observation]:
     """Report events by the same indicators, one right after another, that change no state."""
     count = 0
-    for first, second in pairwise(found):
-        near = second.time - first.time <= 1e-6 * stage.step
-        count = count + 1 if near and second.why == "state" and second.before == second.after else 0
-        if count >= CHATTER:
-            text = f"{count} state events one right after another, each without an effect, at t = {second.time:.6g}"
-            yield Observation("exchange.chatter", text, stage.kind)
+    for first, second in pairwise(events):
+        is_near = second.time - first.time <= 1e-6 * fixture.step
+        count = count + 1 if is_near and second.cause == "state" and second.before == second.after else 0
+        if count >= MAX_EVENTS_WITHOUT_EFFECT:
+            message = f"{count} state events one right after another, each without an effect, at t = {second.time:.6g}"
+            yield Observation("exchange.chatter", message, fixture.interface)
             return
 
 
 # --- what events do, again
 
 
-def _discrete(stage: TrialFixture) -> list[DescribedVariable]:
+def _list_discrete_variables(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return variables that change at events only."""
     return [
-        each for each in stage.variables
-        if each.variability == "discrete" and each.causality in {"local", "output"}
+        variable for variable in fixture.variables
+        if variable.variability == "discrete" and variable.causality in {"local", "output"}
     ]  # fmt: skip
 
 
-def _look(stage: TrialFixture, instance: FmuInstance) -> list[Value]:
+def _read_discrete_and_states(fixture: TrialFixture, instance: FmuInstance) -> list[Value]:
     """Return all discrete variables, then the continuous states."""
-    return [*instance.get(_discrete(stage)), *(instance.states(stage.n_states) if stage.n_states else [])]
+    return [
+        *instance.get(_list_discrete_variables(fixture)),
+        *(instance.get_states(fixture.n_states) if fixture.n_states else []),
+    ]
 
 
-def _difference(stage: TrialFixture, a: list[Value], b: list[Value]) -> str:
+def _find_first_changed_name(fixture: TrialFixture, first_values: list[Value], second_values: list[Value]) -> str:
     """Return the name of the first difference; empty if there is none."""
-    names = [*(f'"{each.name}"' for each in _discrete(stage)), *(f"state {k + 1}" for k in range(stage.n_states))]
-    return next((name for name, x, y in zip(names, a, b, strict=True) if not have_same_bits(x, y)), "")
+    names = [
+        *(f'"{variable.name}"' for variable in _list_discrete_variables(fixture)),
+        *(f"state {index + 1}" for index in range(fixture.n_states)),
+    ]
+    return next(
+        (
+            name
+            for name, first, second in zip(names, first_values, second_values, strict=True)
+            if not have_same_bits(first, second)
+        ),
+        "",
+    )
 
 
-@probe("updating once more", "exchange.iteration", kinds=ME)
-def try_further_event_iteration(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("updating once more", "exchange.iteration", interfaces=MODEL_EXCHANGE)
+def try_further_event_iteration(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that after the last iteration a further one changes nothing."""
-    seen: list[str] = []
-    events = 0
-    with stage.instance() as instance:
+    changed_names: list[str] = []
+    event_count = 0
+    with fixture.open_instance() as instance:
 
-        def once_more(moment: str) -> None:
+        def check_further_update(moment: str) -> None:
             """Compare values before and after one more update."""
-            nonlocal events
+            nonlocal event_count
             if moment != "settled":
                 return
-            events += 1
-            before = _look(stage, instance)
-            instance.update()
-            name = _difference(stage, before, _look(stage, instance))
+            event_count += 1
+            values_before = _read_discrete_and_states(fixture, instance)
+            instance.update_discrete_states()
+            name = _find_first_changed_name(fixture, values_before, _read_discrete_and_states(fixture, instance))
             if name:
-                seen.append(name)
+                changed_names.append(name)
 
-        instance.enter(stage.start, None, stage.tolerance)
-        instance.exit()
-        first = stage.settle(instance, first=True)
-        once_more("settled")
-        instance.go_on()
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, first.next_time)
-        integration.watch = once_more
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        instance.exit_initialization()
+        initial_update = fixture.settle_events(instance, after_initialization=True)
+        check_further_update("settled")
+        instance.leave_event_mode()
+        integration = ModelExchangeIntegration(fixture, instance, fixture.start, 1e-4, initial_update.next_time)
+        integration.observe_event = check_further_update
         try:
-            integration.advance(stage.start + stage.steps * stage.step)
+            integration.advance(fixture.start + fixture.steps * fixture.step)
         except TimeBudgetError:
             raise
         except SkippedTrialError:
             pass
-    if seen:
-        text = f"{seen[0]} changes in one more iteration, though the FMU says that none is needed"
-        yield Observation("exchange.iteration", text, stage.kind)
-    elif not events:
-        stage.nothing("exchange.iteration", NONE)
+    if changed_names:
+        message = f"{changed_names[0]} changes in one more iteration, though the FMU reports that none is needed"
+        yield Observation("exchange.iteration", message, fixture.interface)
+    elif not event_count:
+        fixture.mark_inapplicable("exchange.iteration", NO_EVENT_REASON)
 
 
-@probe("values in Event Mode and behind it", "exchange.pure", kinds=ME)
-def try_values_across_events(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("values in Event Mode and behind it", "exchange.pure", interfaces=MODEL_EXCHANGE)
+def try_values_across_events(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that values in Event Mode, when it is settled, are those of Continuous-Time Mode at that point."""
-    seen, found = list_continuous_variables(stage), list[Observation]()
-    with stage.instance() as instance:
-        inside: list[Value] = []
+    variables, observations = list_continuous_variables(fixture), list[Observation]()
+    with fixture.open_instance() as instance:
+        event_mode_values: list[Value] = []
 
-        def note(moment: str) -> None:
+        def record_values(moment: str) -> None:
             """Read values in Event Mode, when it is settled."""
-            inside[:] = instance.get(seen) if moment == "settled" else []
+            event_mode_values[:] = instance.get(variables) if moment == "settled" else []
 
         def compare() -> None:
             """Read them again behind it."""
-            for each, a, b in zip(seen, inside, instance.get(seen), strict=True):
-                if isinstance(a, float) and isinstance(b, float) and not _close(a, b, stage.scale(each)):
-                    text = f"at t = {integration.time:.6g} it is {a:.9g} in Event Mode, when no further iteration "
-                    text += f"is needed, and {b:.9g} in Continuous-Time Mode at the same point"
-                    found.append(Observation("exchange.pure", text, f'{stage.kind}, "{each.name}"'))
+            for variable, event_value, later_value in zip(
+                variables, event_mode_values, instance.get(variables), strict=True
+            ):
+                if (
+                    isinstance(event_value, float)
+                    and isinstance(later_value, float)
+                    and not _agree(event_value, later_value, fixture.scale(variable))
+                ):
+                    message = (
+                        f"at t = {integration.time:.6g} it is {event_value:.9g} in Event Mode, when no "
+                        "further iteration "
+                    )
+                    message += f"is needed, and {later_value:.9g} in Continuous-Time Mode at the same point"
+                    observations.append(Observation("exchange.pure", message, fixture.locate(variable)))
 
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-4, begin_run(stage, instance))
-        integration.watch, integration.left = note, compare
+        integration = start_integration(fixture, instance, 1e-4)
+        integration.observe_event, integration.after_event = record_values, compare
         try:
-            integration.advance(stage.start + stage.steps * stage.step)
+            integration.advance(fixture.start + fixture.steps * fixture.step)
         except TimeBudgetError:
             raise
         except SkippedTrialError:
             pass
-    yield from found[:1]
+    yield from observations[:1]
 
 
 ROUND_OFF = 1e-9
-"""Relative difference of what is evaluated twice at one point."""
+"""Relative difference of two evaluations at one point."""
 
 
-def _close(a: float, b: float, scale: float) -> bool:
+def _agree(first: float, second: float, scale: float) -> bool:
     """Return whether two values are one but for round-off."""
-    return abs(a - b) <= ROUND_OFF * max(abs(a), abs(b), scale) or not math.isfinite(a - b)
+    return abs(first - second) <= ROUND_OFF * max(abs(first), abs(second), scale) or not math.isfinite(first - second)
 
 
-def _choose_excitation(stage: TrialFixture, number: int) -> Values | None:
+def _choose_excitation(fixture: TrialFixture, number: int) -> Values | None:
     """Return parameters, start values and inputs of a run; None for number 0, the set of the start values."""
     if not number:
         return None
-    return {**choose_parameters_and_starts(stage, number), **choose_moving_inputs(stage, 0, number)}
+    return {**choose_parameters_and_starts(fixture, number), **choose_moving_inputs(fixture, 0, number)}
 
 
-@probe("entering Event Mode where nothing happens", "exchange.unannounced", kinds=ME)
-def try_event_mode_between_events(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("entering Event Mode where nothing happens", "exchange.unannounced", interfaces=MODEL_EXCHANGE)
+def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that Event Mode changes nothing between events: a change was due earlier, or must be announced."""
-    if not _discrete(stage) and not stage.n_states:
-        stage.nothing("exchange.unannounced", "it has neither states nor discrete variables")
+    if not _list_discrete_variables(fixture) and not fixture.n_states:
+        fixture.mark_inapplicable("exchange.unannounced", "it has neither states nor discrete variables")
         return
     for number in (0, 1):
-        with stage.instance() as instance:
-            begun = begin_run(stage, instance, _choose_excitation(stage, number))
-            integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begun)
-            every = max(1, stage.steps // MOST_CHECKED)
-            for k in range(stage.steps):
+        with fixture.open_instance() as instance:
+            first_event_time = initialize_model_exchange(fixture, instance, _choose_excitation(fixture, number))
+            integration = ModelExchangeIntegration(fixture, instance, fixture.start, 1e-6, first_event_time)
+            check_interval = max(1, fixture.steps // MAX_CHECKED_POINTS)
+            for step_index in range(fixture.steps):
                 try:
-                    integration.advance(stage.start + (k + 1) * stage.step)
+                    integration.advance(fixture.start + (step_index + 1) * fixture.step)
                 except TimeBudgetError:
                     raise
                 except SimulationEndedError:
@@ -254,118 +295,154 @@ def try_event_mode_between_events(stage: TrialFixture) -> Iterator[Observation]:
                     raise
                 except SkippedTrialError:
                     break
-                if k % every or not _quiet(stage, integration):
+                if step_index % check_interval or not _is_between_events(fixture, integration):
                     continue
-                name = _disturbed(stage, instance, integration)
+                name = _find_quantity_changed_by_event(fixture, instance, integration)
                 if name:
-                    text = (
+                    message = (
                         f"{name} changes in Event Mode at t = {integration.time:.9g}, where no indicator has crossed "
                     )
-                    yield Observation("exchange.unannounced", text + "and no time event is due", stage.kind)
+                    yield Observation("exchange.unannounced", message + "and no time event is due", fixture.interface)
                     return
 
 
-def _quiet(stage: TrialFixture, integration: ModelExchangeIntegration) -> bool:
+def _is_between_events(fixture: TrialFixture, integration: ModelExchangeIntegration) -> bool:
     """Return whether no event has just happened or is due, so that round-off does not decide."""
-    near = 1e-6 * stage.step
-    last = integration.jumps[-1].time if integration.jumps else -1e300
-    return integration.time - last > near and integration.following - integration.time > near
+    time_margin = 1e-6 * fixture.step
+    last_event_time = integration.recorded_events[-1].time if integration.recorded_events else -1e300
+    return (
+        integration.time - last_event_time > time_margin
+        and integration.next_event_time - integration.time > time_margin
+    )
 
 
-def _disturbed(stage: TrialFixture, instance: FmuInstance, integration: ModelExchangeIntegration) -> str:
+def _find_quantity_changed_by_event(
+    fixture: TrialFixture, instance: FmuInstance, integration: ModelExchangeIntegration
+) -> str:
     """Return the name of a quantity that an event changes although nothing was due; empty if none does."""
-    before = _look(stage, instance)
+    values_before = _read_discrete_and_states(fixture, instance)
     integration.interrupt({})
-    return _difference(stage, before, _look(stage, instance))
+    return _find_first_changed_name(fixture, values_before, _read_discrete_and_states(fixture, instance))
 
 
-@probe("time events", "exchange.next_event", kinds=ME)
-def try_time_events(stage: TrialFixture) -> Iterator[Observation]:
-    """Check that announced time events happen: something changes, or another time is announced."""
-    timed = [each for each in _seen(stage) if each.why == "time"]
-    if not timed:
-        stage.nothing("exchange.next_event", "no time event was seen")
-        return
-    watched = [each for each in stage.variables if each.causality in {"local", "output"}]
-    if not watched:
-        stage.nothing("exchange.next_event", "it has no variables that could change")
-        return
-    empty, full = [], 0
-    with stage.instance() as instance:
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin_run(stage, instance))
-        rows: list[list[Value]] = []
+def _read_with_derivatives(
+    fixture: TrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]
+) -> list[Value]:
+    """Return variables, then the derivatives of the states."""
+    derivatives = instance.get_derivatives(fixture.n_states) if fixture.n_states else []
+    return [*instance.get(variables), *derivatives]
 
-        def note(moment: str) -> None:
+
+def _separate_time_events(
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], time_events: Sequence[ModelExchangeEvent]
+) -> tuple[list[float], int]:
+    """Return the times of time events without an effect, and the number of those with one."""
+    empty_times: list[float] = []
+    effective_count = 0
+    with fixture.open_instance() as instance:
+        integration = start_integration(fixture, instance, 1e-6)
+        readings: list[list[Value]] = []
+
+        def record_values(moment: str) -> None:
             """Note values before and after an event."""
-            rows.append(
-                [
-                    *instance.get(watched),
-                    *(instance.slopes(stage.n_states) if moment == "before" and stage.n_states else []),
-                ]
-            )
+            if moment == "before":
+                readings.append(_read_with_derivatives(fixture, instance, variables))
+            else:  # derivatives must not be requested in Event Mode
+                readings.append(instance.get(variables))
 
-        integration.watch = note
-        for each in timed[:MOST_CHECKED]:
-            rows.clear()
+        integration.observe_event = record_values
+        for event in time_events[:MAX_CHECKED_POINTS]:
+            readings.clear()
             try:
-                integration.advance(each.time)
+                integration.advance(event.time)
             except TimeBudgetError:
                 raise
             except SkippedTrialError:
                 break
-            if len(rows) < 2:
+            if len(readings) < 2:
                 continue
-            after = [*instance.get(watched), *(instance.slopes(stage.n_states) if stage.n_states else [])]
-            if all(map(have_same_bits, rows[-2], after)):
-                empty.append(each.time)
+            if all(map(have_same_bits, readings[-2], _read_with_derivatives(fixture, instance, variables))):
+                empty_times.append(event.time)
             else:
-                full += 1
-    if len(empty) > full:
-        text = f"a time event is announced for t = {empty[0]:.9g}, and nothing changes at it"
-        yield Observation("exchange.next_event", f"{text}, as at {len(empty)} of {len(empty) + full}", stage.kind)
+                effective_count += 1
+    return empty_times, effective_count
 
 
-@probe("time events that come before they were announced for", "exchange.next_event", kinds=ME)
-def try_late_time_events(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("time events", "exchange.next_event", interfaces=MODEL_EXCHANGE)
+def try_time_events(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that announced time events happen: something changes, or another time is announced."""
+    time_events = [event for event in _collect_events(fixture) if event.cause == "time"]
+    if not time_events:
+        fixture.mark_inapplicable("exchange.next_event", "no time event was seen")
+        return
+    variables = [variable for variable in fixture.variables if variable.causality in {"local", "output"}]
+    if not variables:
+        fixture.mark_inapplicable("exchange.next_event", "it has no variables that could change")
+        return
+    empty_times, effective_count = _separate_time_events(fixture, variables, time_events)
+    if len(empty_times) > effective_count:
+        message = f"a time event is announced for t = {empty_times[0]:.9g}, and nothing changes at it"
+        yield Observation(
+            "exchange.next_event",
+            f"{message}, as at {len(empty_times)} of {len(empty_times) + effective_count}",
+            fixture.interface,
+        )
+
+
+@register_trial(
+    "time events that come before they were announced for", "exchange.next_event", interfaces=MODEL_EXCHANGE
+)
+def try_late_time_events(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
     An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts what it is
     told, is late. Such an event withdraws the announcement, and comes at the same instant from another start.
     """
-    early = [each for each in _seen(stage) if _withdraws(each)]
-    if len(early) < LATE:
+    early_events = [event for event in _collect_events(fixture) if _withdraws_announcement(event)]
+    if len(early_events) < MIN_LATE_EVENTS:
         return
-    within: dict[DescribedVariable, Value] = {}
-    for state in stage.states:
-        start = stage.start_value(state)
+    initial_values: dict[DescribedVariable, Value] = {}
+    for state in fixture.states:
+        start = fixture.start_value(state)
         if state.initial == "exact" and isinstance(start, float):
-            within[state] = stage.inside(state, start + _ELSEWHERE * stage.scale(state))
-    if not within:
+            initial_values[state] = fixture.clip_to_bounds(state, start + _START_CHANGE * fixture.scale(state))
+    if not initial_values:
         return
-    with stage.instance() as instance:
-        integration = ModelExchangeIntegration(stage, instance, stage.start, 1e-6, begin_run(stage, instance, within))
+    with fixture.open_instance() as instance:
+        integration = start_integration(fixture, instance, 1e-6, initial_values)
         try:
-            integration.advance(min(early[-1].time + stage.step, stage.stop))
+            integration.advance(min(early_events[-1].time + fixture.step, fixture.stop))
         except TimeBudgetError:
             raise
         except SkippedTrialError:
             pass
-    again = [each.time for each in integration.jumps if _withdraws(each)]
-    unmoved = [each for each in early if any(_same_instant(each.time, time) for time in again)]
-    if len(unmoved) >= LATE:
-        first = unmoved[0]
-        text = f"the next time event is announced for t = {first.announced:.9g}, and comes at t = {first.time:.9g}, "
-        text += f"where an indicator crosses at the same instant from another start, too; so do {len(unmoved)} events"
-        yield Observation("exchange.next_event", text, stage.kind)
+    repeated_times = [event.time for event in integration.recorded_events if _withdraws_announcement(event)]
+    unmoved_events = [
+        event for event in early_events if any(_are_simultaneous(event.time, time) for time in repeated_times)
+    ]
+    if len(unmoved_events) >= MIN_LATE_EVENTS:
+        first = unmoved_events[0]
+        message = (
+            f"the next time event is announced for t = {first.announced_time:.9g}, and comes at t = {first.time:.9g}, "
+        )
+        message += (
+            f"where an indicator crosses at the same instant from another start, too; so do "
+            f"{len(unmoved_events)} events"
+        )
+        yield Observation("exchange.next_event", message, fixture.interface)
 
 
-def _withdraws(jump: ModelExchangeEvent) -> bool:
+def _withdraws_announcement(event: ModelExchangeEvent) -> bool:
     """Return whether an event that an indicator found takes back the time event that was announced."""
-    if jump.why != "state" or not math.isfinite(jump.announced) or _same_instant(jump.announced, jump.time):
+    if (
+        event.cause != "state"
+        or not math.isfinite(event.announced_time)
+        or _are_simultaneous(event.announced_time, event.time)
+    ):
         return False
-    return jump.said.next_time is None or not _same_instant(jump.said.next_time, jump.announced)
+    return event.update.next_time is None or not _are_simultaneous(event.update.next_time, event.announced_time)
 
 
-def _same_instant(one: float, other: float) -> bool:
+def _are_simultaneous(first: float, second: float) -> bool:
     """Return whether two times are equal, up to what locating an event leaves."""
-    return abs(one - other) <= _UNMOVED * max(1.0, abs(one))
+    return abs(first - second) <= _TIME_TOLERANCE * max(1.0, abs(first))

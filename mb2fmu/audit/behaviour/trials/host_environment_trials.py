@@ -19,11 +19,11 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
     run_model_exchange,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.process_settings import (
-    PROCESSORS,
-    Settings,
+    PROCESSOR_SET,
+    ProcessSettings,
     allow_all_processors,
     load_c_math_library,
     read_process_settings,
@@ -31,115 +31,125 @@ from mb2fmu.audit.behaviour.process.process_settings import (
     set_rounding_to_nearest,
 )
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
-from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT
+from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
-_UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
-_INVALID_ZERO_OVERFLOW = {"x86_64": 0x01 | 0x04 | 0x08, "aarch64": 0x1 | 0x2 | 0x4}
-_LOCALES = ("de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE", "es_ES.UTF-8", "it_IT.UTF-8")
+_UPWARD_ROUNDING_MODES = {"x86_64": 0x800, "aarch64": 0x400000}
+_TRAP_MASKS = {"x86_64": 0x01 | 0x04 | 0x08, "aarch64": 0x1 | 0x2 | 0x4}
+_COMMA_LOCALES = ("de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE", "es_ES.UTF-8", "it_IT.UTF-8")
 
 
-def _machine() -> str:
+def _processor_architecture() -> str:
     """Return the processor's architecture."""
     import platform
 
     return platform.machine()
 
 
-@probe("a host with floating-point traps on", "host.traps", "host.restored", crash="host.traps", where=NEAR)
-def try_floating_point_traps(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial(
+    "a host with floating-point traps on", "host.traps", "host.restored", crash_rule="host.traps", hosts=IN_PROCESS_ONLY
+)
+def try_floating_point_traps(fixture: TrialFixture) -> Iterator[Observation]:
     """Check a host with floating-point traps: an invalid operation would kill its process."""
-    bits = _INVALID_ZERO_OVERFLOW.get(_machine())
-    if bits is None or load_c_math_library() is None or stage.flag("needsExecutionTool"):
+    trap_mask = _TRAP_MASKS.get(_processor_architecture())
+    if trap_mask is None or load_c_math_library() is None or fixture.flag("needsExecutionTool"):
         return
-    trapping = replace(stage, library=replace(stage.library, traps=bits))
-    lost = False
-    with trapping.instance() as instance:
-        run_interface_type(trapping, instance, stage.variables, steps=2)
-        lost = instance.traps_lost
-    for variable in stage.inputs[:1]:
-        with trapping.instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-            trapping.initialize(instance, within={variable: math.inf})
-            if stage.kind == "CoSimulation":
-                run_co_simulation(trapping, instance, (), steps=1, first=False)
-            elif stage.n_states:
-                instance.slopes(stage.n_states)
-    if lost:
-        yield Observation("host.restored", "floating-point traps that the host had on are off after a call", stage.kind)
+    trapping_fixture = replace(fixture, library=replace(fixture.library, traps=trap_mask))
+    traps_lost = False
+    with trapping_fixture.open_instance() as instance:
+        run_interface_type(trapping_fixture, instance, fixture.variables, steps=2)
+        traps_lost = instance.traps_lost
+    for variable in fixture.inputs[:1]:
+        with trapping_fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
+            trapping_fixture.initialize(instance, initial_values={variable: math.inf})
+            if fixture.interface == "CoSimulation":
+                run_co_simulation(trapping_fixture, instance, (), steps=1, include_start=False)
+            elif fixture.n_states:
+                instance.get_derivatives(fixture.n_states)
+    if traps_lost:
+        yield Observation(
+            "host.restored", "floating-point traps that the host had on are off after a call", fixture.interface
+        )
 
 
-@probe("another rounding mode", "host.rounding", "host.restored", where=NEAR)
-def try_upward_rounding(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("another rounding mode", "host.rounding", "host.restored", hosts=IN_PROCESS_ONLY)
+def try_upward_rounding(fixture: TrialFixture) -> Iterator[Observation]:
     """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
-    upward = _UPWARD.get(_machine())
+    upward = _UPWARD_ROUNDING_MODES.get(_processor_architecture())
     library = load_c_math_library()
-    if upward is None or library is None or stage.flag("needsExecutionTool"):
+    if upward is None or library is None or fixture.flag("needsExecutionTool"):
         return
-    variables = stage.variables
-    with stage.instance() as instance:
-        usual = run_interface_type(stage, instance, variables, steps=SHORT)
+    variables = fixture.variables
+    with fixture.open_instance() as instance:
+        expected_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
     library.fesetround(upward)
     try:
-        with stage.instance() as instance:
-            found = run_interface_type(stage, instance, variables, steps=SHORT)
-        left = int(library.fegetround())
+        with fixture.open_instance() as instance:
+            upward_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+        final_mode = int(library.fegetround())
     finally:
         library.fesetround(0)
-    if left != upward:
+    if final_mode != upward:
         yield Observation(
-            "host.restored", "the rounding mode that the host had set has changed after a run", stage.kind
+            "host.restored", "the rounding mode that the host had set has changed after a run", fixture.interface
         )
-    for k, variable in enumerate(variables):
-        a, b = usual.rows[-1][k], found.rows[-1][k]
-        if not isinstance(a, float) or not isinstance(b, float) or _near(a, b, 1e-4, stage.scale(variable)):
+    for index, variable in enumerate(variables):
+        expected, upward_value = expected_run.values[-1][index], upward_run.values[-1][index]
+        if (
+            not isinstance(expected, float)
+            or not isinstance(upward_value, float)
+            or _agree(expected, upward_value, 1e-4, fixture.scale(variable))
+        ):
             continue
-        c = _in_other_steps(stage, variables)[k]
-        if isinstance(c, float) and abs(a - b) < OF_STEPS * abs(a - c):
+        other_steps = _run_with_other_steps(fixture, variables)[index]
+        if isinstance(other_steps, float) and abs(expected - upward_value) < ROUNDING_TOLERANCE * abs(
+            expected - other_steps
+        ):
             continue
         yield Observation(
             "host.rounding",
-            f"ends at {b:.9g} instead of {a:.9g} if the host rounds upward",
-            f'{stage.kind}, "{variable.name}"',
+            f"ends at {upward_value:.9g} instead of {expected:.9g} if the host rounds upward",
+            fixture.locate(variable),
         )
         return
 
 
-OF_STEPS = 10.0
+ROUNDING_TOLERANCE = 10.0
 """How much more than other steps another rounding may change what the auditor itself integrates: it shifts them."""
 
 
-def _in_other_steps(stage: TrialFixture, variables: Sequence[DescribedVariable]) -> Sequence[Value]:
+def _run_with_other_steps(fixture: TrialFixture, variables: Sequence[DescribedVariable]) -> Sequence[Value]:
     """Return the values at the end of the short run in other integrator steps; in Co-Simulation they are the FMU's."""
-    with stage.instance() as instance:
-        if stage.kind == "CoSimulation":
-            return run_interface_type(stage, instance, variables, steps=SHORT).rows[-1]
-        return run_model_exchange(stage, instance, variables, tolerance=3e-7, steps=SHORT).rows[-1]
+    with fixture.open_instance() as instance:
+        if fixture.interface == "CoSimulation":
+            return run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS).values[-1]
+        return run_model_exchange(fixture, instance, variables, tolerance=3e-7, steps=SHORT_RUN_STEPS).values[-1]
 
 
-def _near(first: float, second: float, relative: float, scale: float) -> bool:
+def _agree(first: float, second: float, relative_tolerance: float, scale: float) -> bool:
     """Return whether two numbers agree; below 1e-3 of the variable's `scale` differences count as absolute."""
     if math.isnan(first) and math.isnan(second):
         return True
-    return abs(first - second) <= relative * max(abs(first), abs(second), 1e-3 * scale)
+    return abs(first - second) <= relative_tolerance * max(abs(first), abs(second), 1e-3 * scale)
 
 
-def _comma(folder: Path) -> str | None:
+def _install_comma_locale(folder: Path) -> str | None:
     """Return a locale of glibc's format with a decimal comma, made for this trial: few machines have one installed."""
-    texts = (b",\0", b"\0", b"\x7f\0", b",\0\0\0", b"\0\0\0\0", b"UTF-8\0")
-    head = 8 + 4 * len(texts)
-    body, places = b"", []
-    for text in texts:
-        body += b"\0" * (-(head + len(body)) % 4)
-        places.append(head + len(body))
-        body += text
-    home = folder / "locales" / "xx_XX"
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "LC_NUMERIC").write_bytes(
-        struct.pack(f"=II{len(texts)}I", 0x20031115 ^ locale.LC_NUMERIC, len(texts), *places) + body
+    entries = (b",\0", b"\0", b"\x7f\0", b",\0\0\0", b"\0\0\0\0", b"UTF-8\0")
+    header_size = 8 + 4 * len(entries)
+    body, offsets = b"", []
+    for entry in entries:
+        body += b"\0" * (-(header_size + len(body)) % 4)
+        offsets.append(header_size + len(body))
+        body += entry
+    locale_folder = folder / "locales" / "xx_XX"
+    locale_folder.mkdir(parents=True, exist_ok=True)
+    (locale_folder / "LC_NUMERIC").write_bytes(
+        struct.pack(f"=II{len(entries)}I", 0x20031115 ^ locale.LC_NUMERIC, len(entries), *offsets) + body
     )
-    os.environ["LOCPATH"] = str(home.parent)
-    for name in ("xx_XX", *_LOCALES):
+    os.environ["LOCPATH"] = str(locale_folder.parent)
+    for name in ("xx_XX", *_COMMA_LOCALES):
         with suppress(locale.Error):
             locale.setlocale(locale.LC_NUMERIC, name)
             if locale.localeconv()["decimal_point"] == ",":
@@ -148,74 +158,83 @@ def _comma(folder: Path) -> str | None:
     return None
 
 
-@probe("another locale", "host.locale", "host.restored", crash="host.locale", where=NEAR)
-def try_decimal_comma_locale(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("another locale", "host.locale", "host.restored", crash_rule="host.locale", hosts=IN_PROCESS_ONLY)
+def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[Observation]:
     """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
-    variables = stage.variables
-    with stage.instance() as instance:
-        usual = run_interface_type(stage, instance, variables, steps=SHORT)
-    before = locale.setlocale(locale.LC_NUMERIC)
+    variables = fixture.variables
+    with fixture.open_instance() as instance:
+        expected_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+    old_locale = locale.setlocale(locale.LC_NUMERIC)
     try:
-        if _comma(stage.folder.parent) is None:
-            stage.skipped.append(f"{stage.kind}: another locale: none with a decimal comma can be had here")
+        if _install_comma_locale(fixture.folder.parent) is None:
+            fixture.skipped.append(f"{fixture.interface}: another locale: none with a decimal comma can be had here")
             return
-        with stage.instance() as instance:
-            found: ShortRun = run_interface_type(stage, instance, variables, steps=SHORT)
-        left = locale.localeconv()["decimal_point"]
+        with fixture.open_instance() as instance:
+            comma_run: ShortRun = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+        final_decimal_point = locale.localeconv()["decimal_point"]
     finally:
-        locale.setlocale(locale.LC_NUMERIC, before)
+        locale.setlocale(locale.LC_NUMERIC, old_locale)
         os.environ.pop("LOCPATH", None)
-    different = find_first_difference(variables, usual, found)
-    if different:
-        yield Observation("host.locale", f'"{different[0].name}" differs in a locale with a decimal comma', stage.kind)
-    if left != ",":
-        yield Observation("host.restored", "the locale of the host has changed after a run", stage.kind)
+    difference = find_first_difference(variables, expected_run, comma_run)
+    if difference:
+        yield Observation(
+            "host.locale", f'"{difference[0].name}" differs in a locale with a decimal comma', fixture.interface
+        )
+    if final_decimal_point != ",":
+        yield Observation("host.restored", "the locale of the host has changed after a run", fixture.interface)
 
 
-_before: list[Settings] = []
+_initial_settings: list[ProcessSettings] = []
 
 
 def note_process_settings() -> None:
     """Note the settings before the library is loaded: loading may change them, too."""
     allow_all_processors()
     restore_broken_pipe_signal()
-    _before[:] = [read_process_settings()]
+    _initial_settings[:] = [read_process_settings()]
 
 
-@probe("an ordinary host", "host.restored", where=NEAR)
-def try_restored_settings(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("an ordinary host", "host.restored", hosts=IN_PROCESS_ONLY)
+def try_restored_settings(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that rounding mode, traps, locale, working folder, signal handlers and more stay as they are.
 
-    They are looked at while the instance is there, too, since its host goes on beside it; and after a whole run, since
+    They are compared also while the instance exists, since its host continues beside it, and after a whole run, since
     what an event changes is seen only then.
     """
-    before = (_before or [read_process_settings()])[0]
+    settings_before = (_initial_settings or [read_process_settings()])[0]
     set_rounding_to_nearest()  # as a host has it; trials before this one may have left another mode
-    only = before.get(PROCESSORS)
-    if isinstance(only, frozenset) and len(only) == 1:
-        stage.skipped.append(f"{stage.kind}: whether it pins its host to one processor: this machine gives no second")
-    seen: set[str] = set()
-    for steps, how in ((2, ""), (None, " to the stop time")):
-        with stage.instance() as instance:
-            run_interface_type(stage, instance, stage.variables, steps=steps)
-            beside = read_process_settings()
+    processors = settings_before.get(PROCESSOR_SET)
+    if isinstance(processors, frozenset) and len(processors) == 1:
+        fixture.skipped.append(
+            f"{fixture.interface}: whether it pins its host to one processor: this machine gives no second"
+        )
+    changed_settings: set[str] = set()
+    for steps, duration_text in ((2, ""), (None, " to the stop time")):
+        with fixture.open_instance() as instance:
+            run_interface_type(fixture, instance, fixture.variables, steps=steps)
+            settings_during = read_process_settings()
             instance.terminate()
-        for after, when in ((beside, f"while an instance runs{how}"), (read_process_settings(), f"after a run{how}")):
-            for what in before.keys() - seen:
-                if after.get(what, before[what]) != before[what]:
-                    seen.add(what)
-                    yield Observation("host.restored", f"{what} of the host is another one {when}", stage.kind)
+        for settings_after, moment in (
+            (settings_during, f"while an instance runs{duration_text}"),
+            (read_process_settings(), f"after a run{duration_text}"),
+        ):
+            for setting in settings_before.keys() - changed_settings:
+                if settings_after.get(setting, settings_before[setting]) != settings_before[setting]:
+                    changed_settings.add(setting)
+                    yield Observation(
+                        "host.restored", f"{setting} of the host is another one {moment}", fixture.interface
+                    )
 
 
-@probe("unloading the library", "life.unload", crash="life.unload", late=True, where=NEAR)
-def try_unloading(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("unloading the library", "life.unload", crash_rule="life.unload", runs_last=True, hosts=IN_PROCESS_ONLY)
+def try_unloading(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that unloading the library does not crash."""
     try:
         from _ctypes import dlclose
     except ImportError:
-        stage.nothing("life.unload", "libraries are not unloaded on this system")
+        fixture.mark_inapplicable("life.unload", "libraries are not unloaded on this system")
         return
-    handle = stage.library.handle._handle  # noqa: SLF001  ctypes has no other way
-    with stage.library.pace.calling("unloading the library"):
+    handle = fixture.library.handle._handle  # noqa: SLF001  ctypes has no other way
+    with fixture.library.time_budget.observe_call("unloading the library"):
         dlclose(handle)
     yield from ()

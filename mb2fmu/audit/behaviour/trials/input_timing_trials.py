@@ -5,201 +5,242 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.short_runs import ModelExchangeIntegration, begin_run, do_communication_step
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    do_communication_step,
+    start_integration,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.step_trials import CS, list_continuous_variables, run_as_model_exchange
+from mb2fmu.audit.behaviour.trials.communication_step_trials import (
+    CO_SIMULATION,
+    list_continuous_variables,
+    make_model_exchange_fixture,
+)
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
-STRAIGHT = 0.2
+LINEARITY_TOLERANCE = 0.2
 """Relative departure from the mean slope times the step below which an effect is that of a changed slope."""
 
-LATE = 0.8
+MIN_EFFECT_SHARE = 0.8
 """Part of that effect: less of it in all states means that something acted later than it was set."""
 
-MOST = 6
+MAX_KNOWNS = 6
 """Inputs and tunable parameters that are tried."""
 
 
-@probe("how much of a step what is set acts", "steps.exchange", kinds=CS)
-def try_inputs_over_whole_step(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("how much of a step what is set acts", "steps.exchange", interfaces=CO_SIMULATION)
+def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that inputs and tunable parameters set between two steps move states as in Model Exchange."""
-    exchange = run_as_model_exchange(stage)
-    if exchange is None or not stage.states or len(stage.states) != stage.n_states:
+    model_exchange = make_model_exchange_fixture(fixture)
+    if model_exchange is None or not fixture.states or len(fixture.states) != fixture.n_states:
         return
-    tunable = stage.role("parameter", variability="tunable")
-    for known in (*stage.inputs[:MOST], *tunable[:MOST]):
+    tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
+    for known in (*fixture.inputs[:MAX_KNOWNS], *tunable_parameters[:MAX_KNOWNS]):
         try:
-            part = _acting(stage, exchange, known)
+            share = _measure_effect_share(fixture, model_exchange, known)
         except TimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue
-        if part is not None and part < LATE:
-            text = f"set between two steps, it moves the states in the next one by {100 * part:.0f} % of what it does "
-            text += "in Model Exchange: it is taken up later in the step, or together with its earlier value"
-            yield Observation("steps.exchange", text, f'{stage.kind}, "{known.name}"')
+        if share is not None and share < MIN_EFFECT_SHARE:
+            message = (
+                f"set between two steps, it moves the states in the next one by {100 * share:.0f} % of what it does "
+            )
+            message += "in Model Exchange: it is taken up later in the step, or together with its earlier value"
+            yield Observation("steps.exchange", message, fixture.locate(known))
             return
 
 
-FINE = 8
-"""Steps in place of one, for what acts almost at once."""
+FINE_STEPS = 8
+"""Number of parts of one step that approximate immediate action."""
 
-ALIKE = 0.25
+PROPORTION_TOLERANCE = 0.25
 """Relative departure, from half and from a quarter of it, of a delay that goes with the size of the steps."""
 
 
-@probe("how much of a step what is set acts, by smaller steps", "steps.parts", kinds=CS)
-def try_inputs_in_step_parts(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("how much of a step what is set acts, by smaller steps", "steps.parts", interfaces=CO_SIMULATION)
+def try_inputs_in_step_parts(fixture: TrialFixture) -> Iterator[Observation]:
     """Check, without Model Exchange, that a value set between steps has the same effect in one step as in several.
 
     Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
     effect itself grows with the time. Whoever starts with Euler's step has the first without the second.
     """
-    if run_as_model_exchange(stage) is not None or not stage.flag("canHandleVariableCommunicationStepSize"):
+    if make_model_exchange_fixture(fixture) is not None or not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
-    seen = list_continuous_variables(stage)
-    tunable = stage.role("parameter", variability="tunable")
-    for known in (*stage.inputs[:MOST], *tunable[:MOST]) if seen else ():
+    variables = list_continuous_variables(fixture)
+    tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
+    for known in (*fixture.inputs[:MAX_KNOWNS], *tunable_parameters[:MAX_KNOWNS]) if variables else ():
         try:
-            late = _lateness(stage, known, seen)
+            lost_share = _measure_lost_share(fixture, known, variables)
         except TimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue
-        if late is not None and late > 1.0 - LATE:
-            text = f"set between two steps, it loses {100 * late:.0f} % of its effect in the next one, less of it the "
-            text += "smaller the steps are: it is taken up later in the step, or together with its earlier value"
-            yield Observation("steps.parts", text, f'{stage.kind}, "{known.name}"')
+        if lost_share is not None and lost_share > 1.0 - MIN_EFFECT_SHARE:
+            message = (
+                f"set between two steps, it loses {100 * lost_share:.0f} % of its effect in the next one, "
+                "less of it the "
+            )
+            message += "smaller the steps are: it is taken up later in the step, or together with its earlier value"
+            yield Observation("steps.parts", message, fixture.locate(known))
             return
 
 
-def _lateness(stage: TrialFixture, known: DescribedVariable, seen: Sequence[DescribedVariable]) -> float | None:
+def _measure_lost_share(
+    fixture: TrialFixture, known: DescribedVariable, variables: Sequence[DescribedVariable]
+) -> float | None:
     """Return the smallest share of an effect that one step loses, over what grows with time; None: nothing."""
-    given = {known: stage.near(known, 0.3)}
-    effects, size = [], [0.0] * len(seen)
-    for parts, spans in ((1, 1), (2, 1), (4, 1), (FINE, 1), (FINE, 2)):
-        plain, moved = (_after(stage, seen, values, parts, spans) for values in ({}, given))
-        effects.append([b - a for a, b in zip(plain, moved, strict=True)])
-        size = [max(old, abs(each)) for old, each in zip(size, plain, strict=True)]
-    lost: list[float] = []
-    for k, whole in enumerate(size):
-        once, twice, four, fine, longer = (row[k] for row in effects)
-        noise = _noise(stage, seen[k], whole)
-        if not math.isfinite(sum(row[k] for row in effects)) or abs(fine) <= noise:
-            continue
-        true = (FINE * fine - once) / (FINE - 1)  # where each of n steps less loses the n-th part
-        if abs(true) <= noise or abs(longer / fine - 2.0) > STRAIGHT:
-            continue
-        parts_lost = [1.0 - each / true for each in (once, twice, four)]
-        in_proportion = all(
-            abs(each - parts_lost[0] / n) <= ALIKE * abs(parts_lost[0]) / n
-            for n, each in zip((2, 4), parts_lost[1:], strict=True)
+    changed_values = {known: fixture.choose_near_start(known, 0.3)}
+    effects, magnitudes = [], [0.0] * len(variables)
+    for step_count, span_count in ((1, 1), (2, 1), (4, 1), (FINE_STEPS, 1), (FINE_STEPS, 2)):
+        unchanged, changed = (
+            _run_partial_steps(fixture, variables, values, step_count, span_count) for values in ({}, changed_values)
         )
-        lost.append(parts_lost[0] if in_proportion else 0.0)
-    return min(lost, default=None)
+        effects.append([second - first for first, second in zip(unchanged, changed, strict=True)])
+        magnitudes = [max(previous, abs(value)) for previous, value in zip(magnitudes, unchanged, strict=True)]
+    lost_shares: list[float] = []
+    for index, magnitude in enumerate(magnitudes):
+        in_one_step, in_two_steps, in_four_steps, in_fine_steps, in_double_span = (effect[index] for effect in effects)
+        noise = _solver_noise(fixture, variables[index], magnitude)
+        if not math.isfinite(sum(effect[index] for effect in effects)) or abs(in_fine_steps) <= noise:
+            continue
+        extrapolated = (FINE_STEPS * in_fine_steps - in_one_step) / (
+            FINE_STEPS - 1
+        )  # where each of n steps less loses the n-th part
+        if abs(extrapolated) <= noise or abs(in_double_span / in_fine_steps - 2.0) > LINEARITY_TOLERANCE:
+            continue
+        lost_by_count = [1.0 - value / extrapolated for value in (in_one_step, in_two_steps, in_four_steps)]
+        is_proportional = all(
+            abs(value - lost_by_count[0] / count) <= PROPORTION_TOLERANCE * abs(lost_by_count[0]) / count
+            for count, value in zip((2, 4), lost_by_count[1:], strict=True)
+        )
+        lost_shares.append(lost_by_count[0] if is_proportional else 0.0)
+    return min(lost_shares, default=None)
 
 
-def _after(
-    stage: TrialFixture,
-    seen: Sequence[DescribedVariable],
-    given: dict[DescribedVariable, float],
-    parts: int,
-    spans: int,
+def _run_partial_steps(
+    fixture: TrialFixture,
+    variables: Sequence[DescribedVariable],
+    values: dict[DescribedVariable, float],
+    step_count: int,
+    span_count: int,
 ) -> list[float]:
-    """Return what is watched at the end of steps that were made in parts; something is set behind the first of them."""
-    with stage.instance() as instance:
-        stage.initialize(instance)
-        do_communication_step(stage, instance, stage.start, stage.step)
-        instance.set(given)
-        for k in range(parts * spans):
-            do_communication_step(stage, instance, stage.start + stage.step * (1.0 + k / parts), stage.step / parts)
-        return _numbers(instance.get(seen))
+    """Return variables after steps divided into parts; values are set after the first step."""
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        do_communication_step(fixture, instance, fixture.start, fixture.step)
+        instance.set(values)
+        for step_index in range(step_count * span_count):
+            do_communication_step(
+                fixture,
+                instance,
+                fixture.start + fixture.step * (1.0 + step_index / step_count),
+                fixture.step / step_count,
+            )
+        return _convert_to_floats(instance.get(variables))
 
 
-SPAN, PIECES = 1 / 16, 64
+TINY_SPAN, TINY_STEPS = 1 / 16, 64
 """Part of a communication step that is made at once, and in how many steps it is made again."""
 
-FAR = 0.2
-"""Part of a change that is no matter of a solver's accuracy any more."""
+CHANGE_TOLERANCE = 0.2
+"""Share of a change that exceeds the error of any solver."""
 
 
-@probe("the same way in tiny steps", "steps.parts", kinds=CS)
-def try_tiny_steps(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("the same way in tiny steps", "steps.parts", interfaces=CO_SIMULATION)
+def try_tiny_steps(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that a tiny step moves little, and that many of them move as much as one step."""
-    seen = list_continuous_variables(stage)
-    if not seen or not stage.flag("canHandleVariableCommunicationStepSize"):
+    variables = list_continuous_variables(fixture)
+    if not variables or not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
-    rows = []
-    for pieces in (1, PIECES):
-        with stage.instance() as instance:
-            stage.initialize(instance)
-            do_communication_step(stage, instance, stage.start, stage.step)
-            before = _numbers(instance.get(seen))
-            size = SPAN * stage.step / pieces
-            for k in range(pieces):
-                do_communication_step(stage, instance, stage.start + stage.step + k * size, size)
-            rows.append([b - a for a, b in zip(before, _numbers(instance.get(seen)), strict=True)])
-    for k, (variable, once, often) in enumerate(zip(seen, *rows, strict=True)):
-        size = max(abs(before[k]), abs(once), stage.scale(variable))
-        bound = FAR * abs(once) + PIECES * (stage.tolerance or 1e-4) * size
-        if math.isfinite(once) and math.isfinite(often) and abs(once - often) > bound:
-            text = f"one step of {SPAN * stage.step:.3g} s changes it by {once:.3g}, {PIECES} steps over the same time "
-            text += f"by {often:.3g}; canHandleVariableCommunicationStepSize is true"
-            yield Observation("steps.parts", text, f'{stage.kind}, "{variable.name}"')
+    changes = []
+    for step_count in (1, TINY_STEPS):
+        with fixture.open_instance() as instance:
+            fixture.initialize(instance)
+            do_communication_step(fixture, instance, fixture.start, fixture.step)
+            values_before = _convert_to_floats(instance.get(variables))
+            step_size = TINY_SPAN * fixture.step / step_count
+            for index in range(step_count):
+                do_communication_step(fixture, instance, fixture.start + fixture.step + index * step_size, step_size)
+            changes.append(
+                [new - old for old, new in zip(values_before, _convert_to_floats(instance.get(variables)), strict=True)]
+            )
+    for index, (variable, in_one_step, in_many_steps) in enumerate(zip(variables, *changes, strict=True)):
+        step_size = max(abs(values_before[index]), abs(in_one_step), fixture.scale(variable))
+        bound = CHANGE_TOLERANCE * abs(in_one_step) + TINY_STEPS * (fixture.tolerance or 1e-4) * step_size
+        if math.isfinite(in_one_step) and math.isfinite(in_many_steps) and abs(in_one_step - in_many_steps) > bound:
+            message = (
+                f"one step of {TINY_SPAN * fixture.step:.3g} s changes it by {in_one_step:.3g}, "
+                f"{TINY_STEPS} steps over the same time "
+            )
+            message += f"by {in_many_steps:.3g}; canHandleVariableCommunicationStepSize is true"
+            yield Observation("steps.parts", message, fixture.locate(variable))
             return
 
 
-def _acting(stage: TrialFixture, exchange: TrialFixture, known: DescribedVariable) -> float | None:
+def _measure_effect_share(
+    fixture: TrialFixture, model_exchange: TrialFixture, known: DescribedVariable
+) -> float | None:
     """Return the largest fraction of Model Exchange's effect over the states; None without a linear one.
 
     Effects are straight where a state's derivative follows what is set at once, and nothing else changes much in a
     step: there a solver of any order that holds inputs over the step gives them whole.
     """
-    other = stage.near(known, 0.3)
-    rows = [_stepped(stage, known, value) for value in (None, other)]
-    led = [_led(exchange, known, value) for value in (None, other)]
-    parts = []
-    for k, state in enumerate(stage.states):
-        wanted, got = led[1][0][k] - led[0][0][k], rows[1][k] - rows[0][k]
-        straight = stage.step * (led[1][1][k] - led[0][1][k])
-        noise = _noise(stage, state, max(abs(rows[0][k]), abs(led[0][0][k])))
-        if abs(straight) > noise and abs(wanted - straight) < STRAIGHT * abs(straight) and math.isfinite(got):
-            parts.append(got / wanted)
-    return max(parts, default=None)
+    changed_value = fixture.choose_near_start(known, 0.3)
+    stepped_states = [_run_two_steps(fixture, known, value) for value in (None, changed_value)]
+    reference_runs = [_run_as_reference(model_exchange, known, value) for value in (None, changed_value)]
+    shares = []
+    for index, state in enumerate(fixture.states):
+        expected_effect, measured_effect = (
+            reference_runs[1][0][index] - reference_runs[0][0][index],
+            stepped_states[1][index] - stepped_states[0][index],
+        )
+        linear_effect = fixture.step * (reference_runs[1][1][index] - reference_runs[0][1][index])
+        noise = _solver_noise(fixture, state, max(abs(stepped_states[0][index]), abs(reference_runs[0][0][index])))
+        if (
+            abs(linear_effect) > noise
+            and abs(expected_effect - linear_effect) < LINEARITY_TOLERANCE * abs(linear_effect)
+            and math.isfinite(measured_effect)
+        ):
+            shares.append(measured_effect / expected_effect)
+    return max(shares, default=None)
 
 
-def _noise(stage: TrialFixture, variable: DescribedVariable, size: float) -> float:
-    """Return the change of a variable of some size that a solver may make; one at zero has only round-off."""
-    return (stage.tolerance or 1e-4) * max(size, 1e-3 * stage.scale(variable))
+def _solver_noise(fixture: TrialFixture, variable: DescribedVariable, magnitude: float) -> float:
+    """Return the change that solver errors may cause in a variable of a given magnitude."""
+    return (fixture.tolerance or 1e-4) * max(magnitude, 1e-3 * fixture.scale(variable))
 
 
-def _stepped(stage: TrialFixture, known: DescribedVariable, value: float | None) -> list[float]:
+def _run_two_steps(fixture: TrialFixture, known: DescribedVariable, value: float | None) -> list[float]:
     """Return states after two steps, with or without a known set between them."""
-    with stage.instance() as instance:
-        stage.initialize(instance)
-        do_communication_step(stage, instance, stage.start, stage.step)
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        do_communication_step(fixture, instance, fixture.start, fixture.step)
         if value is not None:
             instance.set({known: value})
-        do_communication_step(stage, instance, stage.start + stage.step, stage.step)
-        return _numbers(instance.get(stage.states))
+        do_communication_step(fixture, instance, fixture.start + fixture.step, fixture.step)
+        return _convert_to_floats(instance.get(fixture.states))
 
 
-def _led(exchange: TrialFixture, known: DescribedVariable, value: float | None) -> tuple[list[float], list[float]]:
+def _run_as_reference(
+    model_exchange: TrialFixture, known: DescribedVariable, value: float | None
+) -> tuple[list[float], list[float]]:
     """Return the same in Model Exchange, set at an event; and the mean derivatives over the second step."""
-    with exchange.instance() as instance:
-        integration = ModelExchangeIntegration(exchange, instance, exchange.start, 1e-9, begin_run(exchange, instance))
-        integration.advance(exchange.start + exchange.step)
+    with model_exchange.open_instance() as instance:
+        integration = start_integration(model_exchange, instance, 1e-9)
+        integration.advance(model_exchange.start + model_exchange.step)
         integration.interrupt({} if value is None else {known: value})
-        slopes = instance.slopes(exchange.n_states)
-        integration.advance(exchange.start + 2 * exchange.step)
-        ends = instance.slopes(exchange.n_states)
-        return list(integration.states), [0.5 * (a + b) for a, b in zip(slopes, ends, strict=True)]
+        start_derivatives = instance.get_derivatives(model_exchange.n_states)
+        integration.advance(model_exchange.start + 2 * model_exchange.step)
+        end_derivatives = instance.get_derivatives(model_exchange.n_states)
+        return list(integration.states), [
+            0.5 * (first + second) for first, second in zip(start_derivatives, end_derivatives, strict=True)
+        ]
 
 
-def _numbers(values: Sequence[Value]) -> list[float]:
+def _convert_to_floats(values: Sequence[Value]) -> list[float]:
     """Return values of states, which are floating point numbers."""
     return [value if isinstance(value, float) else math.nan for value in values]

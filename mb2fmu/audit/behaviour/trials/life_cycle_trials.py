@@ -10,286 +10,317 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.short_runs import ShortRun, find_first_difference, run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import AGAIN, NEAR, probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINSTANTIATION_TITLE, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, FATAL, OK, WARNING, RefusedCallError
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import list_required_exports
 from mb2fmu.audit.findings import Observation
 
-SHORT = 5
+SHORT_RUN_STEPS = 5
 """Communication steps of the runs that are repeated often."""
 
 
-@probe("instantiating it", "life.instantiate", "life.version", "life.load", "life.crash", "host.path", "host.output",
-       "host.files", "host.network", "host.processes", "host.system")  # fmt: skip
-def try_instantiation(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial(
+    "instantiating it",
+    "life.instantiate",
+    "life.version",
+    "life.load",
+    "life.crash",
+    "host.path",
+    "host.output",
+    "host.files",
+    "host.network",
+    "host.processes",
+    "host.system",
+)
+def try_instantiation(fixture: TrialFixture) -> Iterator[Observation]:
     """Check instantiation with the right token, and the version that the binary reports."""
-    function = stage.library.function("GetVersion")
+    function = fixture.library.function("GetVersion")
     function.restype = c.c_char_p
-    said = (function() or b"").decode("utf-8", "replace")
-    if not said.startswith(f"{stage.description.version}."):
-        yield Observation("life.version", f'fmi{stage.description.version}GetVersion says "{said}"', stage.kind)
-    if stage.description.version == 2:
-        types = stage.library.function("GetTypesPlatform")
-        types.restype = c.c_char_p
-        if (types() or b"") != b"default":
-            yield Observation("life.version", f"fmi2GetTypesPlatform says {types()!r}, not 'default'", stage.kind)
-    made = stage.make()
-    if not made.alive:
-        text = f': "{made.messages[-1][2]}"' if made.messages else ", without a message"
-        yield Observation("life.instantiate", f"no instance is made{text}", stage.kind)
-    made.free()
+    reported_version = (function() or b"").decode("utf-8", "replace")
+    if not reported_version.startswith(f"{fixture.description.version}."):
+        yield Observation(
+            "life.version",
+            f'fmi{fixture.description.version}GetVersion returns "{reported_version}"',
+            fixture.interface,
+        )
+    if fixture.description.version == 2:
+        get_types_platform = fixture.library.function("GetTypesPlatform")
+        get_types_platform.restype = c.c_char_p
+        if (get_types_platform() or b"") != b"default":
+            yield Observation(
+                "life.version",
+                f"fmi2GetTypesPlatform returns {get_types_platform()!r}, not 'default'",
+                fixture.interface,
+            )
+    instance = fixture.instantiate()
+    if not instance.alive:
+        reason = f': "{instance.messages[-1][2]}"' if instance.messages else ", without a message"
+        yield Observation("life.instantiate", f"no instance is made{reason}", fixture.interface)
+    instance.free()
 
 
-@probe(AGAIN, "life.instantiate")
-def try_instantiation_after_free(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial(REINSTANTIATION_TITLE, "life.instantiate")
+def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[Observation]:
     """Find out whether an FMU that must be instantiated only once can be when the first one is freed.
 
-    Most can, and are tried so; where not, which is their right, each probe has one instance in a process of its own.
+    Most can, and are tried so; where not, which is their right, each trial has one instance in a process of its own.
     """
-    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+    if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         for _ in range(2):
-            made = stage.make()
-            good = made.alive
+            instance = fixture.instantiate()
+            succeeded = instance.alive
             with suppress(SkippedTrialError):
                 try:
-                    if good:
-                        stage.initialize(made)
+                    if succeeded:
+                        fixture.initialize(instance)
                 except RefusedCallError:
-                    good = False
+                    succeeded = False
                 finally:
-                    made.free()
-        if not good:
-            stage.library.process["once"] = 1
+                    instance.free()
+        if not succeeded:
+            fixture.library.process_state.single_instance_only = True
     yield from ()
 
 
-@probe("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
+@register_trial("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
        "value.text")  # fmt: skip
-def try_ordinary_run(stage: TrialFixture) -> Iterator[Observation]:
+def try_ordinary_run(fixture: TrialFixture) -> Iterator[Observation]:
     """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
-    with stage.instance() as instance:
+    with fixture.open_instance() as instance:
         try:
-            run_interface_type(stage, instance, stage.variables)
+            run_interface_type(fixture, instance, fixture.variables)
             instance.terminate()
-            instance.get(stage.variables)
+            instance.get(fixture.variables)
         except RefusedCallError as error:
-            yield Observation("life.calls", str(error), stage.kind)
+            yield Observation("life.calls", str(error), fixture.interface)
 
 
-@probe("a run without a tolerance", "life.calls")
-def try_run_without_tolerance(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("a run without a tolerance", "life.calls")
+def try_run_without_tolerance(fixture: TrialFixture) -> Iterator[Observation]:
     """Check a run without tolerance and stop time: the arguments behind the flags mean nothing then."""
-    with stage.instance() as instance:
-        instance.enter(stage.start, None, None)
-        instance.exit()
+    with fixture.open_instance() as instance:
+        instance.enter_initialization(fixture.start, None, None)
+        instance.exit_initialization()
         if instance.mode == "Event Mode":
-            stage.settle(instance, first=True)
-            instance.go_on()
-        if stage.kind == "CoSimulation":
-            instance.must_step(stage.start, stage.step)
-        instance.get(stage.variables)
+            fixture.settle_events(instance, after_initialization=True)
+            instance.leave_event_mode()
+        if fixture.interface == "CoSimulation":
+            instance.must_step(fixture.start, fixture.step)
+        instance.get(fixture.variables)
     yield from ()
 
 
-@probe("a wrong token", "life.token")
-def try_wrong_token(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("a wrong token", "life.token")
+def try_wrong_token(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that a wrong token is noticed."""
-    made = stage.make(token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
-    if made.alive:
-        yield Observation("life.token", "an instance is made with a token that is not the description's", stage.kind)
-    made.free()
+    instance = fixture.instantiate(token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
+    if instance.alive:
+        yield Observation(
+            "life.token", "an instance is made with a token that is not the description's", fixture.interface
+        )
+    instance.free()
 
 
-@probe("an invalid value reference", "value.reference")
-def try_invalid_reference(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("an invalid value reference", "value.reference")
+def try_invalid_reference(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that an unknown value reference is answered with Error."""
-    used = {each.reference for each in stage.description.variables}
-    free = next(k for k in itertools.count(4_000_000) if k not in used)
-    name, sizes = ("GetReal", ()) if stage.description.version == 2 else ("GetFloat64", (c.c_size_t(1),))
-    with stage.instance() as instance:
-        instance.enter(stage.start, None, stage.tolerance)
+    used_references = {variable.reference for variable in fixture.description.variables}
+    unused_reference = next(candidate for candidate in itertools.count(4_000_000) if candidate not in used_references)
+    function, size_arguments = ("GetReal", ()) if fixture.description.version == 2 else ("GetFloat64", (c.c_size_t(1),))
+    with fixture.open_instance() as instance:
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
         value = (c.c_double * 1)(0.0)
-        status = instance.call(name, (c.c_uint * 1)(free), c.c_size_t(1), value, *sizes)
+        status = instance.call(function, (c.c_uint * 1)(unused_reference), c.c_size_t(1), value, *size_arguments)
         if status in {OK, WARNING}:
             yield Observation(
                 "value.reference",
-                f"reading value reference {free}, which no variable has, is answered with OK",
-                stage.kind,
+                f"reading value reference {unused_reference}, which no variable has, returns OK",
+                fixture.interface,
             )
 
 
-@probe("freeing nothing", "life.free", crash="life.free")
-def try_freeing_null_instance(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("freeing nothing", "life.free", crash_rule="life.free")
+def try_freeing_null_instance(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that FreeInstance of a null pointer does not crash."""
-    function = stage.library.function("FreeInstance")
+    function = fixture.library.function("FreeInstance")
     function.restype = None
     function(c.c_void_p())
     yield from ()
 
 
-@probe("running it twice", "life.repeat", "life.reset")
-def try_repeated_run_and_reset(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("running it twice", "life.repeat", "life.reset")
+def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that a second instance, and a reset one, move like the first, bit for bit."""
-    variables = stage.variables
-    with stage.instance() as instance:
-        first = run_interface_type(stage, instance, variables, steps=SHORT)
-        if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+    variables = fixture.variables
+    with fixture.open_instance() as instance:
+        first = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+        if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
             second: ShortRun | None = None
         else:
-            with stage.instance() as other:
-                second = run_interface_type(stage, other, variables, steps=SHORT)
-        different = second and find_first_difference(variables, first, second)
-        if different:
+            with fixture.open_instance() as second_instance:
+                second = run_interface_type(fixture, second_instance, variables, steps=SHORT_RUN_STEPS)
+        difference = second and find_first_difference(variables, first, second)
+        if difference:
             yield Observation(
-                "life.repeat", f'"{different[0].name}" differs at point {different[1]} of a second run', stage.kind
+                "life.repeat",
+                f'"{difference[0].name}" differs at point {difference[1]} of a second run',
+                fixture.interface,
             )
             return
-        for long in (False, True):
+        for whole_run in (False, True):
             try:
-                _spoil(stage, instance, long=long)
+                _change_values_and_run(fixture, instance, whole_run=whole_run)
                 instance.reset()
-                again = run_interface_type(stage, instance, variables, steps=SHORT)
+                repeated_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
             except RefusedCallError as error:
-                yield Observation("life.reset", str(error), stage.kind)
+                yield Observation("life.reset", str(error), fixture.interface)
                 return
-            found = find_first_difference(variables, first, again)
-            if found:
-                text = f'"{found[0].name}" differs at point {found[1]} of a run after a reset'
-                yield Observation("life.reset", text, stage.kind)
+            reset_difference = find_first_difference(variables, first, repeated_run)
+            if reset_difference:
+                message = f'"{reset_difference[0].name}" differs at point {reset_difference[1]} of a run after a reset'
+                yield Observation("life.reset", message, fixture.interface)
                 return
-        yield from _whole(stage, instance)
+        yield from _check_whole_run_after_reset(fixture, instance)
 
 
-def _whole(stage: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
+def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -> Iterator[Observation]:
     """Run to the stop time after a reset and in a new instance: what a reset leaves may show at a late event only."""
-    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+    if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
     with suppress(RefusedCallError):
-        _spoil(stage, instance, long=False)
+        _change_values_and_run(fixture, instance, whole_run=False)
     instance.reset()
-    found = run_interface_type(stage, instance, stage.variables)
-    with stage.instance() as other:
-        different = find_first_difference(stage.variables, run_interface_type(stage, other, stage.variables), found)
-    if different:
-        text = f'"{different[0].name}" differs at point {different[1]} of a whole run after a reset'
-        yield Observation("life.reset", text, stage.kind)
+    run_after_reset = run_interface_type(fixture, instance, fixture.variables)
+    with fixture.open_instance() as new_instance:
+        difference = find_first_difference(
+            fixture.variables, run_interface_type(fixture, new_instance, fixture.variables), run_after_reset
+        )
+    if difference:
+        message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
+        yield Observation("life.reset", message, fixture.interface)
 
 
-def _spoil(stage: TrialFixture, instance: FmuInstance, *, long: bool) -> None:
+def _change_values_and_run(fixture: TrialFixture, instance: FmuInstance, *, whole_run: bool) -> None:
     """Set other parameters and inputs of all types, refused or not; then do a whole run with its events."""
-    if long:
+    if whole_run:
         instance.reset()
-    for variable in stage.variables:
-        other = stage.other(variable)
-        if variable.causality in {"parameter", "input"} and other is not None:
-            instance.put(variable, other)
-    if long:
+    for variable in fixture.variables:
+        changed = fixture.choose_unequal_value(variable)
+        if variable.causality in {"parameter", "input"} and changed is not None:
+            instance.try_set(variable, changed)
+    if whole_run:
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
-            run_interface_type(stage, instance, ())
+            run_interface_type(fixture, instance, ())
 
 
-@probe("several instances", "life.several")
-def try_neighbouring_instance(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("several instances", "life.several")
+def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that a neighbouring instance with other values changes nothing."""
-    if stage.flag("canBeInstantiatedOnlyOncePerProcess"):
+    if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
-    both = stage.make(), stage.make(name=b"neighbour")
-    alive = [each.alive for each in both]
-    for each in both:
-        each.free()
-    if not all(alive):
-        text = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
-        yield Observation("life.several", text, stage.kind)
+    instances = fixture.instantiate(), fixture.instantiate(name=b"neighbour")
+    are_alive = [made.alive for made in instances]
+    for made in instances:
+        made.free()
+    if not all(are_alive):
+        message = "a second instance beside the first is not made, though canBeInstantiatedOnlyOncePerProcess is false"
+        yield Observation("life.several", message, fixture.interface)
         return
-    variables = stage.variables
-    with stage.instance() as alone:
-        expected = run_interface_type(stage, alone, variables, steps=SHORT)
-    with stage.instance() as instance, stage.instance(name=b"neighbour") as neighbour:
-        settable = [*stage.role("parameter", variability="tunable"), *stage.inputs]
-        within = {each: stage.near(each, 0.3) for each in settable}
+    variables = fixture.variables
+    with fixture.open_instance() as alone:
+        expected = run_interface_type(fixture, alone, variables, steps=SHORT_RUN_STEPS)
+    with fixture.open_instance() as instance, fixture.open_instance(name=b"neighbour") as neighbour:
+        settable = [*fixture.select_scalars("parameter", variability="tunable"), *fixture.inputs]
+        initial_values = {made: fixture.choose_near_start(made, 0.3) for made in settable}
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
-            run_interface_type(stage, neighbour, [], within=within, steps=1)
-        found = run_interface_type(stage, instance, variables, steps=SHORT)
-    different = find_first_difference(variables, expected, found)
-    if different:
+            run_interface_type(fixture, neighbour, [], initial_values=initial_values, steps=1)
+        run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+    difference = find_first_difference(variables, expected, run)
+    if difference:
         yield Observation(
-            "life.several", f'"{different[0].name}" differs when a second instance runs beside it', stage.kind
+            "life.several", f'"{difference[0].name}" differs when a second instance runs beside it', fixture.interface
         )
 
 
-@probe("instances in two threads", "life.threads", where=NEAR)
-def try_parallel_instances(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("instances in two threads", "life.threads", hosts=IN_PROCESS_ONLY)
+def try_parallel_instances(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that different instances can run in parallel threads."""
-    if stage.flag("canBeInstantiatedOnlyOncePerProcess") or stage.flag("needsExecutionTool"):
+    if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         return
-    variables = stage.variables
+    variables = fixture.variables
     runs: list[ShortRun | None] = [None, None]
-    refused: list[str] = []
+    refusals: list[str] = []
 
-    def one(place: int) -> None:
+    def run_in_thread(position: int) -> None:
         """Do one short run in a thread of its own; a refusal is kept for the main thread."""
         try:
-            with stage.instance(name=b"thread%d" % place) as instance:
-                runs[place] = run_interface_type(stage, instance, variables, steps=SHORT)
+            with fixture.open_instance(name=b"thread%d" % position) as instance:
+                runs[position] = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         except SkippedTrialError:
             return
         except RefusedCallError as error:
-            refused.append(str(error))
+            refusals.append(str(error))
 
-    workers = [threading.Thread(target=one, args=(place,)) for place in range(2)]
+    workers = [threading.Thread(target=run_in_thread, args=(position,)) for position in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    if refused:
-        with stage.instance() as instance:
-            run_interface_type(stage, instance, variables, steps=SHORT)  # refused here as well: it is not the threads
-        yield Observation("life.threads", refused[0], stage.kind)
+    if refusals:
+        with fixture.open_instance() as instance:
+            run_interface_type(
+                fixture, instance, variables, steps=SHORT_RUN_STEPS
+            )  # refused here as well: it is not the threads
+        yield Observation("life.threads", refusals[0], fixture.interface)
     elif runs[0] and runs[1]:
-        different = find_first_difference(variables, runs[0], runs[1])
-        if different:
-            yield Observation("life.threads", f'"{different[0].name}" differs between two threads', stage.kind)
+        difference = find_first_difference(variables, runs[0], runs[1])
+        if difference:
+            yield Observation("life.threads", f'"{difference[0].name}" differs between two threads', fixture.interface)
 
 
-@probe("the functions that it must have", "binary.symbols")
-def try_loading_functions(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("the functions that it must have", "binary.symbols")
+def try_loading_functions(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that the loader finds all functions."""
-    lacking = [
+    missing = [
         name
-        for name in sorted(list_required_exports(stage.description.version, frozenset({stage.kind})))
-        if not hasattr(stage.library.handle, name)
+        for name in sorted(list_required_exports(fixture.description.version, frozenset({fixture.interface})))
+        if not hasattr(fixture.library.handle, name)
     ]
-    if lacking:
-        yield Observation("binary.symbols", f"{', '.join(lacking[:6])} cannot be found by the loader", stage.kind)
+    if missing:
+        yield Observation(
+            "binary.symbols", f"{', '.join(missing[:6])} cannot be found by the loader", fixture.interface
+        )
 
 
-@probe("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
-def try_messages_of_invalid_call(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
+def try_messages_of_invalid_call(fixture: TrialFixture) -> Iterator[Observation]:
     """Check messages of an invalid call: a declared category with logging on, none or errors only with it off."""
     for logging in (True, False):
-        with stage.instance(logging=logging) as instance:
-            instance.enter(stage.start, None, stage.tolerance)
-            seen = len(instance.messages)
-            quiet = find_messages_without_logging(instance.messages[:seen], instance.version)
-            status = instance.call("EnterInitializationMode", *_again(stage))
-            said = instance.messages[seen:]
-        if not logging and quiet:
-            yield Observation("log.disabled", f'"{quiet[0][2]}" is written though logging is off', stage.kind)
-        if logging and status in {ERROR, FATAL} and not said:
-            yield Observation("log.silent", "Error is answered without a message", stage.kind)
-        known = set(stage.description.categories)
-        unknown = sorted({each[1] for each in said if each[1] not in known})
-        if logging and known and unknown:
+        with fixture.open_instance(logging=logging) as instance:
+            instance.enter_initialization(fixture.start, None, fixture.tolerance)
+            message_count = len(instance.messages)
+            unwanted = find_messages_without_logging(instance.messages[:message_count], instance.version)
+            status = instance.call("EnterInitializationMode", *_initialization_arguments(fixture))
+            new_messages = instance.messages[message_count:]
+        if not logging and unwanted:
+            yield Observation("log.disabled", f'"{unwanted[0][2]}" is written though logging is off', fixture.interface)
+        if logging and status in {ERROR, FATAL} and not new_messages:
+            yield Observation("log.silent", "Error is returned without a message", fixture.interface)
+        declared_categories = set(fixture.description.categories)
+        undeclared = sorted({message[1] for message in new_messages if message[1] not in declared_categories})
+        if logging and declared_categories and undeclared:
             yield Observation(
-                "log.undeclared", f"category {', '.join(map(repr, unknown))} is not in LogCategories", stage.kind
+                "log.undeclared",
+                f"category {', '.join(map(repr, undeclared))} is not in LogCategories",
+                fixture.interface,
             )
 
 
-def _again(stage: TrialFixture) -> tuple[object, ...]:
+def _initialization_arguments(fixture: TrialFixture) -> tuple[object, ...]:
     """Return the arguments of EnterInitializationMode in FMI 3; none in FMI 2."""
-    if stage.description.version == 2:
+    if fixture.description.version == 2:
         return ()
-    return c.c_bool(0), c.c_double(0.0), c.c_double(stage.start), c.c_bool(0), c.c_double(0.0)
+    return c.c_bool(0), c.c_double(0.0), c.c_double(fixture.start), c.c_bool(0), c.c_double(0.0)

@@ -21,16 +21,20 @@ from mb2fmu.audit.behaviour.fixture.short_runs import (
     run_interface_type,
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import NEAR, probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, find_c_function
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
-from mb2fmu.audit.behaviour.process.process_settings import MOST_OPEN, count_own_threads, list_open_descriptors
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
+from mb2fmu.audit.behaviour.process.process_settings import (
+    MAX_OPEN_DESCRIPTORS,
+    count_open_descriptors,
+    count_own_threads,
+)
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import read_executable_images
 from mb2fmu.audit.findings import Observation
 
-INSTANTIATIONS = 1_000
-LEAK_TIME = 1.5
+MAX_INSTANTIATIONS = 1_000
+LEAK_TRIAL_TIME = 1.5
 """In s of the processor; FMUs that take longer are instantiated fewer times."""
 
 
@@ -52,13 +56,13 @@ class _Mallinfo(c.Structure):
     )
 
 
-def _in_use() -> int | None:
+def _read_allocated_bytes() -> int | None:
     """Return the bytes that the C library has allocated; None where it cannot tell."""
-    ask = find_c_function("mallinfo2")
-    if ask is None:
+    mallinfo = find_c_function("mallinfo2")
+    if mallinfo is None:
         return None
-    ask.restype = _Mallinfo
-    info = ask()
+    mallinfo.restype = _Mallinfo
+    info = mallinfo()
     return int(info.uordblks + info.hblkhd)
 
 
@@ -66,285 +70,322 @@ def _in_use() -> int | None:
 class _LeakCount:
     """Memory that instances have not freed."""
 
-    unfreed: int = 0
-    wrong: int = 0
-    asked: int = 0
+    unfreed_blocks: int = 0
+    invalid_frees: int = 0
+    allocations: int = 0
 
-    def once(self, stage: TrialFixture) -> None:
+    def use_one_instance(self, fixture: TrialFixture) -> None:
         """Make, use and free one instance."""
-        with stage.instance(logging=False) as instance:
-            stage.initialize(instance)
-            if stage.kind == "CoSimulation":
-                do_communication_step(stage, instance, stage.start, stage.step)
-            elif stage.n_states:
-                instance.slopes(stage.n_states)
-            if stage.keeps_states:
+        with fixture.open_instance(logging=False) as instance:
+            fixture.initialize(instance)
+            if fixture.interface == "CoSimulation":
+                do_communication_step(fixture, instance, fixture.start, fixture.step)
+            elif fixture.n_states:
+                instance.get_derivatives(fixture.n_states)
+            if fixture.can_save_states:
                 instance.free_state(instance.get_state())
-        self.unfreed += len(instance.memory.live)
-        self.wrong += instance.memory.wrong
-        self.asked += instance.memory.asked
+        self.unfreed_blocks += len(instance.memory.live_blocks)
+        self.invalid_frees += instance.memory.invalid_free_count
+        self.allocations += instance.memory.allocation_count
 
 
-def _repeated(most: int, action: Callable[[], object]) -> int:
+def _repeat_action(max_count: int, action: Callable[[], object]) -> int:
     """Repeat something for a while; return how often."""
-    done, end = 0, time.process_time() + LEAK_TIME
-    while done < most and (done < 2 or time.process_time() < end):
+    count, end_time = 0, time.process_time() + LEAK_TRIAL_TIME
+    while count < max_count and (count < 2 or time.process_time() < end_time):
         action()
-        done += 1
-    return done
+        count += 1
+    return count
 
 
-def _held() -> dict[str, int]:
+def _count_process_resources() -> dict[str, int]:
     """Return how many descriptors and threads the process has."""
-    return {"descriptors": list_open_descriptors() or 0, "threads": count_own_threads() or 0}
+    return {"descriptors": count_open_descriptors() or 0, "threads": count_own_threads() or 0}
 
 
-@probe("instantiating it a thousand times", "life.leak", "flags.memory", where=NEAR)
-def try_instance_leaks(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("instantiating it a thousand times", "life.leak", "flags.memory", hosts=IN_PROCESS_ONLY)
+def try_instance_leaks(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that instances leave nothing behind."""
-    left = _LeakCount()
-    _repeated(20, lambda: left.once(stage))
-    left.unfreed = 0
+    leak_count = _LeakCount()
+    _repeat_action(20, lambda: leak_count.use_one_instance(fixture))
+    leak_count.unfreed_blocks = 0
     gc.collect()
-    held, before = _held(), _in_use()
-    if held["descriptors"] > MOST_OPEN:  # what reaches the limit does not grow any more
-        text = f"{held['descriptors']} descriptors are open, of all that was tried before"
-        yield Observation("life.leak", text, stage.kind)
-    done = _repeated(INSTANTIATIONS, lambda: left.once(stage))
+    resources_before, bytes_before = _count_process_resources(), _read_allocated_bytes()
+    if resources_before["descriptors"] > MAX_OPEN_DESCRIPTORS:  # what reaches the limit does not grow any more
+        message = f"{resources_before['descriptors']} descriptors are open, of all that was tried before"
+        yield Observation("life.leak", message, fixture.interface)
+    count = _repeat_action(MAX_INSTANTIATIONS, lambda: leak_count.use_one_instance(fixture))
     gc.collect()
-    after, now = _in_use(), _held()
-    if left.unfreed:
-        text = f"{left.unfreed / done:.3g} blocks of the importer's memory are not given back per instance"
-        yield Observation("life.leak", text, stage.kind)
-    if left.wrong:
-        yield Observation("life.leak", "memory is given back that the importer never gave", stage.kind)
-    if before is not None and after is not None and after - before > max(16_384, 12 * done):
-        yield Observation(
-            "life.leak", f"{(after - before) / done:.4g} bytes remain of each of {done} instances", stage.kind
+    bytes_after, resources_after = _read_allocated_bytes(), _count_process_resources()
+    if leak_count.unfreed_blocks:
+        message = (
+            f"{leak_count.unfreed_blocks / count:.3g} blocks of the importer's memory are not given back per instance"
         )
-    for what, number in held.items():
-        more = now[what] - number
-        if more >= max(min(done // 2, MOST_OPEN // 2), 1):  # the process has a limit, which a fast FMU reaches
-            yield Observation("life.leak", f"{more} {what} remain of {done} instances", stage.kind)
-    yield from _memory_flag(stage, left.asked)
+        yield Observation("life.leak", message, fixture.interface)
+    if leak_count.invalid_frees:
+        yield Observation("life.leak", "memory is given back that the importer never gave", fixture.interface)
+    if bytes_before is not None and bytes_after is not None and bytes_after - bytes_before > max(16_384, 12 * count):
+        yield Observation(
+            "life.leak",
+            f"{(bytes_after - bytes_before) / count:.4g} bytes remain of each of {count} instances",
+            fixture.interface,
+        )
+    for resource, count_before in resources_before.items():
+        increase = resources_after[resource] - count_before
+        if increase >= max(
+            min(count // 2, MAX_OPEN_DESCRIPTORS // 2), 1
+        ):  # the process has a limit, which a fast FMU reaches
+            yield Observation("life.leak", f"{increase} {resource} remain of {count} instances", fixture.interface)
+    yield from _check_memory_flag(fixture, leak_count.allocations)
 
 
-def _memory_flag(stage: TrialFixture, asked: int) -> Iterator[Observation]:
+def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[Observation]:
     """Yield canNotUseMemoryManagementFunctions if it contradicts how the FMU allocates (FMI 2)."""
-    if stage.description.version != 2:
+    if fixture.description.version != 2:
         return
-    own = stage.flag("canNotUseMemoryManagementFunctions")
-    if own and asked:
+    declares_own = fixture.flag("canNotUseMemoryManagementFunctions")
+    if declares_own and allocations:
         yield Observation(
             "flags.memory",
             "canNotUseMemoryManagementFunctions is true, but it calls the importer's functions",
-            stage.kind,
+            fixture.interface,
         )
     try:
-        found = read_executable_images(stage.library.path.read_bytes())
+        images = read_executable_images(fixture.library.path.read_bytes())
     except OSError:
-        stage.nothing("flags.memory", "the library is not there any more")
+        fixture.mark_inapplicable("flags.memory", "the library is not there any more")
         return
-    if not own and not asked and any({"malloc", "calloc", "realloc"} & each.imported for each in found):
-        text = "canNotUseMemoryManagementFunctions is false, but all its memory is the C library's"
-        yield Observation("flags.memory", text, stage.kind)
+    if (
+        not declares_own
+        and not allocations
+        and any({"malloc", "calloc", "realloc"} & image.imported for image in images)
+    ):
+        message = "canNotUseMemoryManagementFunctions is false, but all its memory is the C library's"
+        yield Observation("flags.memory", message, fixture.interface)
 
 
-@probe("null memory functions", "flags.memory_null", crash="flags.memory_null")
-def try_null_memory_functions(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("null memory functions", "flags.memory_null", crash_rule="flags.memory_null")
+def try_null_memory_functions(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that an FMU that declares not to use memory functions works without them."""
-    if stage.description.version == 2 and stage.flag("canNotUseMemoryManagementFunctions"):
-        made = stage.make(callbacks=False)
-        if not made.alive:
-            yield Observation("flags.memory_null", "no instance is made with null memory functions", stage.kind)
-        made.free()
+    if fixture.description.version == 2 and fixture.flag("canNotUseMemoryManagementFunctions"):
+        instance = fixture.instantiate(memory_callbacks=False)
+        if not instance.alive:
+            yield Observation("flags.memory_null", "no instance is made with null memory functions", fixture.interface)
+        instance.free()
 
 
 # --- calls on one instance
 
-CALLS = 400
+CALL_COUNT = 400
 """Of each function, whose memory is counted."""
 
 
-@probe("calling functions many times", "life.leak", where=NEAR)
-def try_memory_growth_by_calls(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("calling functions many times", "life.leak", hosts=IN_PROCESS_ONLY)
+def try_memory_growth_by_calls(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that an instance's memory does not grow with the number of calls."""
-    with stage.instance(logging=False) as instance:
-        stage.initialize(instance)
-        for what, action in _actions(stage, instance).items():
+    with fixture.open_instance(logging=False) as instance:
+        fixture.initialize(instance)
+        for action_name, action in _map_actions(fixture, instance).items():
             try:
-                _repeated(20, action)
+                _repeat_action(20, action)
                 gc.collect()
-                before, live = _in_use(), len(instance.memory.live)
-                done = _repeated(CALLS, action)
+                bytes_before, blocks_before = _read_allocated_bytes(), len(instance.memory.live_blocks)
+                count = _repeat_action(CALL_COUNT, action)
             except RefusedCallError:
                 continue
             gc.collect()
-            after = _in_use()
-            kept = len(instance.memory.live) - live
-            if kept >= done:
-                yield Observation("life.leak", f"{what} keeps {kept / done:.3g} blocks of memory each time", stage.kind)
-            elif before is not None and after is not None and after - before > max(8_192, 12 * done):
-                text = f"{what} keeps {(after - before) / done:.4g} bytes each time, of {done}"
-                yield Observation("life.leak", text, stage.kind)
+            bytes_after = _read_allocated_bytes()
+            kept_blocks = len(instance.memory.live_blocks) - blocks_before
+            if kept_blocks >= count:
+                yield Observation(
+                    "life.leak",
+                    f"{action_name} keeps {kept_blocks / count:.3g} blocks of memory each time",
+                    fixture.interface,
+                )
+            elif (
+                bytes_before is not None
+                and bytes_after is not None
+                and bytes_after - bytes_before > max(8_192, 12 * count)
+            ):
+                message = f"{action_name} keeps {(bytes_after - bytes_before) / count:.4g} bytes each time, of {count}"
+                yield Observation("life.leak", message, fixture.interface)
 
 
-@probe("refusals and resets many times", "life.leak", where=NEAR)
-def try_memory_after_refusals(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("refusals and resets many times", "life.leak", hosts=IN_PROCESS_ONLY)
+def try_memory_after_refusals(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that refusals before freeing, and resets, leave no memory behind."""
-    with stage.instance(logging=False) as instance:
-        for what, action in (("a refusal", partial(_refused, stage)), ("a reset", partial(_reset, stage, instance))):
+    with fixture.open_instance(logging=False) as instance:
+        for action_name, action in (
+            ("a refusal", partial(_cause_refusal, fixture)),
+            ("a reset", partial(_initialize_and_reset, fixture, instance)),
+        ):
             try:
-                _repeated(20, action)
+                _repeat_action(20, action)
                 gc.collect()
-                before = _in_use()
-                done = _repeated(CALLS, action)
+                bytes_before = _read_allocated_bytes()
+                count = _repeat_action(CALL_COUNT, action)
             except (RefusedCallError, SkippedTrialError):
                 continue
             gc.collect()
-            after = _in_use()
-            if before is not None and after is not None and after - before > max(8_192, 12 * done):
-                text = f"{what} keeps {(after - before) / done:.4g} bytes each time, of {done}"
-                yield Observation("life.leak", text, stage.kind)
+            bytes_after = _read_allocated_bytes()
+            if (
+                bytes_before is not None
+                and bytes_after is not None
+                and bytes_after - bytes_before > max(8_192, 12 * count)
+            ):
+                message = f"{action_name} keeps {(bytes_after - bytes_before) / count:.4g} bytes each time, of {count}"
+                yield Observation("life.leak", message, fixture.interface)
 
 
-def _refused(stage: TrialFixture) -> None:
+def _cause_refusal(fixture: TrialFixture) -> None:
     """Enter Initialization Mode twice in an instance, and free it."""
-    with stage.instance(logging=False) as instance:
-        instance.enter(stage.start, None, stage.tolerance)
-        given = () if stage.description.version == 2 else (
-            c.c_bool(0), c.c_double(0.0), c.c_double(stage.start), c.c_bool(0), c.c_double(0.0)
+    with fixture.open_instance(logging=False) as instance:
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        arguments = () if fixture.description.version == 2 else (
+            c.c_bool(0), c.c_double(0.0), c.c_double(fixture.start), c.c_bool(0), c.c_double(0.0)
         )  # fmt: skip
-        instance.call("EnterInitializationMode", *given)
+        instance.call("EnterInitializationMode", *arguments)
 
 
-def _reset(stage: TrialFixture, instance: FmuInstance) -> None:
+def _initialize_and_reset(fixture: TrialFixture, instance: FmuInstance) -> None:
     """Move from Instantiated to the ordinary mode, and reset."""
-    stage.initialize(instance)
+    fixture.initialize(instance)
     instance.reset()
 
 
-def _actions(stage: TrialFixture, instance: FmuInstance) -> dict[str, Callable[[], object]]:
+def _map_actions(fixture: TrialFixture, instance: FmuInstance) -> dict[str, Callable[[], object]]:
     """Return name → one call, or a pair of calls that restores the state."""
-    found: dict[str, Callable[[], object]] = {}
-    for kind in dict.fromkeys(each.type for each in stage.variables):
-        group = [each for each in stage.variables if each.type == kind]
-        found[f"reading variables of type {kind}"] = partial(instance.get, group)
-        free = {each: stage.start_value(each) for each in group if each.causality == "input"}
-        given = {each: value for each, value in free.items() if value is not None}
-        if given:
-            found[f"setting inputs of type {kind}"] = partial(instance.set, given)
-    if stage.keeps_states:
-        found["getting and freeing a state"] = lambda: instance.free_state(instance.get_state())
-        found["getting a state into an earlier one"] = partial(_kept_again, instance)
-        word = "state" if stage.description.version == 2 else "State"
-        if stage.flag(f"canSerializeFMU{word}"):
-            found["serializing a state"] = partial(_serialized, instance)
-    if stage.kind == "ModelExchange" and stage.n_states:
-        found["evaluating derivatives"] = partial(_evaluated, stage, instance)
-    return found
+    actions: dict[str, Callable[[], object]] = {}
+    for type_name in dict.fromkeys(variable.type for variable in fixture.variables):
+        group = [variable for variable in fixture.variables if variable.type == type_name]
+        actions[f"reading variables of type {type_name}"] = partial(instance.get, group)
+        start_values = {variable: fixture.start_value(variable) for variable in group if variable.causality == "input"}
+        input_values = {variable: value for variable, value in start_values.items() if value is not None}
+        if input_values:
+            actions[f"setting inputs of type {type_name}"] = partial(instance.set, input_values)
+    if fixture.can_save_states:
+        actions["getting and freeing a state"] = lambda: instance.free_state(instance.get_state())
+        actions["getting a state into an earlier one"] = partial(_save_state_twice, instance)
+        state_word = "state" if fixture.description.version == 2 else "State"
+        if fixture.flag(f"canSerializeFMU{state_word}"):
+            actions["serializing a state"] = partial(_serialize_and_restore, instance)
+    if fixture.interface == "ModelExchange" and fixture.n_states:
+        actions["evaluating derivatives"] = partial(_evaluate_derivatives, fixture, instance)
+    return actions
 
 
-def _evaluated(stage: TrialFixture, instance: FmuInstance) -> None:
+def _evaluate_derivatives(fixture: TrialFixture, instance: FmuInstance) -> None:
     """Evaluate the derivatives once at the start time."""
-    instance.set_time(stage.start)
-    instance.slopes(stage.n_states)
+    instance.set_time(fixture.start)
+    instance.get_derivatives(fixture.n_states)
 
 
-def _kept_again(instance: FmuInstance) -> None:
+def _save_state_twice(instance: FmuInstance) -> None:
     """Keep the state twice in one place, which is overwritten; free it."""
     instance.free_state(instance.get_state(instance.get_state()))
 
 
-def _serialized(instance: FmuInstance) -> None:
+def _serialize_and_restore(instance: FmuInstance) -> None:
     """Serialize the state, restore it from bytes, and free both."""
     state = instance.get_state()
-    copy = instance.deserialize(instance.serialize(state))
+    copy = instance.deserialize_state(instance.serialize_state(state))
     instance.free_state(copy)
     instance.free_state(state)
 
 
 # --- memory that was never written
 
-_PERTURB = -6
-PATTERNS = (0xFF, 0x5A, 0xE7)
+_MALLOPT_PERTURB = -6
+FILL_PATTERNS = (0xFF, 0x5A, 0xE7)
 """New memory is filled with the complement: zeros first, as it mostly happens to be."""
 
-FEW = 5
-"""Communication steps of the run in which nothing is set."""
+PLAIN_RUN_STEPS = 5
+"""Communication steps of the run with start values."""
 
 
-@probe("memory with other contents", "life.uninitialized", crash="life.uninitialized", where=NEAR)
-def try_uninitialized_memory(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial(
+    "memory with other contents", "life.uninitialized", crash_rule="life.uninitialized", hosts=IN_PROCESS_ONLY
+)
+def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that no value depends on uninitialized memory, filled with one pattern and then another."""
-    fill = find_c_function("mallopt")
-    if fill is None:
-        stage.nothing("life.uninitialized", "the C library of this machine cannot fill memory")
+    mallopt = find_c_function("mallopt")
+    if mallopt is None:
+        fixture.mark_inapplicable("life.uninitialized", "the C library of this machine cannot fill memory")
         return
-    number = 1 if choose_parameters_and_starts(stage, 1) else 0
-    for runs in (partial(_plain, stage), partial(_driven, stage, number)):
-        found: list[ShortRun | str] = []
-        for pattern in PATTERNS:
-            fill(_PERTURB, pattern)
+    set_number = 1 if choose_parameters_and_starts(fixture, 1) else 0
+    for run_once in (partial(_run_with_start_values, fixture), partial(_run_excited, fixture, set_number)):
+        outcomes: list[ShortRun | str] = []
+        for pattern in FILL_PATTERNS:
+            mallopt(_MALLOPT_PERTURB, pattern)
             try:
-                found.append(runs())
+                outcomes.append(run_once())
             except RefusedCallError as error:
-                found.append(str(error))
+                outcomes.append(str(error))
             finally:
-                fill(_PERTURB, 0)
-        first, *others = found
-        for other in others:
-            text = _other_memory(stage, first, other)
-            if text:
-                yield Observation("life.uninitialized", text, stage.kind)
+                mallopt(_MALLOPT_PERTURB, 0)
+        first_outcome, *other_outcomes = outcomes
+        for outcome in other_outcomes:
+            message = _describe_run_difference(fixture, first_outcome, outcome)
+            if message:
+                yield Observation("life.uninitialized", message, fixture.interface)
                 return
 
 
-def _plain(stage: TrialFixture) -> ShortRun:
+def _run_with_start_values(fixture: TrialFixture) -> ShortRun:
     """Return a short run with the start values."""
-    with stage.instance() as instance:
-        return run_interface_type(stage, instance, stage.variables, steps=min(stage.steps, FEW))
+    with fixture.open_instance() as instance:
+        return run_interface_type(fixture, instance, fixture.variables, steps=min(fixture.steps, PLAIN_RUN_STEPS))
 
 
-def _driven(stage: TrialFixture, number: int) -> ShortRun:
+def _run_excited(fixture: TrialFixture, number: int) -> ShortRun:
     """Return a run with other parameters and moving inputs."""
-    with stage.instance() as instance:
-        return run_with_excitation(stage, instance, stage.variables, number=number, steps=min(stage.steps, 40))
+    with fixture.open_instance() as instance:
+        return run_with_excitation(fixture, instance, fixture.variables, number=number, steps=min(fixture.steps, 40))
 
 
-def _other_memory(stage: TrialFixture, first: ShortRun | str, other: ShortRun | str) -> str:
+def _describe_run_difference(
+    fixture: TrialFixture, first_outcome: ShortRun | str, second_outcome: ShortRun | str
+) -> str:
     """Return the differences of two runs; empty if there are none."""
-    if isinstance(first, str) or isinstance(other, str):
-        if first == other or (isinstance(first, str) and isinstance(other, str)):
+    if isinstance(first_outcome, str) or isinstance(second_outcome, str):
+        if first_outcome == second_outcome or (isinstance(first_outcome, str) and isinstance(second_outcome, str)):
             return ""
-        refused = first if isinstance(first, str) else other
-        return f"with other contents of new memory it does not run: {refused}"
-    different = find_first_difference(stage.variables, first, other)
+        refusal = first_outcome if isinstance(first_outcome, str) else second_outcome
+        return f"with other contents of new memory it does not run: {refusal}"
+    difference = find_first_difference(fixture.variables, first_outcome, second_outcome)
     return (
-        f'"{different[0].name}" differs at point {different[1]} with what new memory held before' if different else ""
+        f'"{difference[0].name}" differs at point {difference[1]} with what new memory held before'
+        if difference
+        else ""
     )
 
 
 # --- strings and binaries
 
 
-@probe("strings and binaries that the importer changes afterwards", "value.copied")
-def try_copied_values(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("strings and binaries that the importer changes afterwards", "value.copied")
+def try_copied_values(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
-    wanted = [
-        each for each in stage.variables
-        if each.type in {"String", "Binary"} and each.causality in {"parameter", "input"} and not each.dimensions
-    ]  # fmt: skip
-    if not wanted:
-        stage.nothing("value.copied", "it has no strings and no binaries that can be set")
+    variables = [
+        candidate
+        for candidate in fixture.variables
+        if candidate.type in {"String", "Binary"}
+        and candidate.causality in {"parameter", "input"}
+        and not candidate.dimensions
+    ]
+    if not variables:
+        fixture.mark_inapplicable("value.copied", "it has no strings and no binaries that can be set")
         return
-    with stage.instance() as instance:
-        instance.enter(stage.start, None, stage.tolerance)
-        for variable in wanted:
-            value = choose_other_value(stage, variable, "copied", 0.1)
-            if not isinstance(value, bytes) or instance.put(variable, value, spoil=True) not in {OK, WARNING}:
+    with fixture.open_instance() as instance:
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        for variable in variables:
+            value = choose_other_value(fixture, variable, "copied", 0.1)
+            if not isinstance(value, bytes) or instance.try_set(variable, value, overwrite_buffers=True) not in {
+                OK,
+                WARNING,
+            }:
                 continue
-            found = instance.get([variable])[0]
-            if found != value:
-                text = f"set to {value!r}, it is {found!r} after the importer has used that memory again"
-                yield Observation("value.copied", text, f'{stage.kind}, "{variable.name}"')
+            read_value = instance.get([variable])[0]
+            if read_value != value:
+                message = f"set to {value!r}, it is {read_value!r} after the importer has used that memory again"
+                yield Observation("value.copied", message, fixture.locate(variable))

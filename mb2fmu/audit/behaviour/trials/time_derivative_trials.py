@@ -1,4 +1,4 @@
-"""Slopes in Co-Simulation: derivatives of inputs and of outputs."""
+"""Co-Simulation: time derivatives of inputs and of outputs."""
 
 from __future__ import annotations
 
@@ -8,149 +8,174 @@ from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.fixture.short_runs import do_communication_step
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
-from mb2fmu.audit.behaviour.trials.model_exchange_trials import STOPS
-from mb2fmu.audit.behaviour.trials.step_trials import (
-    CS,
+from mb2fmu.audit.behaviour.trials.communication_step_trials import (
+    CO_SIMULATION,
     choose_excited_inputs,
     list_continuous_variables,
-    run_as_model_exchange,
+    make_model_exchange_fixture,
 )
+from mb2fmu.audit.behaviour.trials.model_exchange_trials import MOTION_STOPS
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
-SAME = 0.5
-"""Part of a difference that remains, with steps of a quarter of the size, where it is none of the method's."""
+UNCHANGED_SHARE = 0.5
+"""Share of a difference that remains with quarter steps if it is not an error of the method."""
 
-PART = 0.01
-"""Of a communication step: a step in which values change nearly straight."""
+SMALL_STEP_SHARE = 0.01
+"""Size of a small step, relative to the communication step: values change nearly linearly in it."""
 
 
-@probe("derivatives of outputs by time", "steps.output_derivatives", kinds=CS)
-def try_output_derivatives(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("derivatives of outputs by time", "steps.output_derivatives", interfaces=CO_SIMULATION)
+def try_output_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
     """Check promised output derivatives: they are the slopes at the end of the step."""
-    order = int(stage.description.interfaces[stage.kind].get("maxOutputDerivativeOrder", "0") or 0)
-    outputs = [each for each in stage.role("output") if each.variability == "continuous"]
-    if order < 1 or not outputs or not stage.flag("canHandleVariableCommunicationStepSize"):
+    order = int(fixture.description.interfaces[fixture.interface].get("maxOutputDerivativeOrder", "0") or 0)
+    outputs = [item for item in fixture.select_scalars("output") if item.variability == "continuous"]
+    if order < 1 or not outputs or not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
-    with stage.instance() as instance:
-        stage.initialize(instance, within=choose_excited_inputs(stage))
-        stops = sorted({1, *(int(part * stage.steps) for part in STOPS)} - {0})
-        point = stage.start
-        for stop in stops:
-            while point < stage.start + (stop - 0.5) * stage.step:
-                do_communication_step(stage, instance, point, stage.step)
-                point += stage.step
-            wide = _slopes(stage, instance, outputs, order, point, PART * stage.step)
-            point += 3 * PART * stage.step
-            if isinstance(wide, str):
-                yield Observation("steps.output_derivatives", wide, stage.kind)
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance, initial_values=choose_excited_inputs(fixture))
+        stop_steps = sorted({1, *(int(share * fixture.steps) for share in MOTION_STOPS)} - {0})
+        time = fixture.start
+        for stop_step in stop_steps:
+            while time < fixture.start + (stop_step - 0.5) * fixture.step:
+                do_communication_step(fixture, instance, time, fixture.step)
+                time += fixture.step
+            coarse = _measure_output_derivatives(
+                fixture, instance, outputs, order, time, SMALL_STEP_SHARE * fixture.step
+            )
+            time += 3 * SMALL_STEP_SHARE * fixture.step
+            if isinstance(coarse, str):
+                yield Observation("steps.output_derivatives", coarse, fixture.interface)
                 return
-            narrow: dict[DescribedVariable, _OutputDerivative] | str = {}
-            if any(each.beyond for each in wide.values()):
-                narrow = _slopes(stage, instance, outputs, order, point, 0.25 * PART * stage.step)
-                point += 0.75 * PART * stage.step
-            if isinstance(narrow, str):
+            fine: dict[DescribedVariable, _OutputDerivative] | str = {}
+            if any(item.disagrees for item in coarse.values()):
+                fine = _measure_output_derivatives(
+                    fixture, instance, outputs, order, time, 0.25 * SMALL_STEP_SHARE * fixture.step
+                )
+                time += 0.75 * SMALL_STEP_SHARE * fixture.step
+            if isinstance(fine, str):
                 return
-            for variable, found in narrow.items():
+            for variable, fine_result in fine.items():
                 # A method of first order comes nearer to the slope in proportion to its steps: that is its own matter.
-                if wide[variable].beyond and found.beyond and found.gap > SAME * wide[variable].gap:
-                    text = f"says {found.said:.6g} per second at t = {point:.6g}, and moves with {found.measured:.6g}"
-                    yield Observation("steps.output_derivatives", text, f'{stage.kind}, "{variable.name}"')
+                if (
+                    coarse[variable].disagrees
+                    and fine_result.disagrees
+                    and fine_result.difference > UNCHANGED_SHARE * coarse[variable].difference
+                ):
+                    message = (
+                        f"reports {fine_result.declared:.6g} per second at t = {time:.6g}, and moves with "
+                        f"{fine_result.measured:.6g}"
+                    )
+                    yield Observation("steps.output_derivatives", message, fixture.locate(variable))
                     return
 
 
 @dataclass(frozen=True)
 class _OutputDerivative:
-    """What is said of an output's slope, and what it is by differences.
+    """Time derivative of an output: declared by the FMU, and by differences.
 
     Attributes:
-        said: By the FMU.
+        declared: By the FMU.
         measured: Over two tiny steps.
-        beyond: They differ by more than is explained.
+        disagrees: They differ by more than is explained.
     """
 
-    said: float
+    declared: float
     measured: float
-    beyond: bool
+    disagrees: bool
 
     @property
-    def gap(self) -> float:
+    def difference(self) -> float:
         """By how much they differ."""
-        return abs(self.said - self.measured)
+        return abs(self.declared - self.measured)
 
 
-def _slopes(
-    stage: TrialFixture, instance: FmuInstance, outputs: Sequence[DescribedVariable], order: int, point: float, h: float
+def _measure_output_derivatives(
+    fixture: TrialFixture,
+    instance: FmuInstance,
+    outputs: Sequence[DescribedVariable],
+    order: int,
+    begin_time: float,
+    step_size: float,
 ) -> dict[DescribedVariable, _OutputDerivative] | str:
     """Do three tiny steps from a point, and read slopes in their middle; return a text if they are refused."""
-    do_communication_step(stage, instance, point, h)
-    before = instance.get(outputs)
-    do_communication_step(stage, instance, point + h, h)
-    middle = instance.get(outputs)
-    answers = [instance.derivatives_of(outputs, number) for number in range(1, order + 1)]
-    do_communication_step(stage, instance, point + 2 * h, h)
-    after = instance.get(outputs)
-    for number, (status, _) in enumerate(answers, 1):
+    do_communication_step(fixture, instance, begin_time, step_size)
+    values_before = instance.get(outputs)
+    do_communication_step(fixture, instance, begin_time + step_size, step_size)
+    values_at_middle = instance.get(outputs)
+    reported = [instance.get_output_derivatives(outputs, derivative_order) for derivative_order in range(1, order + 1)]
+    do_communication_step(fixture, instance, begin_time + 2 * step_size, step_size)
+    values_after = instance.get(outputs)
+    for derivative_order, (status, _) in enumerate(reported, 1):
         if status not in {OK, WARNING}:
-            return f"maxOutputDerivativeOrder is {order}, but asking for order {number} answers {status_name(status)}"
-    found = {}
-    for variable, a, b, c, slope in zip(outputs, before, middle, after, answers[0][1], strict=True):
-        assert isinstance(a, float)
-        assert isinstance(b, float)
-        assert isinstance(c, float)
-        measured, curved = (c - a) / (2 * h), abs(c - 2 * b + a) / h
-        resolved = 4 * sys.float_info.epsilon * max(abs(a), abs(b), abs(c)) / h  # of slopes, by values that are rounded
-        bound = 0.03 * max(abs(measured), abs(slope)) + 3 * curved + 1e-5 * stage.scale(variable) + resolved
-        found[variable] = _OutputDerivative(slope, measured, not abs(slope - measured) <= bound)
-    return found
+            answer = status_name(status)
+            return f"maxOutputDerivativeOrder is {order}, but a request for order {derivative_order} returns {answer}"
+    results = {}
+    for variable, before, at_middle, after, declared in zip(
+        outputs, values_before, values_at_middle, values_after, reported[0][1], strict=True
+    ):
+        assert isinstance(before, float)
+        assert isinstance(at_middle, float)
+        assert isinstance(after, float)
+        measured, curvature_term = (after - before) / (2 * step_size), abs(after - 2 * at_middle + before) / step_size
+        round_off = (
+            4 * sys.float_info.epsilon * max(abs(before), abs(at_middle), abs(after)) / step_size
+        )  # of slopes, by values that are rounded
+        bound = (
+            0.03 * max(abs(measured), abs(declared)) + 3 * curvature_term + 1e-5 * fixture.scale(variable) + round_off
+        )
+        results[variable] = _OutputDerivative(declared, measured, not abs(declared - measured) <= bound)
+    return results
 
 
-@probe("inputs with slopes", "steps.input_derivatives", kinds=CS)
-def try_input_derivatives(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("inputs with slopes", "steps.input_derivatives", interfaces=CO_SIMULATION)
+def try_input_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
     """Check FMI 2's input derivatives: a ramp in one step against many short steps with the input moved along.
 
     A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
     input it settles: there both are right and differ. Steps that shorten towards the end follow every time constant,
     so a difference counts that both ways of stepping show.
     """
-    if stage.description.version != 2 or not stage.flag("canInterpolateInputs") or not stage.inputs:
+    if fixture.description.version != 2 or not fixture.flag("canInterpolateInputs") or not fixture.inputs:
         return
-    if not stage.flag("canHandleVariableCommunicationStepSize"):
+    if not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
-    read = stage.states or [each for each in list_continuous_variables(stage) if each.written.get("derivative") is None]
-    for known in stage.inputs:
-        base = stage.near(known, 0.0)
-        slope = stage.scale(known) / stage.step
-        held = _stepped(stage, read, known, (base, 0.0), (1.0,))
-        ramp = _ramped(stage, read, known, (base, slope))
-        if ramp is None:
-            text = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
-            yield Observation("steps.input_derivatives", text, stage.kind)
+    variables = fixture.states or [
+        candidate for candidate in list_continuous_variables(fixture) if candidate.written.get("derivative") is None
+    ]
+    for known in fixture.inputs:
+        start_value = fixture.choose_near_start(known, 0.0)
+        slope = fixture.scale(known) / fixture.step
+        held_values = _run_with_moved_input(fixture, variables, known, (start_value, 0.0), (1.0,))
+        ramp_values = _run_with_input_derivative(fixture, variables, known, (start_value, slope))
+        if ramp_values is None:
+            message = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
+            yield Observation("steps.input_derivatives", message, fixture.interface)
             return
-        differing = dict.fromkeys(range(len(read)), 0.0)
-        for shares in (_EQUAL, _SHORTENING):
-            moved = _stepped(stage, read, known, (base, slope), shares)
-            effects = {k: moved[k] - held[k] for k in differing}
+        differing = dict.fromkeys(range(len(variables)), 0.0)
+        for part_ends in (_EQUAL_PARTS, _SHORTENING_PARTS):
+            moved_values = _run_with_moved_input(fixture, variables, known, (start_value, slope), part_ends)
+            effects = {index: moved_values[index] - held_values[index] for index in differing}
             differing = {
-                k: effect
-                for k, effect in effects.items()
-                if abs(effect) > 1e-6 * max(abs(moved[k]), 1e-3 * stage.scale(read[k]))
-                and abs(ramp[k] - moved[k]) > 0.3 * abs(effect)
+                index: effect
+                for index, effect in effects.items()
+                if abs(effect) > 1e-6 * max(abs(moved_values[index]), 1e-3 * fixture.scale(variables[index]))
+                and abs(ramp_values[index] - moved_values[index]) > 0.3 * abs(effect)
             }
             if not differing:
                 break
-        for k, effect in differing.items():
-            text = f'a slope of "{known.name}" moves it by {ramp[k] - held[k]:.4g} in a step'
-            text += f"; moving the input along, by {effect:.4g}"
-            yield Observation("steps.input_derivatives", text, f'{stage.kind}, "{read[k].name}"')
+        for index, effect in differing.items():
+            message = f'a slope of "{known.name}" moves it by {ramp_values[index] - held_values[index]:.4g} in a step'
+            message += f"; moving the input along, by {effect:.4g}"
+            yield Observation("steps.input_derivatives", message, fixture.locate(variables[index]))
             return
 
 
-def _shortening() -> tuple[float, ...]:
+def _shortening_parts() -> tuple[float, ...]:
     """Return ends of steps within [0, 1]: at most 1/32, and at most 1/5 of the rest, down to a millionth."""
     ends, remaining = [], 1.0
     while remaining > 1e-6:
@@ -159,73 +184,78 @@ def _shortening() -> tuple[float, ...]:
     return (*ends[:-1], 1.0)
 
 
-_EQUAL = tuple((k + 1) / 16 for k in range(16))
-_SHORTENING = _shortening()
+_EQUAL_PARTS = tuple((k + 1) / 16 for k in range(16))
+_SHORTENING_PARTS = _shortening_parts()
 
 
-def _stepped(
-    stage: TrialFixture,
-    watched: Sequence[DescribedVariable],
+def _run_with_moved_input(
+    fixture: TrialFixture,
+    variables: Sequence[DescribedVariable],
     known: DescribedVariable,
-    line: tuple[float, float],
-    shares: Sequence[float],
+    value_and_slope: tuple[float, float],
+    part_ends: Sequence[float],
 ) -> list[float]:
     """Return values after one communication step in parts, with the input at its value in the middle of each.
 
     Args:
-        stage: Where the FMU is tried.
-        watched: What is read at the end.
+        fixture: Where the FMU is tried.
+        variables: What is read at the end.
         known: The input.
-        line: Its value at the start, and its slope by time.
-        shares: Ends of the parts over the step; the last is 1.
+        value_and_slope: Its value at the start, and its slope by time.
+        part_ends: Ends of the parts over the step; the last is 1.
     """
-    base, slope = line
-    with stage.instance() as instance:
-        stage.initialize(instance, within={known: base})
-        begin = 0.0
-        for end in shares:
+    start_value, slope = value_and_slope
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance, initial_values={known: start_value})
+        begin_share = 0.0
+        for end_share in part_ends:
             if slope:
-                instance.set({known: base + slope * stage.step * (begin + end) / 2})
-            do_communication_step(stage, instance, stage.start + begin * stage.step, (end - begin) * stage.step)
-            begin = end
-        return _floats(instance.get(watched))
+                instance.set({known: start_value + slope * fixture.step * (begin_share + end_share) / 2})
+            do_communication_step(
+                fixture, instance, fixture.start + begin_share * fixture.step, (end_share - begin_share) * fixture.step
+            )
+            begin_share = end_share
+        return _select_floats(instance.get(variables))
 
 
-def _ramped(
-    stage: TrialFixture, watched: Sequence[DescribedVariable], known: DescribedVariable, line: tuple[float, float]
+def _run_with_input_derivative(
+    fixture: TrialFixture,
+    variables: Sequence[DescribedVariable],
+    known: DescribedVariable,
+    value_and_slope: tuple[float, float],
 ) -> list[float] | None:
     """Return values after one communication step with a slope of the input; None if the slope is refused."""
-    with stage.instance() as instance:
-        stage.initialize(instance, within={known: line[0]})
-        if instance.ramp([known], [line[1]]) not in {OK, WARNING}:
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance, initial_values={known: value_and_slope[0]})
+        if instance.set_input_derivatives([known], [value_and_slope[1]]) not in {OK, WARNING}:
             return None
-        do_communication_step(stage, instance, stage.start, stage.step)
-        return _floats(instance.get(watched))
+        do_communication_step(fixture, instance, fixture.start, fixture.step)
+        return _select_floats(instance.get(variables))
 
 
-def _floats(values: Sequence[Value]) -> list[float]:
+def _select_floats(values: Sequence[Value]) -> list[float]:
     """Return values of continuous variables, which are floating point numbers."""
     return [value for value in values if isinstance(value, float)]
 
 
-AFTER = 3
+WATCHED_STEPS = 3
 """Steps that are watched after an input was set."""
 
-MOST_INPUTS = 6
+MAX_INPUTS = 6
 
 
-@probe("inputs that are set between steps", "steps.exchange", kinds=CS)
-def try_inputs_in_derivatives(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("inputs that are set between steps", "steps.exchange", interfaces=CO_SIMULATION)
+def try_inputs_in_derivatives(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
-    exchange = run_as_model_exchange(stage)
-    if exchange is None or not stage.states or not stage.inputs:
+    model_exchange = make_model_exchange_fixture(fixture)
+    if model_exchange is None or not fixture.states or not fixture.inputs:
         return
-    for known in stage.inputs[:MOST_INPUTS]:
+    for known in fixture.inputs[:MAX_INPUTS]:
         try:
-            if _first_effect(stage, known) == 1 and _drives(exchange, known):
-                text = "set between two steps, it moves no state in the next one, but in the one after; as Model "
-                text += "Exchange derivatives follow at once"
-                yield Observation("steps.exchange", text, f'{stage.kind}, "{known.name}"')
+            if _find_first_affected_step(fixture, known) == 1 and _affects_derivatives(model_exchange, known):
+                message = "set between two steps, it moves no state in the next one, but in the one after; as Model "
+                message += "Exchange derivatives follow at once"
+                yield Observation("steps.exchange", message, fixture.locate(known))
                 return
         except TimeBudgetError:
             raise
@@ -233,27 +263,30 @@ def try_inputs_in_derivatives(stage: TrialFixture) -> Iterator[Observation]:
             continue
 
 
-def _first_effect(stage: TrialFixture, known: DescribedVariable) -> int | None:
+def _find_first_affected_step(fixture: TrialFixture, known: DescribedVariable) -> int | None:
     """Return the number of the first step, from 0 on, after which a state differs because of an input."""
     runs = []
-    for moved in (False, True):
-        with stage.instance() as instance:
-            stage.initialize(instance)
-            do_communication_step(stage, instance, stage.start, stage.step)
-            if moved:
-                instance.set({known: stage.near(known, 0.3)})
-            rows = []
-            for k in range(AFTER):
-                do_communication_step(stage, instance, stage.start + (k + 1) * stage.step, stage.step)
-                rows.append(instance.get(stage.states))
-            runs.append(rows)
-    return next((k for k, (a, b) in enumerate(zip(*runs, strict=True)) if a != b), None)
+    for is_changed in (False, True):
+        with fixture.open_instance() as instance:
+            fixture.initialize(instance)
+            do_communication_step(fixture, instance, fixture.start, fixture.step)
+            if is_changed:
+                instance.set({known: fixture.choose_near_start(known, 0.3)})
+            readings = []
+            for step_index in range(WATCHED_STEPS):
+                do_communication_step(fixture, instance, fixture.start + (step_index + 1) * fixture.step, fixture.step)
+                readings.append(instance.get(fixture.states))
+            runs.append(readings)
+    return next(
+        (step_index for step_index, (unchanged, changed) in enumerate(zip(*runs, strict=True)) if unchanged != changed),
+        None,
+    )
 
 
-def _drives(exchange: TrialFixture, known: DescribedVariable) -> bool:
+def _affects_derivatives(model_exchange: TrialFixture, known: DescribedVariable) -> bool:
     """Return whether derivatives follow an input at once."""
-    with exchange.instance() as instance:
-        exchange.initialize(instance)
-        before = instance.slopes(exchange.n_states)
-        instance.set({known: exchange.near(known, 0.3)})
-        return instance.slopes(exchange.n_states) != before
+    with model_exchange.open_instance() as instance:
+        model_exchange.initialize(instance)
+        derivatives_before = instance.get_derivatives(model_exchange.n_states)
+        instance.set({known: model_exchange.choose_near_start(known, 0.3)})
+        return instance.get_derivatives(model_exchange.n_states) != derivatives_before

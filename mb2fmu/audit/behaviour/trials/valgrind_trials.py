@@ -10,69 +10,71 @@ from functools import partial
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_parameters_and_starts, run_with_excitation
 from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY, WATCHED, probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE, register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_hosts import VALGRIND, read_valgrind_errors
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.findings import Observation
 
-STEPS = 10
+MAX_VALGRIND_STEPS = 10
 """Communication steps of all runs."""
 
-PATIENCE = 0.12
-"""Part of the budget after which nothing more is begun: an FMU is thirty times slower there."""
+TIME_SHARE = 0.12
+"""Share of the budget after which no run is begun: an FMU is thirty times slower under valgrind."""
 
-MOST = 5
+MAX_FINDINGS = 5
 """Findings."""
 
 
-@probe(WATCHED, MEMORY, crash=MEMORY, slow="life.crash", where=(VALGRIND,))
-def try_under_valgrind(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial(VALGRIND_TITLE, MEMORY_RULE, crash_rule=MEMORY_RULE, timeout_rule="life.crash", hosts=(VALGRIND,))
+def try_under_valgrind(fixture: TrialFixture) -> Iterator[Observation]:
     """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
-    end = time.monotonic() + PATIENCE * stage.effort
-    stage.__dict__["steps"] = min(stage.steps, STEPS)
-    for action in _actions(stage):
-        if time.monotonic() > end:
-            stage.skipped.append(f"{stage.kind}: {WATCHED}: not to its end: its share of the time is spent (--budget)")
+    end_time = time.monotonic() + TIME_SHARE * fixture.effort
+    fixture.__dict__["steps"] = min(fixture.steps, MAX_VALGRIND_STEPS)
+    for action in _list_actions(fixture):
+        if time.monotonic() > end_time:
+            fixture.skipped.append(
+                f"{fixture.interface}: {VALGRIND_TITLE}: not to its end: its share of the time is spent (--budget)"
+            )
             break
-        with suppress(RefusedCallError, SkippedTrialError):  # what is refused is told by others
+        with suppress(RefusedCallError, SkippedTrialError):  # other trials report refusals
             action()
-    stage.library.handle.close()
-    root, library = stage.folder.parent, stage.library.path
-    for text in read_valgrind_errors(root, library)[:MOST]:
-        yield Observation(MEMORY, text, stage.kind)
+    fixture.library.handle.close()
+    trial_folder, library = fixture.folder.parent, fixture.library.path
+    for error in read_valgrind_errors(trial_folder, library)[:MAX_FINDINGS]:
+        yield Observation(MEMORY_RULE, error, fixture.interface)
 
 
-def _actions(stage: TrialFixture) -> Iterator[Callable[[], object]]:
-    """Yield what is run under valgrind: one step first, then states, whole runs, driven runs."""
-    yield partial(_run, stage, 1)
-    if stage.keeps_states:
-        yield partial(_kept, stage)
-    yield partial(_run, stage, stage.steps)
-    yield partial(_driven, stage, 0)
-    if choose_parameters_and_starts(stage, 1):
-        yield partial(_driven, stage, 1)
+def _list_actions(fixture: TrialFixture) -> Iterator[Callable[[], object]]:
+    """Yield the runs under valgrind: one step, saved states, a whole run, excited runs."""
+    yield partial(_run_and_reset, fixture, 1)
+    if fixture.can_save_states:
+        yield partial(_save_and_restore_state, fixture)
+    yield partial(_run_and_reset, fixture, fixture.steps)
+    yield partial(_run_excited, fixture, 0)
+    if choose_parameters_and_starts(fixture, 1):
+        yield partial(_run_excited, fixture, 1)
 
 
-def _run(stage: TrialFixture, steps: int) -> None:
+def _run_and_reset(fixture: TrialFixture, steps: int) -> None:
     """Run so many steps, terminate and reset."""
-    with stage.instance() as instance:
-        run_interface_type(stage, instance, stage.variables, steps=steps)
+    with fixture.open_instance() as instance:
+        run_interface_type(fixture, instance, fixture.variables, steps=steps)
         instance.terminate()
         instance.reset()
 
 
-def _driven(stage: TrialFixture, number: int) -> None:
+def _run_excited(fixture: TrialFixture, number: int) -> None:
     """Run with the parameters of this number and moving inputs."""
-    with stage.instance() as instance:
-        run_with_excitation(stage, instance, stage.variables, number=number, steps=stage.steps)
+    with fixture.open_instance() as instance:
+        run_with_excitation(fixture, instance, fixture.variables, number=number, steps=fixture.steps)
 
 
-def _kept(stage: TrialFixture) -> None:
+def _save_and_restore_state(fixture: TrialFixture) -> None:
     """Keep a state, restore it, read everything and free it."""
-    with stage.instance() as instance:
-        stage.initialize(instance)
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
         state = instance.get_state()
         instance.set_state(state)
-        instance.get(stage.variables)
+        instance.get(fixture.variables)
         instance.free_state(state)

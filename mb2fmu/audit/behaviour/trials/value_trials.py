@@ -19,391 +19,427 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     SimulationEndedError,
     TrialFixture,
     are_all_finite,
+    format_first_names,
     have_same_bits,
-    list_first_names,
 )
-from mb2fmu.audit.behaviour.fixture.trial_registry import probe
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_types import OK, WARNING, RefusedCallError, Value, status_name
-from mb2fmu.audit.behaviour.instance.instance import FmuInstance
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.findings import Observation
 
-EXTREMES = (math.nan, math.inf, 1e300)
-FEW = 2
-"""Communication steps after which those are read that a sample of a large FMU leaves out."""
+EXTREME_VALUES = (math.nan, math.inf, 1e300)
+SAMPLE_STEPS = 2
+"""Communication steps of the run that reads all variables of a large FMU."""
 
-LONGEST_REFUSAL = 30.0
+REFUSAL_TIME_LIMIT = 30.0
 """For one step with an extreme value, in s of the processor."""
 
 
-def _close(first: Value, second: Value, relative: float) -> bool:
+def _agree(first: Value, second: Value, relative_tolerance: float) -> bool:
     """Return whether two values agree to a relative tolerance; arrays element by element."""
     if isinstance(first, tuple) and isinstance(second, tuple):
-        return len(first) == len(second) and all(_close(a, b, relative) for a, b in zip(first, second, strict=True))
+        return len(first) == len(second) and all(
+            _agree(first_element, second_element, relative_tolerance)
+            for first_element, second_element in zip(first, second, strict=True)
+        )
     if isinstance(first, float) and isinstance(second, float):
-        return have_same_bits(first, second) or math.isclose(first, second, rel_tol=relative, abs_tol=1e-300)
+        return have_same_bits(first, second) or math.isclose(first, second, rel_tol=relative_tolerance, abs_tol=1e-300)
     if isinstance(first, bool) or isinstance(second, bool):
         return bool(first) == bool(second)
     return first == second
 
 
-def _relative(variable: DescribedVariable) -> float:
+def _type_round_off(variable: DescribedVariable) -> float:
     """Return the relative round-off of a variable's type."""
     return 1e-6 if variable.type == "Float32" else 1e-14
 
 
-@probe("reading start values", "value.start")
-def try_start_values(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("reading start values", "value.start")
+def try_start_values(fixture: TrialFixture) -> Iterator[Observation]:
     """Check values in Initialization Mode that are declared exact, of inputs and of constants."""
-    wanted = [
-        each for each in stage.readable
-        if (each.initial == "exact" or each.causality == "input") and stage.start_value(each) is not None
+    variables = [
+        item for item in fixture.readable_variables
+        if (item.initial == "exact" or item.causality == "input") and fixture.start_value(item) is not None
     ]  # fmt: skip
     try:
-        with stage.instance() as instance:
-            instance.enter(stage.start, None, stage.tolerance)
-            found = instance.get(wanted)
+        with fixture.open_instance() as instance:
+            instance.enter_initialization(fixture.start, None, fixture.tolerance)
+            values = instance.get(variables)
     except RefusedCallError:  # FMI 2 lets an FMU show only outputs, states and derivatives there
-        wanted = [each for each in wanted if each.causality in {"parameter", "input"} or each.variability == "constant"]
-        with stage.instance() as instance:
-            stage.initialize(instance)
-            found = instance.get(wanted)
-    wrong = [
-        (each, declared, value)
-        for each, value in zip(wanted, found, strict=True)
-        if (declared := stage.start_value(each)) is not None and not _close(declared, value, _relative(each))
+        variables = [
+            item for item in variables if item.causality in {"parameter", "input"} or item.variability == "constant"
+        ]
+        with fixture.open_instance() as instance:
+            fixture.initialize(instance)
+            values = instance.get(variables)
+    deviations = [
+        (item, declared, value)
+        for item, value in zip(variables, values, strict=True)
+        if (declared := fixture.start_value(item)) is not None and not _agree(declared, value, _type_round_off(item))
     ]
-    for variable, declared, value in wrong:
+    for variable, declared, value in deviations:
         yield Observation(
-            "value.start", f"declared {declared!r}, but it starts with {value!r}", f'{stage.kind}, "{variable.name}"'
+            "value.start",
+            f"declared {declared!r}, but it starts with {value!r}",
+            fixture.locate(variable),
         )
 
 
-@probe("setting start values", "value.set")
-def try_setting_and_reading(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("setting start values", "value.set")
+def try_setting_and_reading(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
-    wanted = [*list_settable_variables(stage), *list_inputs(stage)]
-    if not wanted:
-        stage.nothing("value.set", "it has nothing that can be set")
+    variables = [*list_settable_variables(fixture), *list_inputs(fixture)]
+    if not variables:
+        fixture.mark_inapplicable("value.set", "it has nothing that can be set")
         return
-    given: dict[DescribedVariable, Value] = {}
-    with stage.instance() as instance:
-        instance.enter(stage.start, None, stage.tolerance)
-        for variable in wanted:
-            value = choose_other_value(stage, variable, "set", 0.1)
+    values: dict[DescribedVariable, Value] = {}
+    with fixture.open_instance() as instance:
+        instance.enter_initialization(fixture.start, None, fixture.tolerance)
+        for variable in variables:
+            value = choose_other_value(fixture, variable, "set", 0.1)
             if value is None:
                 continue
-            status = instance.put(variable, value)
+            status = instance.try_set(variable, value)
             if status not in {OK, WARNING}:
                 if _has_no_bounds(variable):
-                    text = f"setting it to {value!r} is refused in Initialization Mode"
-                    yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+                    message = f"setting it to {value!r} is refused in Initialization Mode"
+                    yield Observation("value.set", message, fixture.locate(variable))
                 return
-            given[variable] = value
+            values[variable] = value
             try:
-                found = instance.get([variable])[0]
+                read_value = instance.get([variable])[0]
             except RefusedCallError:
                 return  # the values set so far may not go together
-            if not _close(value, found, _relative(variable)):
-                yield Observation(
-                    "value.set", f"set to {value!r}, read as {found!r}", f'{stage.kind}, "{variable.name}"'
-                )
+            if not _agree(value, read_value, _type_round_off(variable)):
+                yield Observation("value.set", f"set to {value!r}, read as {read_value!r}", fixture.locate(variable))
             elif isinstance(value, tuple) and len(value) > 1:
-                yield from _last_alone(stage, instance, variable, value)
+                yield from _check_last_element(fixture, instance, variable, value)
         try:
-            found_all = instance.get(list(given))
+            all_read = instance.get(list(values))
         except RefusedCallError:
             return
-    yield from _kept(stage, given, found_all)
+    yield from _compare_after_setting_all(fixture, values, all_read)
 
 
-def _last_alone(
-    stage: TrialFixture, instance: FmuInstance, variable: DescribedVariable, value: tuple[Any, ...]
+def _check_last_element(
+    fixture: TrialFixture, instance: FmuInstance, variable: DescribedVariable, value: tuple[Any, ...]
 ) -> Iterator[Observation]:
     """Yield an array in which only the last element is changed."""
-    start = stage.start_value(variable)
-    other = (*value[:-1], start[-1]) if isinstance(start, tuple) else value
-    for given in (other, value):
-        if instance.put(variable, given) not in {OK, WARNING}:
+    start = fixture.start_value(variable)
+    changed_value = (*value[:-1], start[-1]) if isinstance(start, tuple) else value
+    for set_value in (changed_value, value):
+        if instance.try_set(variable, set_value) not in {OK, WARNING}:
             return
-        found = instance.get([variable])[0]
-        if not _close(given, found, _relative(variable)):
-            text = f"set to {given!r}, where its last element alone was another one before, it is read as {found!r}"
-            yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+        read_value = instance.get([variable])[0]
+        if not _agree(set_value, read_value, _type_round_off(variable)):
+            message = (
+                f"set to {set_value!r}, where its last element alone was another one before, it is read "
+                f"as {read_value!r}"
+            )
+            yield Observation("value.set", message, fixture.locate(variable))
             return
 
 
-def _kept(
-    stage: TrialFixture, given: Mapping[DescribedVariable, Value], found: Sequence[Value]
+def _compare_after_setting_all(
+    fixture: TrialFixture, values: Mapping[DescribedVariable, Value], read_values: Sequence[Value]
 ) -> Iterator[Observation]:
     """Compare values set one by one with all read at once."""
-    for (variable, value), got in zip(given.items(), found, strict=True):
-        if not _close(value, got, _relative(variable)):
-            text = f"set to {value!r}, read as {got!r} after others were set"
-            yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+    for (variable, value), read_value in zip(values.items(), read_values, strict=True):
+        if not _agree(value, read_value, _type_round_off(variable)):
+            message = f"set to {value!r}, read as {read_value!r} after others were set"
+            yield Observation("value.set", message, fixture.locate(variable))
 
 
-@probe("setting before the initialization", "value.set")
-def try_setting_before_initialization(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("setting before the initialization", "value.set")
+def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that values set before the initialization hold in it, as if set in it: variables of all types."""
-    moved = {
-        each: value for each in list_inputs(stage) if (value := choose_other_value(stage, each, "set", 0.1)) is not None
+    input_values = {
+        item: value
+        for item in list_inputs(fixture)
+        if (value := choose_other_value(fixture, item, "set", 0.1)) is not None
     }
-    given = {**choose_parameters_and_starts(stage, 1), **moved}
-    if not given:
+    values = {**choose_parameters_and_starts(fixture, 1), **input_values}
+    if not values:
         return
-    found = []
-    for before in (False, True):
-        with stage.instance() as instance:
+    readings = []
+    for set_before in (False, True):
+        with fixture.open_instance() as instance:
             try:
-                instance.set(given if before else {})
-                instance.enter(stage.start, None, stage.tolerance)
-                instance.set({} if before else given)
-                found.append(instance.get(list(given)))
+                instance.set(values if set_before else {})
+                instance.enter_initialization(fixture.start, None, fixture.tolerance)
+                instance.set({} if set_before else values)
+                readings.append(instance.get(list(values)))
             except RefusedCallError:
-                return  # values may not go together, and one that is refused then is told elsewhere
-    for variable, within, got in zip(given, *found, strict=True):
-        if not _close(within, got, _relative(variable)):
-            text = f"set to {within!r} before the initialization, it is {got!r} in it"
-            yield Observation("value.set", text, f'{stage.kind}, "{variable.name}"')
+                return  # values may not go together, and one that is refused then is reported elsewhere
+    for variable, set_within_value, set_before_value in zip(values, *readings, strict=True):
+        if not _agree(set_within_value, set_before_value, _type_round_off(variable)):
+            message = f"set to {set_within_value!r} before the initialization, it is {set_before_value!r} in it"
+            yield Observation("value.set", message, fixture.locate(variable))
 
 
 def _has_no_bounds(variable: DescribedVariable) -> bool:
-    """Return whether any value may be set: text can always be one that means something."""
+    """Return whether any value may be set: texts may have a meaning to the FMU."""
     return variable.get("min") is None and variable.get("max") is None and variable.type not in {"String", "Binary"}
 
 
-@probe("setting what cannot be set", "value.unsettable")
-def try_setting_unsettable_variables(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("setting what cannot be set", "value.unsettable")
+def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that constants, time and calculated values cannot be set."""
-    closed = [
-        each
-        for each in stage.scalars
-        if each.variability == "constant" or each.causality in {"independent", "calculatedParameter"}
+    unsettable = [
+        item
+        for item in fixture.scalars
+        if item.variability == "constant" or item.causality in {"independent", "calculatedParameter"}
     ]
     accepted = []
-    for variable in closed[:5]:
-        with stage.instance() as instance:
-            instance.enter(stage.start, None, stage.tolerance)
-            if instance.put(variable, 0.123) in {OK, WARNING} and variable.initial != "approx":
+    for variable in unsettable[:5]:
+        with fixture.open_instance() as instance:
+            instance.enter_initialization(fixture.start, None, fixture.tolerance)
+            if instance.try_set(variable, 0.123) in {OK, WARNING} and variable.initial != "approx":
                 accepted.append(variable)
     if accepted:
-        yield Observation("value.unsettable", f"{list_first_names(accepted)} can be set, and must not", stage.kind)
+        yield Observation(
+            "value.unsettable", f"{format_first_names(accepted)} can be set, and must not", fixture.interface
+        )
 
 
-@probe("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
+@register_trial("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
        "value.items")  # fmt: skip
-def try_values_during_run(stage: TrialFixture) -> Iterator[Observation]:
+def try_values_during_run(fixture: TrialFixture) -> Iterator[Observation]:
     """Check a run: constants and parameters stay, values are finite and within bounds, time is the time."""
-    for rule, some in _watched_kinds(stage).items():
-        if not some:
-            stage.nothing(rule, "it has no variables of that kind")
-    variables = stage.variables
-    with stage.instance() as instance:
-        found = run_interface_type(stage, instance, variables)
-    standing = list(_moved(stage, variables, found))
-    yield from standing
-    yield from _seen(stage, variables, found)
-    if len(variables) < len(stage.readable):
-        with stage.instance() as instance:
-            few = run_interface_type(stage, instance, stage.readable, steps=FEW)
-        yield from _moved(stage, stage.readable, few)
-        yield from _seen(stage, stage.readable, few)
-    if stage.kind == "ModelExchange":
-        yield from _discrete(stage, found)
-    if not standing:
-        yield from _driven(stage)
+    for rule, has_subject in _map_rules_to_subjects(fixture).items():
+        if not has_subject:
+            fixture.mark_inapplicable(rule, "it has no variables of that kind")
+    variables = fixture.variables
+    with fixture.open_instance() as instance:
+        run = run_interface_type(fixture, instance, variables)
+    observations = list(_find_changed_constants(fixture, variables, run))
+    yield from observations
+    yield from _check_run_values(fixture, variables, run)
+    if len(variables) < len(fixture.readable_variables):
+        with fixture.open_instance() as instance:
+            short_run = run_interface_type(fixture, instance, fixture.readable_variables, steps=SAMPLE_STEPS)
+        yield from _find_changed_constants(fixture, fixture.readable_variables, short_run)
+        yield from _check_run_values(fixture, fixture.readable_variables, short_run)
+    if fixture.interface == "ModelExchange":
+        yield from _check_discrete_values(fixture, run)
+    if not observations:
+        yield from _check_excited_run(fixture)
 
 
-def _seen(stage: TrialFixture, variables: Sequence[DescribedVariable], found: ShortRun) -> Iterator[Observation]:
+def _check_run_values(
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: ShortRun
+) -> Iterator[Observation]:
     """Yield values that contradict a variable's description."""
-    for place, variable in enumerate(variables):
-        column = [row[place] for row in found.rows]
-        where = f'{stage.kind}, "{variable.name}"'
+    for position, variable in enumerate(variables):
+        column = [row[position] for row in run.values]
+        place = fixture.locate(variable)
         if not all(map(are_all_finite, column)) and are_all_finite(column[0]):
             yield Observation(
                 "value.finite",
-                "is not a finite number during an ordinary run, and every call was answered with OK",
-                where,
+                "is not a finite number during an ordinary run, and every call returned OK",
+                place,
             )
-        yield from _bounds(variable, column, where)
-        yield from _items(stage, variable, column, where)
+        yield from _check_bounds(variable, column, place)
+        yield from _check_items(fixture, variable, column, place)
         if variable.causality == "independent":
-            late = [
-                (t, v)
-                for t, v in zip(found.times, column, strict=True)
-                if isinstance(v, float) and abs(v - t) > 1e-9 * max(1.0, abs(t))
+            time_errors = [
+                (time, value)
+                for time, value in zip(run.times, column, strict=True)
+                if isinstance(value, float) and abs(value - time) > 1e-9 * max(1.0, abs(time))
             ]
-            rests = stage.kind == "CoSimulation" and late and late[-1][0] != found.times[-1]
+            catches_up = fixture.interface == "CoSimulation" and time_errors and time_errors[-1][0] != run.times[-1]
             # An FMU of fixed internal steps rests within them, as long as it catches up.
-            if late and not rests:
-                yield Observation("value.time", f"at t = {late[0][0]:.9g} it says {late[0][1]:.9g}", where)
+            if time_errors and not catches_up:
+                yield Observation(
+                    "value.time", f"at t = {time_errors[0][0]:.9g} it reports {time_errors[0][1]:.9g}", place
+                )
 
 
-def _moved(stage: TrialFixture, variables: Sequence[DescribedVariable], found: ShortRun) -> Iterator[Observation]:
+def _find_changed_constants(
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: ShortRun
+) -> Iterator[Observation]:
     """Yield constants and parameters that a run has changed."""
-    for place, variable in enumerate(variables):
-        column = [row[place] for row in found.rows]
-        moved = next((value for value in column if not have_same_bits(value, column[0])), None)
-        if variable.variability in {"constant", "fixed", "tunable"} and moved is not None:
-            text = f"{variable.variability}, but it goes from {column[0]!r} to {moved!r} during a run"
-            yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
+    for position, variable in enumerate(variables):
+        column = [row[position] for row in run.values]
+        changed = next((value for value in column if not have_same_bits(value, column[0])), None)
+        if variable.variability in {"constant", "fixed", "tunable"} and changed is not None:
+            message = f"{variable.variability}, but it goes from {column[0]!r} to {changed!r} during a run"
+            yield Observation("value.variability", message, fixture.locate(variable))
 
 
-def _driven(stage: TrialFixture) -> Iterator[Observation]:
+def _check_excited_run(fixture: TrialFixture) -> Iterator[Observation]:
     """Check with other parameters: an event that restores a start value is visible only if that was changed.
 
     With other parameters an FMU may refuse a step, and be right.
     """
-    wanted = [each for each in stage.variables if each.variability in {"constant", "fixed", "tunable"}]
-    if not wanted or not choose_parameters_and_starts(stage, 1):
+    constants = [variable for variable in fixture.variables if variable.variability in {"constant", "fixed", "tunable"}]
+    if not constants or not choose_parameters_and_starts(fixture, 1):
         return
-    with suppress(RefusedCallError, SimulationEndedError), stage.instance() as instance:
-        yield from _moved(stage, wanted, run_with_excitation(stage, instance, wanted, number=1, steps=stage.steps))
+    with suppress(RefusedCallError, SimulationEndedError), fixture.open_instance() as instance:
+        yield from _find_changed_constants(
+            fixture, constants, run_with_excitation(fixture, instance, constants, number=1, steps=fixture.steps)
+        )
 
 
-def _watched_kinds(stage: TrialFixture) -> dict[str, bool]:
+def _map_rules_to_subjects(fixture: TrialFixture) -> dict[str, bool]:
     """Return rule → whether it has any subject."""
-    variables = stage.variables
-    calculated = [each for each in variables if each.causality not in {"parameter", "input"}]
+    variables = fixture.variables
+    calculated_variables = [variable for variable in variables if variable.causality not in {"parameter", "input"}]
     return {
-        "value.variability": any(each.variability != "continuous" for each in variables),
-        "value.bounds": any(each.get("min") or each.get("max") for each in calculated),
-        "value.items": any(stage.description.items(each) or each.type == "Boolean" for each in variables),
-        "value.time": any(each.causality == "independent" for each in variables),
+        "value.variability": any(variable.variability != "continuous" for variable in variables),
+        "value.bounds": any(variable.get("min") or variable.get("max") for variable in calculated_variables),
+        "value.items": any(fixture.description.items(variable) or variable.type == "Boolean" for variable in variables),
+        "value.time": any(variable.causality == "independent" for variable in variables),
     }
 
 
-def _bounds(variable: DescribedVariable, column: list[Value], where: str) -> Iterator[Observation]:
+def _check_bounds(variable: DescribedVariable, column: list[Value], place: str) -> Iterator[Observation]:
     """Yield the first value of a computed variable that lies outside of min or max."""
     if variable.dimensions or variable.causality in {"parameter", "input"}:
         return
     low, high = variable.number("min"), variable.number("max")
-    slack = 1e-6 * max((abs(each) for each in column if isinstance(each, float) and math.isfinite(each)), default=1.0)
+    tolerance = 1e-6 * max(
+        (abs(item) for item in column if isinstance(item, float) and math.isfinite(item)), default=1.0
+    )
     for value in column:
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
             continue
-        if (low is not None and value < low - slack) or (high is not None and value > high + slack):
-            yield Observation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", where)
+        if (low is not None and value < low - tolerance) or (high is not None and value > high + tolerance):
+            yield Observation("value.bounds", f"reaches {value:.9g}, beyond its bounds {low} … {high}", place)
             return
 
 
-def _items(stage: TrialFixture, variable: DescribedVariable, column: list[Value], where: str) -> Iterator[Observation]:
+def _check_items(
+    fixture: TrialFixture, variable: DescribedVariable, column: list[Value], place: str
+) -> Iterator[Observation]:
     """Yield values that are no truth value, or no item of the enumeration."""
-    items: tuple[int, ...] = stage.description.items(variable)
+    items: tuple[int, ...] = fixture.description.items(variable)
     if variable.type == "Boolean":
-        wrong = next((each for each in column if isinstance(each, int) and each not in {0, 1}), None)
-        if wrong is not None:
-            yield Observation("value.items", f"a Boolean is {wrong}, which is neither true nor false", where)
-    strange = next((each for each in column if isinstance(each, int) and each not in items), None) if items else None
-    if strange is not None:
-        yield Observation("value.items", f"is {strange}, which is no item of its enumeration", where)
+        invalid = next((item for item in column if isinstance(item, int) and item not in {0, 1}), None)
+        if invalid is not None:
+            yield Observation("value.items", f"a Boolean is {invalid}, which is neither true nor false", place)
+    unknown_item = (
+        next((item for item in column if isinstance(item, int) and item not in items), None) if items else None
+    )
+    if unknown_item is not None:
+        yield Observation("value.items", f"is {unknown_item}, which is no item of its enumeration", place)
 
 
-def _discrete(stage: TrialFixture, found: ShortRun) -> Iterator[Observation]:
+def _check_discrete_values(fixture: TrialFixture, run: ShortRun) -> Iterator[Observation]:
     """Yield discrete variables that change between two events."""
-    for place, variable in enumerate(stage.variables):
-        column = [row[place] for row in found.rows]
-        quiet = [k for k in range(1, len(column)) if found.events[k] == found.events[k - 1]]
-        if variable.variability == "discrete" and any(not have_same_bits(column[k - 1], column[k]) for k in quiet):
-            text = "discrete, but it changes though no event took place"
-            yield Observation("value.variability", text, f'{stage.kind}, "{variable.name}"')
+    for position, variable in enumerate(fixture.variables):
+        column = [row[position] for row in run.values]
+        points_without_event = [point for point in range(1, len(column)) if run.events[point] == run.events[point - 1]]
+        if variable.variability == "discrete" and any(
+            not have_same_bits(column[point - 1], column[point]) for point in points_without_event
+        ):
+            message = "discrete, but it changes though no event took place"
+            yield Observation("value.variability", message, fixture.locate(variable))
 
 
-@probe(
-    "inputs and parameters that are no numbers, or enormous", "value.nan", "value.extreme", slow="value.extreme",
-    limit=LONGEST_REFUSAL,
-)  # fmt: skip
-def try_extreme_values(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial(
+    "inputs and parameters that are no numbers, or enormous",
+    "value.nan",
+    "value.extreme",
+    timeout_rule="value.extreme",
+    call_time_limit=REFUSAL_TIME_LIMIT,
+)
+def try_extreme_values(fixture: TrialFixture) -> Iterator[Observation]:
     """Check extreme values: either a call is refused, or everything stays finite."""
-    watched_ = [each for each in stage.scalars if each.causality not in {"parameter", "input"}]
-    yield from _states_that_are_none(stage)
-    patient = stage.patient()
-    for variable in [*stage.inputs, *stage.role("parameter")[:8]]:
-        for value in EXTREMES:
-            if not patient():
-                stage.skipped.append(f"{stage.kind}: enormous values: not all inputs and parameters were tried")
+    watched = [item for item in fixture.scalars if item.causality not in {"parameter", "input"}]
+    yield from _check_nan_states(fixture)
+    has_time = fixture.start_time_check()
+    for variable in [*fixture.inputs, *fixture.select_scalars("parameter")[:8]]:
+        for value in EXTREME_VALUES:
+            if not has_time():
+                fixture.skipped.append(
+                    f"{fixture.interface}: enormous values: not all inputs and parameters were tried"
+                )
                 return
             rule = "value.nan" if math.isnan(value) else "value.extreme"
-            stage.tell(f'"{variable.name}" = {value}')
-            with stage.instance() as instance:
-                bad = _spoiled(stage, instance, variable, value, watched_)
-            if bad:
-                text = (
-                    f"{value} is taken with OK, and {list_first_names(bad, 3)} are no finite numbers then, with OK too"
+            fixture.report_progress(f'"{variable.name}" = {value}')
+            with fixture.open_instance() as instance:
+                non_finite = _list_non_finite_after_setting(fixture, instance, variable, value, watched)
+            if non_finite:
+                message = (
+                    f"{value} is taken with OK, and {format_first_names(non_finite, 3)} are no finite "
+                    "numbers then, with OK too"
                 )
-                yield Observation(rule, text, f'{stage.kind}, "{variable.name}"')
+                yield Observation(rule, message, fixture.locate(variable))
                 break
 
 
-def _states_that_are_none(stage: TrialFixture) -> Iterator[Observation]:
+def _check_nan_states(fixture: TrialFixture) -> Iterator[Observation]:
     """Check Model Exchange with NaN states, as failing integrators set them."""
-    if stage.kind != "ModelExchange" or not stage.n_states:
+    if fixture.interface != "ModelExchange" or not fixture.n_states:
         return
-    with stage.instance() as instance:
+    with fixture.open_instance() as instance:
         try:
-            stage.initialize(instance)
-            instance.set_states([math.nan] * stage.n_states)
-            slopes = instance.slopes(stage.n_states)
+            fixture.initialize(instance)
+            instance.set_states([math.nan] * fixture.n_states)
+            derivatives = instance.get_derivatives(fixture.n_states)
         except (RefusedCallError, SkippedTrialError):
             return
-    if not all(map(math.isfinite, slopes)):
-        text = "a state that is no number is taken with OK, and derivatives that are none are given with OK"
-        yield Observation("value.nan", text, stage.kind)
+    if not all(map(math.isfinite, derivatives)):
+        message = "a state that is no number is taken with OK, and derivatives that are none are given with OK"
+        yield Observation("value.nan", message, fixture.interface)
 
 
-@probe("another start time", "value.time", "life.start")
-def try_later_start_time(stage: TrialFixture) -> Iterator[Observation]:
+@register_trial("another start time", "value.time", "life.start")
+def try_later_start_time(fixture: TrialFixture) -> Iterator[Observation]:
     """Check a run that begins later: the independent variable begins there, and steps continue from there."""
-    start = stage.start + 3.7 * stage.step
-    independent = stage.description.independent
-    with stage.instance() as instance:
+    start_time = fixture.start + 3.7 * fixture.step
+    independent = fixture.description.independent
+    with fixture.open_instance() as instance:
         try:
-            stage.initialize(instance, start=start)
+            fixture.initialize(instance, start=start_time)
         except RefusedCallError:
             return  # it says that it cannot
-        if independent is not None and independent in stage.scalar_set:
-            found = instance.get([independent])[0]
-            if isinstance(found, float) and abs(found - start) > 1e-9 * max(1.0, abs(start)):
-                text = f"initialized to start at {start:.9g}, it says {found:.9g}"
-                yield Observation("value.time", text, f'{stage.kind}, "{independent.name}"')
+        if independent is not None and independent in fixture.scalar_set:
+            reported_time = instance.get([independent])[0]
+            if isinstance(reported_time, float) and abs(reported_time - start_time) > 1e-9 * max(1.0, abs(start_time)):
+                message = f"initialized to start at {start_time:.9g}, it reports {reported_time:.9g}"
+                yield Observation("value.time", message, fixture.locate(independent))
                 return
-        if stage.kind == "CoSimulation":
-            status = instance.step(start, stage.step).status
+        if fixture.interface == "CoSimulation":
+            status = instance.do_step(start_time, fixture.step).status
             if status not in {OK, WARNING}:
-                text = f"initialized to start at {start:.9g}, it answers a step from there with {status_name(status)}"
-                yield Observation("value.time", text, stage.kind)
-    if stage.kind == "ModelExchange":
-        yield from _late_start(stage, stage.stop + 3.7 * stage.step)
+                message = f"initialized to start at {start_time:.9g}, a step from there returns {status_name(status)}"
+                yield Observation("value.time", message, fixture.interface)
+    if fixture.interface == "ModelExchange":
+        yield from _check_start_after_stop(fixture, fixture.stop + 3.7 * fixture.step)
 
 
-def _late_start(stage: TrialFixture, start: float) -> Iterator[Observation]:
+def _check_start_after_stop(fixture: TrialFixture, start_time: float) -> Iterator[Observation]:
     """Check a run that begins after its experiment: the next event lies after its beginning."""
-    with stage.instance() as instance, suppress(RefusedCallError, SimulationEndedError):
-        instance.enter(start, None, stage.tolerance)
-        instance.exit()
-        following = stage.settle(instance, first=True).next_time
-        if following is not None and following < start - 1e-9 * max(1.0, abs(start)):
-            text = f"initialized to start at {start:.9g}, its next time event is said to be at {following:.9g}"
-            yield Observation("life.start", text, stage.kind)
+    with fixture.open_instance() as instance, suppress(RefusedCallError, SimulationEndedError):
+        instance.enter_initialization(start_time, None, fixture.tolerance)
+        instance.exit_initialization()
+        next_event_time = fixture.settle_events(instance, after_initialization=True).next_time
+        if next_event_time is not None and next_event_time < start_time - 1e-9 * max(1.0, abs(start_time)):
+            message = (
+                f"initialized to start at {start_time:.9g}, its next time event is reported at {next_event_time:.9g}"
+            )
+            yield Observation("life.start", message, fixture.interface)
 
 
-def _spoiled(
-    stage: TrialFixture,
+def _list_non_finite_after_setting(
+    fixture: TrialFixture,
     instance: FmuInstance,
     variable: DescribedVariable,
     value: float,
-    watched_: list[DescribedVariable],
+    watched: list[DescribedVariable],
 ) -> list[DescribedVariable]:
     """Return which variables are not finite after a value was set and nothing was refused."""
     try:
-        stage.initialize(instance, within={variable: value})
-        if stage.kind == "CoSimulation":
-            run_co_simulation(stage, instance, (), steps=1, first=False)
-        elif stage.n_states:
-            instance.slopes(stage.n_states)
-        found = instance.get(watched_)
+        fixture.initialize(instance, initial_values={variable: value})
+        if fixture.interface == "CoSimulation":
+            run_co_simulation(fixture, instance, (), steps=1, include_start=False)
+        elif fixture.n_states:
+            instance.get_derivatives(fixture.n_states)
+        values = instance.get(watched)
     except (RefusedCallError, SkippedTrialError):
         return []
-    return [each for each, got in zip(watched_, found, strict=True) if not are_all_finite(got)]
+    return [item for item, read_value in zip(watched, values, strict=True) if not are_all_finite(read_value)]

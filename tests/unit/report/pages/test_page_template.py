@@ -19,7 +19,7 @@ from lxml import etree, html
 from mechanisms import mechanism_of, moving_pivot
 
 from mb2fmu import visualization
-from mb2fmu.audit.checkers import CheckerFinding
+from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import ReportProvenance, render_description_page, render_validation_page
 from mb2fmu.report.terminal_verdict import format_verdict_blocks, format_verdict_line

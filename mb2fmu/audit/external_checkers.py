@@ -14,10 +14,10 @@ from typing import Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, ToolError
 
-TIME_LIMIT = 120.0
+DEFAULT_TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
 
-_FMPY = """
+_FMPY_SCRIPT = """
 import json, sys, zipfile
 from fmpy.validation import validate_fmu
 try:
@@ -26,8 +26,13 @@ except zipfile.BadZipFile as error:
     problems = [str(error)]
 print(json.dumps(problems))
 """
-_LEVELS: dict[str, Severity] = {"WARNING": "warning", "ERROR": "error", "CRITICAL": "error", "FATAL": "error"}
-_APPROVAL = ("seems to be compliant", "No semantic error", "[End of report]")
+_SEVERITIES_BY_LEVEL: dict[str, Severity] = {
+    "WARNING": "warning",
+    "ERROR": "error",
+    "CRITICAL": "error",
+    "FATAL": "error",
+}
+_APPROVAL_TEXTS = ("seems to be compliant", "No semantic error", "[End of report]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +53,8 @@ class CheckerFinding:
         return f"{self.checker}: {self.severity}: {self.message}"
 
 
-def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[CheckerFinding, ...]:
-    """Return everything that fmpy and fmutool say against an FMU; a checker without objections gives one note.
+def check_conformance(fmu: Path, *, time_limit: float = DEFAULT_TIME_LIMIT) -> tuple[CheckerFinding, ...]:
+    """Return the findings of fmpy and fmutool; a checker without objections gives one note.
 
     Args:
         fmu: The archive.
@@ -60,42 +65,42 @@ def check_conformance(fmu: Path, *, time_limit: float = TIME_LIMIT) -> tuple[Che
     """
     require_packages("the validation", "fmu_manipulation_toolbox")
     with ThreadPoolExecutor(2) as pool:
-        said = [pool.submit(checker, fmu, time_limit) for checker in (_fmpy, _fmutool)]
-        return tuple(finding for each in said for finding in each.result())
+        checker_runs = [pool.submit(checker, fmu, time_limit) for checker in (_check_with_fmpy, _check_with_fmutool)]
+        return tuple(finding for run in checker_runs for finding in run.result())
 
 
-def _fmpy(fmu: Path, time_limit: float) -> list[CheckerFinding]:
+def _check_with_fmpy(fmu: Path, time_limit: float) -> list[CheckerFinding]:
     """Return what fmpy's validation finds, or a note that it finds nothing."""
     checker = f"fmpy {version('fmpy')}"
-    done = _run(checker, [sys.executable, "-P", "-c", _FMPY, str(fmu)], time_limit)
+    process = _run_checker(checker, [sys.executable, "-P", "-c", _FMPY_SCRIPT, str(fmu)], time_limit)
     try:
-        problems = json.loads(done.stdout.splitlines()[-1])
+        problems = json.loads(process.stdout.splitlines()[-1])
     except (IndexError, ValueError) as error:
-        raise _unreadable(checker, done) from error
+        raise _form_verdict_error(checker, process) from error
     if not problems:
         return [CheckerFinding(checker, "note", "no problems found")]
-    return [CheckerFinding(checker, "error", _without_path(str(problem), fmu)) for problem in problems]
+    return [CheckerFinding(checker, "error", _remove_folder(str(problem), fmu)) for problem in problems]
 
 
-def _fmutool(fmu: Path, time_limit: float) -> list[CheckerFinding]:
+def _check_with_fmutool(fmu: Path, time_limit: float) -> list[CheckerFinding]:
     """Return what the FMU manipulation toolbox finds, or its approval as a note; raise if it gave neither."""
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
     command = [sys.executable, "-P", "-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
-    done = _run(checker, command, time_limit)
-    lines = (done.stdout + done.stderr).splitlines()
+    process = _run_checker(checker, command, time_limit)
+    lines = (process.stdout + process.stderr).splitlines()
     findings: list[CheckerFinding] = []
     for line in lines:
         level, separator, message = line.partition("|")
-        severity = _LEVELS.get(level.strip())
+        severity = _SEVERITIES_BY_LEVEL.get(level.strip())
         if separator and severity:
-            findings.append(CheckerFinding(checker, severity, _without_path(message.strip(), fmu)))
+            findings.append(CheckerFinding(checker, severity, _remove_folder(message.strip(), fmu)))
     text = "\n".join(lines)
-    if not findings and not all(sign in text for sign in _APPROVAL):
-        raise _unreadable(checker, done)
+    if not findings and not all(phrase in text for phrase in _APPROVAL_TEXTS):
+        raise _form_verdict_error(checker, process)
     return findings or [CheckerFinding(checker, "note", "compliant, no semantic error")]
 
 
-def _run(checker: str, command: list[str], time_limit: float) -> subprocess.CompletedProcess[str]:
+def _run_checker(checker: str, command: list[str], time_limit: float) -> subprocess.CompletedProcess[str]:
     """Run a checker; raise if it takes longer than the limit, in s."""
     try:
         return subprocess.run(  # noqa: S603  our own interpreter and installed packages
@@ -105,12 +110,14 @@ def _run(checker: str, command: list[str], time_limit: float) -> subprocess.Comp
         raise ToolError(f"{checker} did not finish within {time_limit:g} s") from error
 
 
-def _unreadable(checker: str, done: subprocess.CompletedProcess[str]) -> ToolError:
+def _form_verdict_error(checker: str, process: subprocess.CompletedProcess[str]) -> ToolError:
     """Return the error of a checker without a verdict, with its last lines."""
-    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-10:]
-    return ToolError(f"{checker} gave no verdict (exit code {done.returncode}):", [Fault(line) for line in said])
+    last_lines = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()][-10:]
+    return ToolError(
+        f"{checker} gave no verdict (exit code {process.returncode}):", [Fault(line) for line in last_lines]
+    )
 
 
-def _without_path(message: str, fmu: Path) -> str:
+def _remove_folder(message: str, fmu: Path) -> str:
     """Return the message without the folder, so that results are the same wherever they are made."""
     return message.replace(f"{fmu.parent}/", "")

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import ball
-import odd_balls
 import pytest
+import rare_ball_variants
 import sampler
 import sympy as sm
 import sympy.physics.mechanics as me
-import unusual
+import unusual_fmus
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.audit import audit
@@ -44,7 +44,7 @@ def test_events_and_all_types_raise_no_alarm(
     version: int, kinds: tuple[str, ...], skip: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Another maker's unit: events, Integer, Boolean, String, Enumeration, Binary, an array, one interface only."""
-    result = audit(ball.pack(ball.contents(version, kinds), tmp_path / "ball.fmu"), others=False, skip=skip)
+    result = audit(ball.pack(ball.contents(version, kinds), tmp_path / "ball.fmu"), run_checkers=False, skip=skip)
     # Some rules ask for all functions of the interfaces that are there; more of them are no fault.
     assert [str(each) for each in result.findings] == []
     assert len(result.tried) > 15 * len(kinds)
@@ -60,7 +60,7 @@ def test_events_and_all_types_raise_no_alarm(
     ],
 )
 def test_our_own_units_raise_no_alarm(name: str, skip: tuple[str, ...], base: Base, tmp_path: Path) -> None:
-    result = audit(ball.pack(base(name), tmp_path / "cart.fmu"), others=name == "cart2", skip=skip)
+    result = audit(ball.pack(base(name), tmp_path / "cart.fmu"), run_checkers=name == "cart2", skip=skip)
     # An export without a run has no page of documentation yet; FMI 2 has no other place for its picture.
     assert {each.rule for each in result.findings} <= {"archive.documentation"}
     assert result.skipped == ()
@@ -69,22 +69,22 @@ def test_our_own_units_raise_no_alarm(name: str, skip: tuple[str, ...], base: Ba
 
 @pytest.mark.parametrize("skip", [MANY_CALLS, pytest.param((), marks=NIGHT)])
 def test_a_sampler_with_arrays_and_clocks_raises_no_alarm(skip: tuple[str, ...], tmp_path: Path) -> None:
-    result = audit(ball.pack(sampler.contents(), tmp_path / "sampler.fmu"), others=False, skip=skip)
+    result = audit(ball.pack(sampler.contents(), tmp_path / "sampler.fmu"), run_checkers=False, skip=skip)
     # It makes steps beyond the stop time; and exp() of a newer C library is a newer one.
     assert {each.rule for each in result.findings} <= {"steps.stop", "binary.glibc"}
     assert {"clock.ticks", "clock.interval", "value.structural", "value.order"} <= set(result.judged)
 
 
 RARE = {
-    **dict.fromkeys(unusual.UNUSUAL, unusual.contents),
-    **dict.fromkeys(odd_balls.ODD, odd_balls.contents),
+    **dict.fromkeys(unusual_fmus.UNUSUAL, unusual_fmus.contents),
+    **dict.fromkeys(rare_ball_variants.ODD, rare_ball_variants.contents),
 }  # fmt: skip
 BY_DAY = {"nothing but the time", "texts only", "one instance in the life of a process"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in BY_DAY else NIGHT) for name in RARE])
 def test_right_though_unusual(name: str, tmp_path: Path) -> None:
-    result = audit(ball.pack(RARE[name](name), tmp_path / "unusual.fmu"), others=False, effort=10.0)
+    result = audit(ball.pack(RARE[name](name), tmp_path / "unusual.fmu"), run_checkers=False, effort=10.0)
     assert [str(each) for each in result.findings if each.severity == "error"] == []
     assert result.faults == ()
 
@@ -118,7 +118,7 @@ def test_stiff_states_at_the_end_of_a_ramp_raise_no_alarm(tmp_path: Path) -> Non
     model.speed(u, 0.0, "m/s")
     model.experiment(stop=1.0, step=0.01)
     path = pipeline.export(model, tmp_path).path
-    result = audit(path, only=["steps.input_derivatives"], others=False)
+    result = audit(path, only=["steps.input_derivatives"], run_checkers=False)
     assert [str(each) for each in result.findings] == []
     assert "CoSimulation: inputs with slopes" in result.tried
 
@@ -130,7 +130,7 @@ def test_modules_of_the_working_folder_are_not_taken_for_the_library(
     for name in ("platform", "json", "secrets"):
         (tmp_path / f"{name}.py").write_text('raise RuntimeError("taken from the working folder")\n')
     monkeypatch.chdir(tmp_path)
-    result = audit(ball.pack(base("cart2"), tmp_path / "cart.fmu"), only=["life.load"], others=True)
+    result = audit(ball.pack(base("cart2"), tmp_path / "cart.fmu"), only=["life.load"], run_checkers=True)
     assert (result.findings, result.faults) == ((), ())
     assert "life.load" in result.judged
     assert result.consulted
@@ -138,7 +138,7 @@ def test_modules_of_the_working_folder_are_not_taken_for_the_library(
 
 def test_what_pythonfmu_does_is_told(base: Base, tmp_path: Path) -> None:
     """Our description of these FMUs is right; what is found is pythonfmu's C++ side, and true."""
-    result = audit(ball.pack(base("python"), tmp_path / "pendulum.fmu"), others=False)
+    result = audit(ball.pack(base("python"), tmp_path / "pendulum.fmu"), run_checkers=False)
     found = {each.rule for each in result.findings}
     assert {"life.token", "host.path", "state.free"} <= found
     assert not {
@@ -150,7 +150,7 @@ def test_units_that_cannot_be_run_are_read(tmp_path: Path) -> None:
     """A clock, clocked variables and Scheduled Execution: sources only."""
     text = CLOCKED.encode()
     members = {"modelDescription.xml": text, "sources/a.c": b"", "sources/buildDescription.xml": BUILD.encode()}
-    result = audit(ball.pack(members, tmp_path / "clocked.fmu"), others=False)
+    result = audit(ball.pack(members, tmp_path / "clocked.fmu"), run_checkers=False)
     assert [str(each) for each in result.findings if each.severity == "error"] == []
     assert any("ScheduledExecution" in reason for reason in result.skipped)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import ball
 import pytest
 
-from mb2fmu.audit import audit, auditing
+from mb2fmu.audit import audit, audit_run
 from mb2fmu.audit.behaviour.fixture.short_runs import run_interface_type
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance import remote_hosts
@@ -26,7 +26,9 @@ from mb2fmu.errors import ToolError
 
 WINDOWS = {2: "binaries/win64/ball.dll", 3: "binaries/x86_64-windows/ball.dll"}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="wine and valgrind are tried on Linux")
-with_wine = pytest.mark.skipif(not any(map(shutil.which, remote_hosts._WINE)), reason="wine64 is not installed")
+with_wine = pytest.mark.skipif(
+    not any(map(shutil.which, remote_hosts._WINE_COMMANDS)), reason="wine64 is not installed"
+)
 with_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 
 
@@ -51,16 +53,16 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     path = tmp_path / "ball.so"
     path.write_bytes(ball.library(version))
     described = read_description(ball.description(version).encode())
-    far = RemoteLibrary([str(remote_hosts._program("native"))], str(path), dict(os.environ))
+    far = RemoteLibrary([str(remote_hosts._build_host_program("native"))], str(path), dict(os.environ))
     found = []
     for handle in (ctypes.CDLL(str(path)), far):
         stage = TrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
-        with stage.instance() as instance:
-            rows = run_interface_type(stage, instance, stage.variables, steps=15).rows
-            kept = instance.serialize(state := instance.get_state())
-            instance.set_state(instance.deserialize(kept))
+        with stage.open_instance() as instance:
+            rows = run_interface_type(stage, instance, stage.variables, steps=15).values
+            kept = instance.serialize_state(state := instance.get_state())
+            instance.set_state(instance.deserialize_state(kept))
             instance.free_state(state)
-            refused = [instance.put(each, 0.5) for each in stage.variables if each.is_float]
+            refused = [instance.try_set(each, 0.5) for each in stage.variables if each.is_float]
             found.append((rows, kept, refused, list(instance.messages), instance.get(stage.variables)))
     far.close()
     assert found[0] == found[1]
@@ -73,7 +75,7 @@ def test_without_wine_it_is_said_what_to_install(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(remote_hosts.shutil, "which", lambda _: None)
     members = {**ball.contents(2), WINDOWS[2]: b"MZ"}
     with pytest.raises(ToolError, match="wine64"):
-        audit(ball.pack(members, tmp_path / "ball.fmu"), windows=True, others=False)
+        audit(ball.pack(members, tmp_path / "ball.fmu"), windows=True, run_checkers=False)
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -82,8 +84,8 @@ def test_wine_is_not_set_up_for_an_archive_without_windows(
     version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes a minute, or is not installed, which would hide that there is nothing to run."""
-    monkeypatch.setattr(auditing, "make_wine_host", lambda: pytest.fail("wine was asked for"))
-    found = audit(ball.pack(ball.contents(version), tmp_path / "ball.fmu"), windows=True, others=False)
+    monkeypatch.setattr(audit_run, "make_wine_host", lambda: pytest.fail("wine was asked for"))
+    found = audit(ball.pack(ball.contents(version), tmp_path / "ball.fmu"), windows=True, run_checkers=False)
     assert found.runnable is False
     assert found.exit_code("error") == 4
     assert any("no binary for Windows" in each for each in found.skipped)
@@ -103,12 +105,12 @@ def test_a_unit_of_windows_is_judged_by_running_it(name: str, tmp_path: Path) ->
     old, new, told = FAULTS.get(name, ("", "", "value.* derivative.* life.crash life.calls host.files"))
     rules = told.split()
     path = for_windows(2 + ("falls" in name), tmp_path, old, new)
-    found = audit(path, only=rules, others=False, windows=True, jobs=1)
+    found = audit(path, only=rules, run_checkers=False, windows=True, jobs=1)
     assert found.faults == ()
     assert found.runnable
     assert any("wine" in each for each in found.lacking)
     assert {each.rule for each in found.findings} == ({rules[0]} if name else set())
-    assert not name or not audit(for_this(path, old, new), only=rules[:1], others=False, jobs=1).findings
+    assert not name or not audit(for_this(path, old, new), only=rules[:1], run_checkers=False, jobs=1).findings
 
 
 def for_this(path: Path, old: str, new: str) -> Path:
@@ -132,7 +134,7 @@ def test_valgrind_names_what_memory_is_used_wrongly(wrong: bool, tmp_path: Path)
     library = ball.compiled(sources, list(MEMORY.values()) if wrong else (), "-O0", "-g")
     members = {**ball.contents(version, ("CoSimulation",)), ball.BINARIES[version]: library}
     path = ball.pack(members, tmp_path / "ball.fmu")
-    found = audit(path, only=("life.memory",), others=False, valgrind=True, jobs=1)
+    found = audit(path, only=("life.memory",), run_checkers=False, valgrind=True, jobs=1)
     assert found.faults == ()
     assert found.judged == ("life.memory",)
     told = [each.message for each in found.findings]

@@ -34,7 +34,7 @@ def unit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def slopes(unit: Path) -> list[str]:
     """What the auditor says of them."""
-    return [each.where for each in audit(unit, only=["derivative.slope"], others=False).findings]
+    return [each.where for each in audit(unit, only=["derivative.slope"], run_checkers=False).findings]
 
 
 def test_errors_that_dampers_magnify_go_with_the_tolerance(unit: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu.audit import audit
-from mb2fmu.audit.behaviour.fixture.trial_fixture import LEAST_OF_A_KIND, MOST_VARIABLES, TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import MAX_VARIABLES, MIN_VARIABLES_OF_A_KIND, TrialFixture
 from mb2fmu.audit.description.description_import import read_description
 
 
@@ -42,15 +42,15 @@ def test_a_sample_has_all_states_and_some_of_each_kind(states: int, parameters: 
     total = 2 * states + parameters + outputs
     found = stage.variables
     names = [each.name for each in found]
-    assert len(set(found)) == len(found) <= max(MOST_VARIABLES, 2 * states) + 2 * states + 2 * LEAST_OF_A_KIND
+    assert len(set(found)) == len(found) <= max(MAX_VARIABLES, 2 * states) + 2 * states + 2 * MIN_VARIABLES_OF_A_KIND
     assert [each.index for each in found] == sorted(each.index for each in found)
     for kind, count in {"state": states, "slope": states}.items():
         assert sum(name.startswith(kind) for name in names) == count
     for kind, count in {"parameter": parameters, "output": outputs}.items():
-        assert sum(name.startswith(kind) for name in names) >= min(count, LEAST_OF_A_KIND)
+        assert sum(name.startswith(kind) for name in names) >= min(count, MIN_VARIABLES_OF_A_KIND)
     said = [text for text in stage.skipped if "variables" in text]
     assert len(said) == (len(found) < total)
-    assert len(found) == total or total > MOST_VARIABLES
+    assert len(found) == total or total > MAX_VARIABLES
 
 
 @pytest.mark.parametrize("wrong", [(), (700, 701, 702)])
@@ -65,6 +65,6 @@ def test_what_a_sample_leaves_out_is_read_at_its_start(wrong: tuple[int, ...], t
     lines = [line.format(k, ball.REFERENCE["h"], 1 + (k in wrong)) for k in range(1, 2001)]
     many = text.replace("</ModelVariables>", "\n".join(lines) + "</ModelVariables>")
     members["modelDescription.xml"] = many.encode()
-    found = audit(ball.pack(members, tmp_path / "unit.fmu"), only=("value.start",), others=False)
+    found = audit(ball.pack(members, tmp_path / "unit.fmu"), only=("value.start",), run_checkers=False)
     assert found.faults == ()
     assert [each.where for each in found.findings] == [f'ModelExchange, "height{k}"' for k in wrong]

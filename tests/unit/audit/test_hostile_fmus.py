@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import hostile
+import hostile_fmus
 import pytest
 
 from mb2fmu.audit import audit
@@ -19,15 +19,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="harms by Linux'
 SAMPLE = [1, 7, 12, 17, 19, 21, 38, 42, 43, 46, 47, 52, 54, 55, 73]
 
 
-@pytest.mark.parametrize("harm", SAMPLE, ids=lambda harm: hostile.HARMS[harm][0])
+@pytest.mark.parametrize("harm", SAMPLE, ids=lambda harm: hostile_fmus.HARMS[harm][0])
 def test_harm_is_named_and_contained(harm: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = hostile.HARMS[harm][1].split()
+    rules = hostile_fmus.HARMS[harm][1].split()
     only = rules if "life.leak" in rules else (*rules, "life.crash")
-    path = hostile.unit(harm, tmp_path / "unit.fmu")
+    path = hostile_fmus.unit(harm, tmp_path / "unit.fmu")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    found = audit(path, only=only, others=False, time_limit=0.7, jobs=1)
+    found = audit(path, only=only, run_checkers=False, time_limit=0.7, jobs=1)
     assert found.faults == ()
     assert {each.rule for each in found.findings} & set(rules), [str(each) for each in found.findings]
     assert list(scratch.iterdir()) == []
@@ -36,14 +36,14 @@ def test_harm_is_named_and_contained(harm: int, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_calm_one_is_blamed_for_nothing(tmp_path: Path) -> None:
-    found = audit(hostile.unit(0, tmp_path / "unit.fmu"), only=("host.*", "life.*"), others=False)
+    found = audit(hostile_fmus.unit(0, tmp_path / "unit.fmu"), only=("host.*", "life.*"), run_checkers=False)
     assert [str(each) for each in found.findings] == []
     assert found.faults == found.lacking == ()
 
 
 def test_threads_that_loop_end_the_trials_of_their_unit_alone(tmp_path: Path) -> None:
     """Asked for everything: each step leaves one, which would take the processor from all that follows."""
-    found = audit(hostile.unit(55, tmp_path / "unit.fmu"), others=False, jobs=1)
+    found = audit(hostile_fmus.unit(55, tmp_path / "unit.fmu"), run_checkers=False, jobs=1)
     assert found.faults == ()
     assert "life.leak" in {each.rule for each in found.findings}
     assert any("keep the processor busy" in each for each in found.skipped)
@@ -52,14 +52,16 @@ def test_threads_that_loop_end_the_trials_of_their_unit_alone(tmp_path: Path) ->
 
 def test_statuses_that_no_standard_has_are_told_as_numbers(tmp_path: Path) -> None:
     """Whichever trial meets them: asked for everything, one of them had fallen over it."""
-    found = audit(hostile.unit(62, tmp_path / "unit.fmu"), others=False, jobs=1)
+    found = audit(hostile_fmus.unit(62, tmp_path / "unit.fmu"), run_checkers=False, jobs=1)
     assert found.faults == ()
     assert any("42" in each.message for each in found.findings)
 
 
 def test_what_follows_threads_that_wait_is_tried_in_a_new_process(tmp_path: Path) -> None:
     late = ("host.rounding", "host.locale")
-    found = audit(hostile.unit(95, tmp_path / "unit.fmu"), only=("value.*", "life.*", *late), others=False, jobs=1)
+    found = audit(
+        hostile_fmus.unit(95, tmp_path / "unit.fmu"), only=("value.*", "life.*", *late), run_checkers=False, jobs=1
+    )
     assert found.faults == ()
     assert {each.rule for each in found.findings} == {"life.leak"}
     assert set(late) <= set(found.judged)
@@ -71,7 +73,7 @@ def test_nothing_outlives_an_auditor_that_is_ended(how: signal.Signals, tmp_path
 
     It has two kinds of interfaces, which are tried at once: none of them is begun anew.
     """
-    path = hostile.unit(23, tmp_path / "unit.fmu", ("ModelExchange", "CoSimulation"))
+    path = hostile_fmus.unit(23, tmp_path / "unit.fmu", ("ModelExchange", "CoSimulation"))
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "mb2fmu", "audit", str(path), "--no-checkers", "--time-limit", "60",

@@ -11,7 +11,7 @@ import sympy.physics.mechanics as me
 from wrong_units import changed_unit, packed
 
 from mb2fmu import Model, derive, pipeline
-from mb2fmu.audit.auditing import audit
+from mb2fmu.audit.audit_run import audit
 
 NEXT = ("    return next < least ? least : next;", "    next += 0.03;\n    return next < least ? least : next;")
 RULE = "exchange.next_event"
@@ -34,7 +34,7 @@ def build():
 
 def named(path: Path) -> list[str]:
     """Messages of the rule."""
-    return [each.message for each in audit(path, only=[RULE], others=False).findings if each.rule == RULE]
+    return [each.message for each in audit(path, only=[RULE], run_checkers=False).findings if each.rule == RULE]
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])

@@ -1,0 +1,589 @@
+"""Co-Simulation steps: any size, in parts, beyond the end, against Model Exchange; early return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_moving_inputs,
+    choose_parameters_and_starts,
+    run_with_excitation,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    MAX_SIMULTANEOUS_EVENTS,
+    ShortRun,
+    do_communication_step,
+    run_co_simulation,
+)
+from mb2fmu.audit.behaviour.fixture.trial_fixture import (
+    MEASURED_STEPS,
+    NoInstanceError,
+    SimulationEndedError,
+    TrialFixture,
+    have_same_bits,
+)
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.instance.fmi_types import ERROR, OK, WARNING, RefusedCallError, Value
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError, TimeBudgetError
+from mb2fmu.audit.description.description_records import DescribedVariable
+from mb2fmu.audit.findings import Observation
+
+CO_SIMULATION = ("CoSimulation",)
+START_DISTURBANCE = 1e-6
+"""Relative change of the start values that shows the growth of errors."""
+
+PHYSICAL_SET_NUMBER = -1
+"""Number of the parameter set with floating point parameters only."""
+
+MIN_DIFFERING_POINTS = 3
+"""Points for which a difference has to last."""
+
+MAX_CYCLES = 4
+"""Of four steps each; short experiments have one. Longer runs are compared with Model Exchange."""
+
+STATE_PERTURBATION = 1e-7
+"""Relative change of a state that shows the size of a variable's terms."""
+
+
+def list_continuous_variables(fixture: TrialFixture) -> list[DescribedVariable]:
+    """Return continuous outputs and local variables."""
+    return [
+        variable
+        for variable in fixture.scalars
+        if variable.causality in {"output", "local"} and variable.variability == "continuous"
+    ]
+
+
+def _list_discrete_variables(fixture: TrialFixture) -> list[DescribedVariable]:
+    """Return the discrete outputs and locals, which must change as they do in Model Exchange."""
+    return [
+        variable
+        for variable in fixture.variables
+        if variable.causality in {"output", "local"} and variable.variability == "discrete"
+    ]
+
+
+def _relative_tolerance(fixture: TrialFixture) -> float:
+    """Return the relative difference that a tolerance permits between two integrations; generous, as errors add up."""
+    return max(1e3 * (fixture.tolerance or 1e-4), 1e-5)
+
+
+def _largest_magnitude(run: ShortRun, column: int) -> float:
+    """Return the largest value of a column."""
+    column_values = [values[column] for values in run.values]
+    return max(
+        (abs(value) for value in column_values if isinstance(value, float) and math.isfinite(value)), default=0.0
+    )
+
+
+def _find_largest_difference(
+    fixture: TrialFixture,
+    first_run: ShortRun,
+    second_run: ShortRun,
+    variables: Sequence[DescribedVariable],
+    term_magnitudes: Sequence[float] | None = None,
+) -> tuple[float, DescribedVariable] | None:
+    """Return the largest difference at the end, relative to the size of the variable (or of its terms), and where."""
+    worst: tuple[float, DescribedVariable] | None = None
+    for index, variable in enumerate(variables):
+        magnitude = max(
+            _largest_magnitude(first_run, index),
+            _largest_magnitude(second_run, index),
+            1e-6 * fixture.scale(variable),
+            term_magnitudes[index] if term_magnitudes else 0.0,
+        )
+        first, second = first_run.values[-1][index], second_run.values[-1][index]
+        if isinstance(first, float) and isinstance(second, float) and math.isfinite(first) and math.isfinite(second):
+            error = abs(first - second) / magnitude
+            if worst is None or error > worst[0]:
+                worst = error, variable
+    return worst
+
+
+def _term_magnitudes(
+    fixture: TrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]
+) -> list[float]:
+    """Return the size of each variable's terms at the present point: Σ |∂y/∂x_k| |x_k| over the states x_k.
+
+    A residual, or another difference of large numbers, is by itself as large as errors of the states leave it: states
+    that are right within a relative error ε may change it by ε times this size, however small it is.
+    """
+    n_states = fixture.n_states
+    if not n_states:
+        return [0.0] * len(variables)
+    states = instance.get_states(n_states)
+    nominals = instance.get_vector("GetNominalsOfContinuousStates", n_states)
+    values_before, magnitudes, has_time = instance.get(variables), [0.0] * len(variables), fixture.start_time_check()
+    for index, (state, nominal) in enumerate(zip(states, nominals, strict=True)):
+        magnitude = max(abs(state), 1e-3 * abs(nominal))  # as the integrator counts errors
+        try:
+            instance.set_states([*states[:index], state + STATE_PERTURBATION * magnitude, *states[index + 1 :]])
+            values_after = instance.get(variables)
+        except RefusedCallError:
+            continue
+        for position, (before, after) in enumerate(zip(values_before, values_after, strict=True)):
+            if isinstance(before, float) and isinstance(after, float) and math.isfinite(after - before):
+                magnitudes[position] += abs(after - before) / STATE_PERTURBATION
+        if not has_time():
+            break
+    return magnitudes
+
+
+def make_model_exchange_fixture(fixture: TrialFixture) -> TrialFixture | None:
+    """Return a fixture of the same FMU as Model Exchange; None if it has no such interface in the same binary."""
+    description = fixture.description
+    interfaces = ("ModelExchange", "CoSimulation")
+    if not set(interfaces) <= set(description.interfaces) or len(set(map(description.identifier, interfaces))) > 1:
+        return None
+    model_exchange = TrialFixture(fixture.library, "ModelExchange", fixture.folder, effort=fixture.effort)
+    model_exchange.shared.parameter_sets = fixture.shared.parameter_sets
+    model_exchange.__dict__.update(step=fixture.step, steps=fixture.steps)  # both at the same points
+    return model_exchange
+
+
+def choose_excited_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Value]:
+    """Return every input away from its start value."""
+    return {variable: fixture.choose_near_start(variable, 0.1) for variable in fixture.inputs}
+
+
+@register_trial("steps of other sizes", "steps.variable", "steps.parts", interfaces=CO_SIMULATION)
+def try_partial_steps(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check one step against several, of equal and different sizes, over the same time."""
+    if not fixture.flag("canHandleVariableCommunicationStepSize"):
+        return
+    variables = list_continuous_variables(fixture)
+    cycles = MAX_CYCLES if fixture.total_steps >= 4 * MAX_CYCLES else 1
+    change_time, runs = fixture.start + 2 * cycles * fixture.step, []
+    step_patterns = {"": [1.0] * 4, "half as many steps": [2.0] * 2, "steps of changing sizes": [0.5, 1.5, 0.25, 1.75]}
+    if cycles % 2 == 0:  # so that one of them ends where inputs change
+        step_patterns["a quarter as many steps"] = [4.0]
+    for step_sizes in (cycles * pattern for pattern in step_patterns.values()):
+        try:
+            runs.append(_run_step_pattern(fixture, variables, step_sizes, change_time))
+        except RefusedCallError as error:
+            message = f"{error}; canHandleVariableCommunicationStepSize is true"
+            yield Observation("steps.variable", message, fixture.interface)
+            return
+    for other_run, way in zip(runs[1:], [*step_patterns][1:], strict=True):
+        worst = _find_largest_difference(fixture, runs[0], other_run, variables)
+        if (
+            worst
+            and worst[0] > _relative_tolerance(fixture)
+            and (model_exchange := make_model_exchange_fixture(fixture))
+        ):
+            with model_exchange.open_instance() as instance:
+                run_with_excitation(model_exchange, instance, variables, steps=4)
+                worst = _find_largest_difference(
+                    fixture, runs[0], other_run, variables, _term_magnitudes(model_exchange, instance, variables)
+                )
+        if worst and worst[0] > _relative_tolerance(fixture):
+            message = f"{way} over the same time move it by {worst[0]:.2g} of its size"
+            message += f"; the tolerance is {fixture.tolerance or 1e-4:g}"
+            yield Observation("steps.parts", message, fixture.locate(worst[1]))
+            return
+
+
+def _run_step_pattern(
+    fixture: TrialFixture,
+    variables: Sequence[DescribedVariable],
+    step_sizes: Sequence[float],
+    change_time: float,
+) -> ShortRun:
+    """Return a run of steps of these sizes, in communication steps, with inputs that change at a time.
+
+    Raises:
+        RefusedCallError: If a step is refused.
+    """
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance, initial_values=choose_moving_inputs(fixture, 0))
+        run, time = ShortRun([fixture.start], [instance.get(variables)]), fixture.start
+        for step_size in step_sizes:
+            if abs(time - change_time) < 0.1 * fixture.step:  # inputs of a step must act from its beginning
+                instance.set(choose_moving_inputs(fixture, 1))
+            do_communication_step(fixture, instance, time, step_size * fixture.step)
+            time += step_size * fixture.step
+            run.values.append(instance.get(variables))
+    return run
+
+
+@register_trial("Co-Simulation against Model Exchange", "steps.exchange", interfaces=CO_SIMULATION, weight=2.0)
+def try_against_model_exchange(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that the FMU moves as its Model Exchange does, over the whole experiment with moving inputs."""
+    model_exchange, variables = make_model_exchange_fixture(fixture), list_continuous_variables(fixture)
+    if model_exchange is None or not variables:
+        fixture.mark_inapplicable(
+            "steps.exchange", "it is not both Co-Simulation and Model Exchange, or has nothing to compare"
+        )
+        return
+    # Numbers only: what is chosen from a list may be the method of the steps, of which Model Exchange has none.
+    float_parameters: dict[DescribedVariable, Value] = {
+        variable: value
+        for variable, value in choose_parameters_and_starts(fixture, 1).items()
+        if isinstance(value, float)
+    }
+    fixture.shared.parameter_sets[PHYSICAL_SET_NUMBER] = float_parameters
+    for number in (0, PHYSICAL_SET_NUMBER):
+        observations = list(_compare_parameter_set(fixture, model_exchange, variables, number))
+        yield from observations
+        if observations:
+            return
+
+
+def _compare_parameter_set(
+    fixture: TrialFixture, model_exchange: TrialFixture, variables: Sequence[DescribedVariable], set_number: int
+) -> Iterator[Observation]:
+    """Compare both with one set of parameters, and with Model Exchange from slightly different starts."""
+    discrete_variables = _list_discrete_variables(fixture)
+    recorded_variables = [*variables, *discrete_variables]
+    with fixture.open_instance() as instance:
+        try:
+            own_run = run_with_excitation(fixture, instance, recorded_variables, number=set_number)
+        except (TimeBudgetError, SimulationEndedError):
+            raise
+        except (RefusedCallError, SkippedTrialError):
+            return  # inputs and parameters that do not go together
+    with model_exchange.open_instance() as instance:
+        try:
+            reference_run = run_with_excitation(
+                model_exchange, instance, recorded_variables, number=set_number, tolerance=1e-9
+            )
+            term_magnitudes = _term_magnitudes(model_exchange, instance, variables)
+            disturbed_run = _run_from_disturbed_start(model_exchange, recorded_variables, set_number)
+        except TimeBudgetError:
+            raise
+        except (RefusedCallError, SkippedTrialError) as error:
+            fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
+            return
+    deviation = _find_deviation(fixture, (own_run, reference_run, disturbed_run), variables, term_magnitudes)
+    if deviation:
+        variable, point, gap = deviation
+        message = f"at t = {own_run.times[point]:.6g} it differs by {gap:.2g} of its size from the same unit as "
+        message += f"Model Exchange; the tolerance is {fixture.tolerance or 1e-4:g}"
+        yield Observation("steps.exchange", message, fixture.locate(variable))
+        return
+    yield from _find_discrete_difference(
+        fixture, (own_run, reference_run, disturbed_run), len(variables), discrete_variables
+    )
+
+
+def _run_from_disturbed_start(
+    model_exchange: TrialFixture, recorded_variables: Sequence[DescribedVariable], set_number: int
+) -> ShortRun | None:
+    """Return the run from start values of states that are a little different; None if they cannot be set."""
+    initial_values: dict[DescribedVariable, Value] = {}
+    parameters = choose_parameters_and_starts(model_exchange, set_number)
+    for state in model_exchange.states:
+        start = parameters.get(state, model_exchange.start_value(state))
+        if state.initial == "exact" and isinstance(start, float):
+            initial_values[state] = model_exchange.clip_to_bounds(
+                state, start + START_DISTURBANCE * model_exchange.scale(state)
+            )
+    if not initial_values:
+        return None
+    with model_exchange.open_instance() as instance:
+        try:
+            return run_with_excitation(
+                model_exchange,
+                instance,
+                recorded_variables,
+                number=set_number,
+                tolerance=1e-9,
+                initial_values=initial_values,
+            )
+        except TimeBudgetError:
+            raise
+        except (RefusedCallError, SkippedTrialError):
+            return None
+
+
+def _float_at(run: ShortRun | None, point: int, column: int) -> float:
+    """Return a value of a run; NaN if it is none, or if there is no run."""
+    value = run.values[point][column] if run and point < len(run.values) else None
+    return value if isinstance(value, float) else math.nan
+
+
+def _find_deviation(
+    fixture: TrialFixture,
+    runs: tuple[ShortRun, ShortRun, ShortRun | None],
+    variables: Sequence[DescribedVariable],
+    term_magnitudes: Sequence[float],
+) -> tuple[DescribedVariable, int, float] | None:
+    """Return where the first run leaves the second by more than the tolerance explains; None if it does not.
+
+    Errors of a step grow as a small change of the start grows. Around an event, which comes a little earlier in one of
+    the runs, single points differ by much: a difference is reported only if it lasts (at least to the end of the run),
+    or if it exists at the start, before any step. Without a known growth only the first points are compared.
+    """
+    own_run, reference_run, disturbed_run = runs
+    tolerance, point_count = _relative_tolerance(fixture), min(len(own_run.values), len(reference_run.values))
+    point_count = point_count if disturbed_run else min(point_count, MEASURED_STEPS + 1)
+    required_points = min(MIN_DIFFERING_POINTS, max(point_count - 1, 1))
+    for index, variable in enumerate(variables):
+        magnitude = max(
+            _largest_magnitude(own_run, index),
+            _largest_magnitude(reference_run, index),
+            1e-6 * fixture.scale(variable),
+            term_magnitudes[index],
+        )
+        differing_points, largest_error = 0, 0.0
+        for point in range(point_count):
+            error = abs(_float_at(own_run, point, index) - _float_at(reference_run, point, index)) / magnitude
+            growth = (
+                abs(_float_at(disturbed_run, point, index) - _float_at(reference_run, point, index))
+                / magnitude
+                / START_DISTURBANCE
+                if disturbed_run
+                else 0.0
+            )
+            bound = tolerance * (1.0 + 10.0 * growth)
+            differing_points, largest_error = (
+                (differing_points + 1, max(largest_error, error)) if error > bound else (0, 0.0)
+            )
+            if (
+                differing_points >= required_points
+                or (differing_points and point == 0)
+                or (differing_points > 1 and point == point_count - 1)
+            ):
+                return variable, point - differing_points + 1, largest_error
+    return None
+
+
+def _find_discrete_difference(
+    fixture: TrialFixture,
+    runs: tuple[ShortRun, ShortRun, ShortRun | None],
+    first_column: int,
+    discrete_variables: Sequence[DescribedVariable],
+) -> Iterator[Observation]:
+    """Yield where discrete variables differ, away from events, which may come just before or after a point."""
+    own_run, reference_run, disturbed_run = runs
+    discrete_rows = [[values[first_column:] for values in run.values] for run in (own_run, reference_run)]
+    for point in range(1, min(map(len, discrete_rows)) - 1):
+        if any(
+            not all(map(have_same_bits, rows[point], rows[neighbour]))
+            for rows in discrete_rows
+            for neighbour in (point - 1, point + 1)
+        ):
+            continue
+        if disturbed_run and not all(
+            map(have_same_bits, disturbed_run.values[point][first_column:], reference_run.values[point][first_column:])
+        ):
+            return  # from here on it depends on round-off how often something has happened
+        for variable, own_value, reference_value in zip(
+            discrete_variables, discrete_rows[0][point], discrete_rows[1][point], strict=True
+        ):
+            if not values_agree(fixture, variable, own_value, reference_value):
+                message = (
+                    f"at t = {own_run.times[point]:.6g} it is {own_value!r}, of the same unit as Model "
+                    f"Exchange {reference_value!r}"
+                )
+                yield Observation("steps.exchange", message, fixture.locate(variable))
+                return
+
+
+def values_agree(
+    fixture: TrialFixture, variable: DescribedVariable, first: Value, second: Value, factor: float = 100.0
+) -> bool:
+    """Return whether values agree; sampled numbers carry the errors of the states that they were sampled from.
+
+    Args:
+        fixture: Of the FMU.
+        variable: That has the values.
+        first: One value.
+        second: The other.
+        factor: How many times what is allowed of a step they may differ by.
+    """
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(
+            values_agree(fixture, variable, first_element, second_element, factor)
+            for first_element, second_element in zip(first, second, strict=True)
+        )
+    if isinstance(first, float) and isinstance(second, float):
+        tolerance = factor * _relative_tolerance(fixture)
+        return have_same_bits(first, second) or math.isclose(
+            first, second, rel_tol=tolerance, abs_tol=tolerance * fixture.scale(variable)
+        )
+    return have_same_bits(first, second)
+
+
+@register_trial(
+    "impossible steps",
+    "steps.size",
+    "steps.stop",
+    "log.silent",
+    interfaces=CO_SIMULATION,
+    crash_rule="steps.size",
+    call_time_limit=5.0,
+    runs_last=True,
+)
+def try_impossible_steps(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that steps are refused that are negative, zero, NaN, or beyond the stop time; an error has its message."""
+    for step_size in (-fixture.step, 0.0, math.nan):
+        with fixture.open_instance() as instance:
+            fixture.initialize(instance)
+            message_count = len(instance.messages)
+            status = instance.do_step(fixture.start, step_size).status
+            if status in {OK, WARNING}:
+                yield Observation("steps.size", f"a step of {step_size:g} s returns OK", fixture.interface)
+                break
+            if status == ERROR and len(instance.messages) == message_count:
+                message = f"a step of {step_size:g} s returns Error, without a message"
+                yield Observation("log.silent", message, fixture.interface)
+                break
+    with fixture.open_instance() as instance:
+        _enter_step_mode(fixture, instance, fixture.start + 2 * fixture.step)
+        run_co_simulation(fixture, instance, (), steps=2, include_start=False)
+        if instance.do_step(fixture.start + 2 * fixture.step, fixture.step).status in {OK, WARNING}:
+            yield Observation("steps.stop", "a step beyond the given stop time returns OK", fixture.interface)
+
+
+MAX_STEPS_TO_STOP = 200
+"""Most steps up to a given stop time."""
+
+
+@register_trial("steps to the stop time that it was told", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
+def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
+    step_count = min(fixture.steps, MAX_STEPS_TO_STOP)
+    stop_time = fixture.start + step_count * fixture.step
+    with fixture.open_instance() as instance:
+        _enter_step_mode(fixture, instance, stop_time)
+        time = fixture.start
+        for _ in range(step_count):
+            if instance.do_step(time, fixture.step).status not in {OK, WARNING}:
+                if time + fixture.step > stop_time - 1e-6 * fixture.step:
+                    message = (
+                        f"with the stop time {stop_time:.17g}, it refuses a step from {time:.17g} of "
+                        f"{fixture.step:.17g}"
+                    )
+                    yield Observation("steps.stop", f"{message}: there is no room for round-off", fixture.interface)
+                return
+            time += fixture.step
+        instance.reset()
+        try:
+            _enter_step_mode(fixture, instance, None)
+            for step_index in range(step_count + 1):
+                do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
+        except RefusedCallError as error:
+            message = f"without a stop time after a reset, it does not go beyond the stop time before: {error}"
+            yield Observation("life.reset", message, fixture.interface)
+
+
+def _enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
+    """Enter Step Mode, with or without a stop time."""
+    instance.enter_initialization(fixture.start, stop_time, fixture.tolerance)
+    instance.exit_initialization()
+    if instance.mode == "Event Mode":
+        fixture.settle_events(instance)
+        instance.leave_event_mode()
+
+
+@register_trial("what steps say of themselves", "steps.last", "steps.early", interfaces=CO_SIMULATION)
+def try_early_return(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check FMI 3's early return: only where allowed, and the last successful time is the end of the step."""
+    if fixture.description.version != 3:
+        return
+    with fixture.open_instance(allow_early_return=False) as instance:
+        fixture.initialize(instance)
+        for step_index in range(3):
+            result = do_communication_step(fixture, instance, fixture.start + step_index * fixture.step, fixture.step)
+            end_time = fixture.start + (step_index + 1) * fixture.step
+            if result.returned_early:
+                yield Observation(
+                    "steps.early", "it returns early though the importer did not allow it", fixture.interface
+                )
+                return
+            if not math.isclose(result.last_successful_time, end_time, rel_tol=1e-9, abs_tol=1e-9 * fixture.step):
+                yield Observation(
+                    "steps.last",
+                    f"lastSuccessfulTime is {result.last_successful_time!r} after a step to {end_time!r}",
+                    fixture.interface,
+                )
+                return
+
+
+@register_trial("steps from a wrong point", "steps.point", interfaces=CO_SIMULATION)
+def try_wrong_communication_point(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that a communication point other than the FMU's own is refused."""
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        do_communication_step(fixture, instance, fixture.start, fixture.step)
+        if instance.do_step(fixture.start + 5 * fixture.step, fixture.step).status in {OK, WARNING}:
+            yield Observation(
+                "steps.point",
+                "a step that begins four steps ahead of where it stands returns OK",
+                fixture.interface,
+            )
+
+
+@register_trial("changing inputs and tunable parameters between steps", "value.set", interfaces=CO_SIMULATION)
+def try_values_set_between_steps(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that values set in Step Mode are read after the next step."""
+    variables = [*fixture.inputs, *fixture.select_scalars("parameter", variability="tunable")]
+    has_time = fixture.start_time_check()
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        do_communication_step(fixture, instance, fixture.start, fixture.step)
+        for index, variable in enumerate(variables):
+            if not has_time() or index + 2 > max(fixture.steps, 2):
+                return
+            value = fixture.choose_near_start(variable, 0.03)
+            if instance.try_set(variable, value) not in {OK, WARNING}:
+                if variable.causality == "input":
+                    message = f"setting it to {value:.6g} is refused between steps"
+                    yield Observation("value.set", message, fixture.locate(variable))
+                continue
+            do_communication_step(fixture, instance, fixture.start + (index + 1) * fixture.step, fixture.step)
+            read_value = instance.get([variable])[0]
+            if isinstance(read_value, float) and not math.isclose(value, read_value, rel_tol=1e-13, abs_tol=1e-300):
+                message = f"set to {value!r} between two steps, read as {read_value!r} after the second"
+                yield Observation("value.set", message, fixture.locate(variable))
+
+
+@register_trial("steps with event mode", "flags.true", interfaces=CO_SIMULATION)
+def try_co_simulation_event_mode(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check hasEventMode (FMI 3): instances can be made with it, and Event Mode entered between steps."""
+    if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
+        return
+    try:
+        with fixture.open_instance(event_mode=True) as instance:
+            fixture.initialize(instance)
+            do_communication_step(fixture, instance, fixture.start, fixture.step)
+            instance.enter_event_mode()
+            fixture.settle_events(instance)
+            instance.leave_event_mode()
+            do_communication_step(fixture, instance, fixture.start + fixture.step, fixture.step)
+    except NoInstanceError:
+        yield Observation("flags.true", "hasEventMode is true, but no instance is made that uses it", fixture.interface)
+    except RefusedCallError as error:
+        yield Observation("flags.true", f"hasEventMode is true, but {error}", fixture.interface)
+
+
+@register_trial("steps with event mode that return early", "steps.early", interfaces=CO_SIMULATION)
+def try_early_return_at_events(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late."""
+    if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
+        return
+    has_time, time = fixture.start_time_check(), fixture.start
+    with (
+        suppress(RefusedCallError, SkippedTrialError, NoInstanceError),
+        fixture.open_instance(event_mode=True, allow_early_return=True) as instance,
+    ):
+        fixture.initialize(instance)
+        for step_index in range(fixture.steps):
+            end_time = fixture.start + (step_index + 1) * fixture.step
+            for _ in range(MAX_SIMULTANEOUS_EVENTS):
+                result = do_communication_step(fixture, instance, time, end_time - time)
+                if not result.returned_early and time <= result.last_successful_time < end_time - 1e-9 * fixture.step:
+                    message = (
+                        f"a step to {end_time:.9g} ends at {result.last_successful_time:.9g}, and earlyReturn is false"
+                    )
+                    yield Observation("steps.early", message, fixture.interface)
+                    return
+                time = result.last_successful_time if result.returned_early else end_time
+                if not result.returned_early or time >= end_time - 1e-9 * fixture.step:
+                    break
+            if not has_time():
+                return

@@ -1,0 +1,268 @@
+"""Saving, restoring and serializing the state: the motion continues bit for bit, also in other instances."""
+
+from __future__ import annotations
+
+import ctypes as c
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+
+from mb2fmu.audit.behaviour.fixture.excited_runs import (
+    choose_other_value,
+    choose_parameters_and_starts,
+    run_with_excitation,
+)
+from mb2fmu.audit.behaviour.fixture.short_runs import (
+    ModelExchangeIntegration,
+    ShortRun,
+    find_first_difference,
+    run_co_simulation,
+)
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
+from mb2fmu.audit.behaviour.instance.fmi_types import RefusedCallError
+from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
+from mb2fmu.audit.behaviour.process.time_budget import SkippedTrialError
+from mb2fmu.audit.findings import Observation
+
+MAX_STEPS_PER_RUN = 120
+"""Communication steps from a kept state on."""
+
+
+def _count_steps_after_state(fixture: TrialFixture) -> int:
+    """Return communication steps after the saved state: to the end of the run, with its later events."""
+    return max(1, min(MAX_STEPS_PER_RUN, fixture.steps - _count_steps_to_state(fixture)))
+
+
+def _count_steps_to_state(fixture: TrialFixture) -> int:
+    """Return communication steps up to the saved state."""
+    return max(1, min(3, fixture.steps - 1), min(fixture.steps // 2, MAX_STEPS_PER_RUN))
+
+
+def _state_capabilities(fixture: TrialFixture) -> tuple[bool, bool]:
+    """Return whether the FMU keeps states, and whether it serializes them."""
+    state_word = "state" if fixture.description.version == 2 else "State"
+    return fixture.can_save_states, fixture.flag(f"canSerializeFMU{state_word}")
+
+
+def _run_from_state(fixture: TrialFixture, instance: FmuInstance, start: float) -> ShortRun:
+    """Return more of the motion from a state on, values at its start first."""
+    variables = fixture.variables
+    if fixture.interface == "CoSimulation":
+        return run_co_simulation(
+            fixture, instance, variables, steps=_count_steps_after_state(fixture), begin_time=start
+        )
+    run = ShortRun([start], [instance.get(variables)])
+    instance.set_time(start)
+    instance.enter_event_mode()
+    next_event_time = fixture.settle_events(instance).next_time
+    instance.leave_event_mode()
+    integration = ModelExchangeIntegration(fixture, instance, start, 1e-4, next_event_time)
+    for step_index in range(_count_steps_after_state(fixture)):
+        integration.advance(start + (step_index + 1) * fixture.step)
+        run.times.append(integration.time)
+        run.values.append(instance.get(variables))
+    return run
+
+
+def _run_to_state(fixture: TrialFixture, instance: FmuInstance) -> float:
+    """Move to the middle of the run, with inputs that move."""
+    run_with_excitation(fixture, instance, (), steps=_count_steps_to_state(fixture), tolerance=1e-4)
+    return fixture.start + _count_steps_to_state(fixture) * fixture.step
+
+
+def _change_inputs_and_parameters(fixture: TrialFixture, instance: FmuInstance) -> None:
+    """Set other inputs and tunable parameters of all types, which a restored state must take back."""
+    variables = [
+        candidate for candidate in fixture.variables
+        if candidate.causality == "input" or (candidate.causality == "parameter" and candidate.variability == "tunable")
+    ]  # fmt: skip
+    is_model_exchange = fixture.interface == "ModelExchange"
+    if is_model_exchange:
+        instance.enter_event_mode()
+    for variable in variables:
+        value = choose_other_value(fixture, variable, "disorder", 0.2)
+        if value is not None:
+            instance.try_set(variable, value)
+    if is_model_exchange:
+        with suppress(SkippedTrialError):
+            fixture.settle_events(instance)
+            instance.leave_event_mode()
+
+
+INITIAL_TOLERANCE_SHARE = 1e-3
+"""Factor of the tolerance before any integration: then the values must be the saved ones."""
+
+
+def _compare_runs(
+    fixture: TrialFixture, rule: str, runs: tuple[ShortRun, ShortRun], situation: str
+) -> Iterator[Observation]:
+    """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
+    first, second = runs
+    difference = find_first_difference(fixture.variables, first, second)
+    if not difference:
+        return
+    tolerance = max(1e3 * (fixture.tolerance or 1e-4), 1e-5)
+    for index, variable in enumerate(fixture.variables):
+        values = [
+            (first_values[index], second_values[index])
+            for first_values, second_values in zip(first.values, second.values, strict=True)
+        ]
+        magnitudes = [
+            abs(first_values)
+            for first_values, _ in values
+            if isinstance(first_values, float) and math.isfinite(first_values)
+        ]
+        magnitude = max([*magnitudes, 1e-3 * fixture.scale(variable)])
+        for point, (first_values, second_values) in enumerate(values):
+            bound = (tolerance if point else INITIAL_TOLERANCE_SHARE * tolerance) * magnitude
+            is_small = (
+                isinstance(first_values, float)
+                and isinstance(second_values, float)
+                and abs(first_values - second_values) <= bound
+            )
+            if not have_same_bits(first_values, second_values) and not is_small:
+                place = "at once" if point == 0 else f"{point} points"
+                yield Observation(rule, f'"{variable.name}" differs {place} after {situation}', fixture.interface)
+                return
+    message = f'"{difference[0].name}" differs in its last digits {difference[1]} points after {situation}'
+    yield Observation("state.bits", message, fixture.interface)
+
+
+@register_trial("going back to a state", "state.roundtrip", "state.free", "state.bits")
+def try_saved_state(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check save, continue, restore, continue; also with other inputs, parameters and modes in between."""
+    if not _state_capabilities(fixture)[0]:
+        for rule in ("state.roundtrip", "state.free", "state.bits"):
+            fixture.mark_inapplicable(rule, "it cannot get and set its state")
+        return
+    with fixture.open_instance() as instance:
+        state_time = _run_to_state(fixture, instance)
+        mode = instance.mode
+        try:
+            state = instance.get_state()
+            first_run = _run_from_state(fixture, instance, state_time)
+            repeated_runs = []
+            for situation in ("a state was set", "a state was set once more", OTHER_START):
+                if situation == OTHER_START and not _restart_with_other_parameters(fixture, instance):
+                    continue
+                if situation != OTHER_START:
+                    _change_inputs_and_parameters(fixture, instance)
+                instance.set_state(state)
+                instance.mode = mode
+                repeated_runs.append((_run_from_state(fixture, instance, state_time), situation))
+            instance.free_state(state)
+        except RefusedCallError as error:
+            yield Observation("state.roundtrip", str(error), fixture.interface)
+            return
+        if state.value:
+            yield Observation("state.free", "the pointer to a freed state is not null afterwards", fixture.interface)
+    for run, situation in repeated_runs:
+        observations = list(_compare_runs(fixture, "state.roundtrip", (first_run, run), situation))
+        yield from observations
+        if observations:
+            return
+
+
+@register_trial("getting a state into the memory of an earlier one", "state.roundtrip")
+def try_refilled_state(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that saving into an existing copy replaces it, as importers do at each step."""
+    if not _state_capabilities(fixture)[0]:
+        return
+    with fixture.open_instance() as instance:
+        fixture.initialize(instance)
+        state = instance.get_state()
+        _move_to_other_point(fixture, instance, 1)
+        instance.get_state(state)
+        expected = instance.get(fixture.variables)
+        _move_to_other_point(fixture, instance, 2)
+        instance.set_state(state)
+        values = instance.get(fixture.variables)
+        instance.free_state(state)
+    difference = find_first_difference(fixture.variables, ShortRun([0.0], [expected]), ShortRun([0.0], [values]))
+    if difference:
+        message = (
+            f'"{difference[0].name}" differs after a state was set that had been got into the memory of an earlier one'
+        )
+        yield Observation("state.roundtrip", message, fixture.interface)
+
+
+def _move_to_other_point(fixture: TrialFixture, instance: FmuInstance, step_number: int) -> None:
+    """Do a step, or move to another point."""
+    begin_time = fixture.start + (step_number - 1) * fixture.step
+    if fixture.interface == "CoSimulation":
+        instance.must_step(begin_time, fixture.step)
+        return
+    states = instance.get_states(fixture.n_states) if fixture.n_states else []
+    derivatives = instance.get_derivatives(fixture.n_states) if fixture.n_states else []
+    new_states = [state + fixture.step * derivative for state, derivative in zip(states, derivatives, strict=True)]
+    fixture.set_time_and_states(instance, begin_time + fixture.step, new_states)
+
+
+OTHER_START = "a state was set where the instance had been initialized with other parameters"
+
+
+def _restart_with_other_parameters(fixture: TrialFixture, instance: FmuInstance) -> bool:
+    """Reset, and begin with other parameters; return whether that is possible."""
+    initial_values = choose_parameters_and_starts(fixture, 1)
+    if not initial_values:
+        return False
+    instance.reset()
+    with suppress(SkippedTrialError):
+        fixture.initialize(instance, initial_values=initial_values)
+        return True
+    return False
+
+
+@register_trial("a state as bytes", "state.serialize", "state.bits")
+def try_serialized_state(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check serialization: restore in a new instance that began otherwise, and continue there."""
+    if not all(_state_capabilities(fixture)) or fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
+        fixture.mark_inapplicable("state.serialize", "it cannot serialize its state, or there can be only one instance")
+        return
+    with fixture.open_instance() as instance:
+        state_time = _run_to_state(fixture, instance)
+        try:
+            state = instance.get_state()
+            data = instance.serialize_state(state)
+            if instance.serialize_state(state) != data:
+                yield Observation(
+                    "state.serialize", "the same state gives other bytes the second time", fixture.interface
+                )
+            instance.free_state(state)
+            first_run = _run_from_state(fixture, instance, state_time)
+        except RefusedCallError as error:
+            yield Observation("state.serialize", str(error), fixture.interface)
+            return
+        # The first one is another by now: bytes that lead back to it are found out.
+        with suppress(RefusedCallError):
+            _restart_with_other_parameters(fixture, instance)
+        yield from _check_deserialized_state(fixture, data, state_time, first_run)
+
+
+def _check_deserialized_state(
+    fixture: TrialFixture, data: bytes, state_time: float, first_run: ShortRun
+) -> Iterator[Observation]:
+    """Check that a new instance continues the motion from the serialized state of another one."""
+    with fixture.open_instance(name=b"heir") as new_instance:
+        fixture.initialize(new_instance, initial_values=choose_parameters_and_starts(fixture, 1))
+        try:
+            state = new_instance.deserialize_state(data)
+            new_instance.set_state(state)
+            second_run = _run_from_state(fixture, new_instance, state_time)
+            new_instance.free_state(state)
+        except RefusedCallError as error:
+            yield Observation("state.serialize", f"in a new instance: {error}", fixture.interface)
+            return
+    yield from _compare_runs(fixture, "state.serialize", (first_run, second_run), "bytes were set in a new instance")
+
+
+@register_trial("freeing no state", "state.free", crash_rule="state.free")
+def try_freeing_null_state(fixture: TrialFixture) -> Iterator[Observation]:
+    """Check that freeing a null pointer is ignored."""
+    if _state_capabilities(fixture)[0]:
+        with fixture.open_instance() as instance:
+            try:
+                instance.free_state(c.c_void_p())
+            except RefusedCallError as error:
+                yield Observation("state.free", f"a null state: {error}", fixture.interface)
