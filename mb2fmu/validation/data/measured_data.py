@@ -27,7 +27,7 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE
 from mb2fmu.units import UnitOfMeasurement
 from mb2fmu.validation.data.data_tables import TIME_COLUMN, ColumnTolerance, DataColumn, DataTable
-from mb2fmu.validation.runs.fmu_description import InterfaceType, read_description
+from mb2fmu.validation.runs.fmu_description import InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
 from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_fmu_variables
 
@@ -164,8 +164,8 @@ def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None
 def _compare_table(fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool) -> tuple[TableResult, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
-    description = read_description(tree)
-    plan = _DataRunPlan(table, read_fmu_variables(tree, description), settings, points=points)
+    description = read_fmu_description(tree)
+    plan = _DataRunPlan(table, read_fmu_variables(description), settings, points=points)
     interface_types = tuple(description.identifiers)
     if points:
         interface_types = ("ModelExchange",) if "ModelExchange" in interface_types else interface_types
