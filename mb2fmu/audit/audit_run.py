@@ -81,6 +81,7 @@ def audit(
     recorded: RecordedReference | None = None,
     windows: bool = False,
     valgrind: bool = False,
+    together: bool = False,
 ) -> AuditResult:
     """Audit an FMU.
 
@@ -100,6 +101,8 @@ def audit(
         recorded: Recorded run to repeat and compare (rule ``experiment.reference``).
         windows: Whether to run the binary for Windows; through wine, unless this is Windows.
         valgrind: Whether to run it once more under valgrind, if that is installed (rule ``life.memory``).
+        together: Whether all interface types run in one process: quicker, but what one leaves behind the next one
+            finds.
 
     Raises:
         PackageError: If it cannot be read as an archive.
@@ -128,6 +131,7 @@ def audit(
             windows,
             wine,
             valgrind_host,
+            together,
         )
         collected = _collect_findings(fmu_archive, rule_ids, limits, run=run)
         checker_findings = _await_checkers(checker_run, path, deadline)

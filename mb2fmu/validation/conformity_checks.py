@@ -42,6 +42,12 @@ VALIDATION_RULES = (
 )
 """Rules of the auditor that are part of the validation; others are about hosts, archives and taste."""
 
+RUNTIME_RULES = (
+    *("life.several", "life.threads", "life.name", "life.order", "life.uninitialized", "life.visible", "life.unload"),
+)
+"""Rules about what the FMU runtime does, which is the same in all FMUs that are made here: the tests of mb2fmu judge
+it, and ``mb2fmu audit`` does for any FMU."""
+
 DEPENDENCY_RULES = "dependencies.*"
 AUDIT_CPU_TIME_S = 20.0
 """What the auditor's probes may take of the processor, in s: enough for all of them, except with stiff or large units.
@@ -64,7 +70,7 @@ SOLVED_START_TOLERANCE = 1e-6
 
 
 def check_conformity(
-    fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False
+    fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False, runtime: bool = True
 ) -> tuple[CheckerFinding, ...]:
     """Return all objections of checkers, the auditor and the model against an FMU; each without any gives a note.
 
@@ -73,6 +79,8 @@ def check_conformity(
         definition: The checked model.
         equations: Of the reference: they name the outputs that are compared.
         redundant: Whether constraints follow from others.
+        runtime: Whether the FMU's runtime is judged too (threads, several instances, order of calls): of FMUs from
+            elsewhere.
 
     Raises:
         ToolError: If a checker does not run to its end.
@@ -83,13 +91,13 @@ def check_conformity(
     declared, elements = description.model, description.elements
     return (
         *check_conformance(fmu),
-        *_run_auditor(fmu, definition, redundant=redundant),
+        *_run_auditor(fmu, definition, redundant=redundant, runtime=runtime),
         *_compare_declarations(_add_array_elements(declared, elements), definition, equations, elements),
         *_compare_terminals(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {}, definition),
     )
 
 
-def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool) -> Iterator[CheckerFinding]:
+def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool, runtime: bool) -> Iterator[CheckerFinding]:
     """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, an FMU
@@ -99,16 +107,12 @@ def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool) -> Ite
     """
     states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
     rules = (*VALIDATION_RULES, DEPENDENCY_RULES) if states <= MAX_STATES_FOR_DEPENDENCIES else VALIDATION_RULES
-    skipped_rules = [finding.id for finding in all_rules().values() if finding.severity != "error"]
+    skipped_rules = [rule.id for rule in all_rules().values() if rule.severity != "error"]
+    skipped_rules += () if runtime else RUNTIME_RULES
     result = audit(
-        fmu,
-        only=rules,
-        skip=skipped_rules,
-        run_checkers=False,
-        jobs=1,
-        budget=AUDIT_WALL_TIME_S,
-        effort=AUDIT_CPU_TIME_S,
-    )
+        fmu, only=rules, skip=skipped_rules, run_checkers=False, jobs=1, budget=AUDIT_WALL_TIME_S,
+        effort=AUDIT_CPU_TIME_S, together=not runtime,
+    )  # fmt: skip
     if result.faults:
         raise Mb2FmuError(
             "the auditor failed", [Fault(finding, fmu.name, "report it, with the FMU") for finding in result.faults]

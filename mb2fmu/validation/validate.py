@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,6 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
 from mb2fmu.validation.reference.conditioning_digits import KnownDigits, compute_known_digits
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers, form_experiment_numbers
 from mb2fmu.validation.reference.first_integrals_along_run import (
-    ConservedQuantitySet,
     FirstIntegralsAlongRun,
     find_first_integrals,
 )
@@ -156,29 +156,28 @@ def make_reference_data(
     """
     reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
     limits = compute_error_bounds(reference, measure_sensitivity(reference))
-    conserved = find_first_integrals(integrals_of, reference_equations) if integrals_of else None
-    conserved_along_run = _evaluate_first_integrals(conserved, reference, limits)
+    conserved_along_run = _evaluate_first_integrals(integrals_of, reference_equations, reference, limits)
     if not perturb:
         return ReferenceData(reference, limits, integrals=conserved_along_run)
     perturbed = _make_perturbed_reference_data(
         definition, reference_equations, reference, settable, any_step=any_step, states=states
     )
     if perturbed.reference is not None and perturbed.limits is not None:
-        perturbed = replace(
-            perturbed, integrals=_evaluate_first_integrals(conserved, perturbed.reference, perturbed.limits)
-        )
+        conserved = _evaluate_first_integrals(integrals_of, reference_equations, perturbed.reference, perturbed.limits)
+        perturbed = replace(perturbed, integrals=conserved)
     return ReferenceData(reference, limits, perturbed, conserved_along_run)
 
 
 def _evaluate_first_integrals(
-    conserved: ConservedQuantitySet | None, reference: ReferenceRun, limits: ErrorBounds
+    mechanism: Mechanism | None, equations: EquationsOfMotion, reference: ReferenceRun, limits: ErrorBounds
 ) -> FirstIntegralsAlongRun | None:
-    """Return the integrals of motion along a reference; None where there are none."""
-    return (
-        FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
-        if conserved and conserved.kept
-        else None
-    )
+    """Return the integrals of motion along a reference, those of its own experiment; None where there are none."""
+    if mechanism is None:
+        return None
+    conserved = find_first_integrals(mechanism, equations, reference.experiment.parameters)
+    if not conserved.kept:
+        return None
+    return FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
 
 
 def _make_perturbed_reference_data(
@@ -236,7 +235,8 @@ def validate(
         fmu: The archive; FMI 2.0 or 3.0.
         definition: The checked model.
         reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
-        method: The formulation that the FMU was made by, if known; only shown.
+        method: The formulation that the FMU was made by, if it was made here; None: the FMU may come from elsewhere,
+            and its runtime is judged too.
         mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
             equations in numbers, and ``reference_equations`` only give names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
@@ -271,8 +271,9 @@ def validate(
         perturbed_result = plan.judge_perturbed_experiment(fmu_results)
         api_check_results = plan.judge_api_checks(definition, fmu_results)
     with clock("conformance", "audit the FMU's description"):
-        redundant = _has_redundant_rows(data.reference, run)
-        findings = check_conformity(fmu, definition, reference_equations, redundant=redundant) if conformance else ()
+        redundant, runtime = _has_redundant_rows(data.reference, run), method is None
+        check = partial(check_conformity, redundant=redundant, runtime=runtime)
+        findings = check(fmu, definition, reference_equations) if conformance else ()
     known_digits = compute_known_digits(data.reference)
     return ValidationResult(
         model=definition.name,
@@ -439,7 +440,7 @@ def _plan_run(
 def _has_redundant_rows(reference: ReferenceRun, run: ExperimentNumbers) -> bool:
     """Return whether rows of the velocity constraints follow from others at the start."""
     numeric = reference.numeric
-    return numeric.has_redundant_rows(0.0, reference.states[0], numeric.prepare(run.parameters))
+    return numeric.has_redundant_rows(0.0, reference.states[0], run.inputs_at(0), numeric.prepare(run.parameters))
 
 
 def _form_provenance(fmu: Path, method: Method | None, reference: ReferenceRun, tolerance: float) -> dict[str, object]:

@@ -106,24 +106,24 @@ class Attracted(NumericEquations):
         self.kept, self.left = kept, left  # speeds, rows
 
     def _advance(self, t, x, r, prepared):
-        onto = self.projected(t, x, prepared)
+        onto = self.projected(t, x, r, prepared)
         values, constraints, x_dot, power = super()._advance(t, onto, r, prepared)
         return values, constraints, x_dot - float(DEFAULT_ATTRACTOR_RATE) * (x - onto), power
 
-    def projected(self, t, x, prepared):
+    def projected(self, t, x, r, prepared):
         n, q = self.n_q, x.copy()
-        D = np.array(self._holonomic_slopes(self._values(t, x, prepared))).reshape(-1, n)
+        D = np.array(self._holonomic_slopes(self._values(t, x, r, prepared))).reshape(-1, n)
         weights = np.zeros(len(D))
         for _ in range(20):
             q[:n] = x[:n] - D.T @ weights
-            values = self._values(t, q, prepared)
+            values = self._values(t, q, r, prepared)
             G = np.array(self._holonomic_slopes(values)).reshape(-1, n)
             step = np.linalg.lstsq(G @ D.T, np.array(self._holonomic(values)), rcond=1e-10)[0]
             weights += step
             if np.max(np.abs(D.T @ step)) < 1e-15:
                 break
         q[:n] = x[:n] - D.T @ weights
-        A, b = self._rows(self._constraints(self._values(t, q, prepared)))
+        A, b = self._rows(self._constraints(self._values(t, q, r, prepared)))
         q[n : n + self.n_u] = self.nearest(self.mass_matrix(t, q, prepared), A, b, q[n : n + self.n_u])
         return q
 

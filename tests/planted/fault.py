@@ -181,7 +181,9 @@ class Subject:
         """Whether constraints follow from others at the start."""
         reference = self.yardstick.reference
         prepared = reference.numeric.prepare(reference.experiment.parameters)
-        return bool(reference.numeric.has_redundant_rows(0.0, reference.states[0], prepared))
+        return bool(
+            reference.numeric.has_redundant_rows(0.0, reference.states[0], reference.experiment.inputs_at(0), prepared)
+        )
 
 
 def generator(*words: object) -> np.random.Generator:

@@ -50,7 +50,7 @@ def compute_stabilization_effect(
 
     def distance_to_constraints(state: Floats) -> Floats:
         """Return the way to the constraints."""
-        return state - numeric.project(t, state, prepared)
+        return state - numeric.project(t, state, reference.experiment.inputs_at(row), prepared)
 
     def differentiate_distance(v: Floats) -> Floats:
         """Return its derivative along a direction: central differences, extrapolated."""

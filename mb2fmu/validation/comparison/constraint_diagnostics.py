@@ -77,7 +77,7 @@ class _DiagnosticsAtFmuStates:
 
     def __init__(self, reference: ReferenceRun) -> None:
         run, numeric = reference.experiment, reference.numeric
-        self._time, self._numeric = run.time, numeric
+        self._experiment, self._numeric = run, numeric
         self._names = reference.trajectory.names[: numeric.n_q + numeric.n_u + numeric.n_z]
         self._prepared = numeric.prepare(run.parameters)
         self._n_phi = len(numeric.equations.position_rows)
@@ -89,19 +89,20 @@ class _DiagnosticsAtFmuStates:
         # Moved by their typical magnitudes too: terms of 0.3 m cancel in a row that stays at 1e-3 m of its motion.
         magnitudes = np.maximum(reference.scales[: len(numeric.typical)], numeric.typical)
         scales, terms = compute_row_scales(
-            numeric, self._n_phi, run.time, (states[0], states[1], states[2]), magnitudes, self._prepared
-        )
+            numeric, self._n_phi, run.time, (states[0], states[1], states[2]),
+            [run.inputs_at(k) for k in range(len(run.time))], magnitudes, self._prepared,
+        )  # fmt: skip
         self._rounding = ROUND_OFF_ALLOWANCE * (scales + terms)
 
     def evaluate_intervals(self, k: int, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
         """Return the diagnostics at a communication point."""
         n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
-        t = float(self._time[k])
+        t, r = float(self._experiment.time[k]), self._experiment.inputs_at(k)
         q, u, z = np.split(np.array([simulation[name][k] for name in self._names]), [n_q, n_q + n_u])
-        shown = self._numeric.residual(t, q, u, z, self._prepared)
+        shown = self._numeric.residual(t, q, u, z, r, self._prepared)
         places = [q]
         if n_phi:
-            slopes = self._numeric.holonomic_slopes(t, q, z, self._prepared)
+            slopes = self._numeric.holonomic_slopes(t, q, z, r, self._prepared)
             places.append(q - np.linalg.lstsq(slopes, shown[:n_phi], rcond=_SINGULAR_VALUE_LIMIT)[0])
         intervals: dict[sm.Symbol, tuple[float, float]] = {}
         if n_phi:
@@ -109,25 +110,26 @@ class _DiagnosticsAtFmuStates:
                 [_largest_absolute_value(shown[:n_phi])], _largest_absolute_value(self._rounding[:n_phi])
             )
         velocity_residuals = [
-            _largest_absolute_value(self._numeric.residual(t, place, u, z, self._prepared)[n_phi:]) for place in places
+            _largest_absolute_value(self._numeric.residual(t, place, u, z, r, self._prepared)[n_phi:])
+            for place in places
         ]
         intervals[DIAGNOSTIC_SYMBOLS.velocity_residual] = _compute_value_interval(
             velocity_residuals, _largest_absolute_value(self._rounding[n_phi:])
         )
-        distances = [_squared_distances(self._measure_jacobian(t, place, z)) for place in places]
+        distances = [_squared_distances(self._measure_jacobian(t, place, z, r)) for place in places]
         intervals[DIAGNOSTIC_SYMBOLS.rank] = _bound_rank(distances)
         intervals[DIAGNOSTIC_SYMBOLS.condition] = _bound_condition(
             [np.sort(each)[self._redundant :] for each in distances]
         )
         return intervals
 
-    def _measure_jacobian(self, t: float, q: Floats, z: Floats) -> Floats:
+    def _measure_jacobian(self, t: float, q: Floats, z: Floats, r: Floats) -> Floats:
         """Return A, shape (m, n_u), from residuals at speeds there and back."""
         columns = []
         for j, speed in enumerate(self._fast.tolist()):
             u = np.zeros(len(self._fast))
             u[j] = speed
-            forward, backward = (self._numeric.residual(t, q, sign * u, z, self._prepared) for sign in (1.0, -1.0))
+            forward, backward = (self._numeric.residual(t, q, sign * u, z, r, self._prepared) for sign in (1.0, -1.0))
             columns.append((forward - backward)[self._n_phi :] / (2 * speed))
         return np.array(columns).T
 

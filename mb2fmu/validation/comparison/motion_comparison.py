@@ -430,9 +430,9 @@ def _judge_constraint_residuals(reference: ReferenceRun, values: Floats) -> list
         return []
     prepared = numeric.prepare(run.parameters)
     rows = []
-    for t, row in zip(run.time.tolist(), values, strict=True):
+    for k, (t, row) in enumerate(zip(run.time.tolist(), values, strict=True)):
         q, u, z = np.split(row[: n_q + n_u + n_z], [n_q, n_q + n_u])
-        rows.append(np.abs(numeric.residual(t, q, u, z, prepared)))
+        rows.append(np.abs(numeric.residual(t, q, u, z, run.inputs_at(k), prepared)))
     scales, terms = compute_constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
     relative = np.array(rows) / scales
     bounds = np.broadcast_to(

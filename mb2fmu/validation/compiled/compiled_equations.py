@@ -44,8 +44,8 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
     integer = ctypes.c_int64
     library.reference_slopes.argtypes = [pointer, integer, *[pointer] * 6]
-    library.reference_residual.argtypes = [pointer, double, pointer, pointer, pointer, pointer, pointer]
-    library.reference_project.argtypes = [pointer, double, pointer, pointer]
+    library.reference_residual.argtypes = [pointer, double, *[pointer] * 6]
+    library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
     library.reference_begin.argtypes = [pointer]
     library.reference_end.argtypes = [pointer]
@@ -267,28 +267,32 @@ class CompiledEquations:
             self._check(status, float(times[self._completed_count.value]))
         return series.found.copy()
 
-    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+    def residual(
+        self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
         """Return phi(q, t), then A u + b, for given speeds; shape (n_phi + m,).
 
         Raises:
             FailureError: If a matrix is singular.
         """
         result = np.empty(self._sizes.n_phi + self._sizes.m)
-        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, prepared)]
+        given = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, r, prepared)]
         self._check(
             self._library.reference_residual(self._address, t, *map(array_address, given), array_address(result)), t
         )
         return result
 
-    def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+    def project(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
         """Return the state projected onto the constraints.
 
         Raises:
             FailureError: If the coordinates do not find the constraints.
         """
         result = np.array(x, dtype=np.float64)
-        given = np.array(prepared, dtype=np.float64)
-        self._check(self._library.reference_project(self._address, t, array_address(result), array_address(given)), t)
+        given = [np.array(each, dtype=np.float64) for each in (r, prepared)]
+        self._check(
+            self._library.reference_project(self._address, t, array_address(result), *map(array_address, given)), t
+        )
         return result
 
     def integrate(

@@ -180,7 +180,7 @@ def _follow_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetTo
     parameters = tuple((np.array(run.parameters) + reset.parameters).tolist())
     changed_experiment = replace(run, parameters=parameters, inputs=run.inputs + reset.inputs)
     prepared = numeric.prepare(parameters)
-    start = numeric.project(0.0, reference.states[0], prepared)
+    start = numeric.project(0.0, reference.states[0], changed_experiment.inputs_at(0), prepared)
     trajectory, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
     for end in ends:
         rows = slice(len(trajectory) - 1, end + 1)
@@ -270,7 +270,7 @@ def _evaluate_with_change(
     t, x0 = float(run.time[row]), reference.states[row]
     try:
         prepared = numeric.prepare(parameters.tolist())
-        x = numeric.project(t, x0 + _PROBE_FRACTION * distance, prepared)
+        x = numeric.project(t, x0 + _PROBE_FRACTION * distance, inputs, prepared)
         motion = numeric.motion(t, x, inputs.tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None

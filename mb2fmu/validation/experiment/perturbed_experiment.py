@@ -227,7 +227,9 @@ def _count_independent_rows(reference: ReferenceRun) -> int:
     numeric, run = reference.numeric, reference.experiment
     prepared, last_row = numeric.prepare(run.parameters), len(reference.states) - 1
     rows = sorted({round(k * last_row / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)})
-    return max(numeric.independent_rows(float(run.time[k]), reference.states[k], prepared) for k in rows)
+    return max(
+        numeric.independent_rows(float(run.time[k]), reference.states[k], run.inputs_at(k), prepared) for k in rows
+    )
 
 
 def _choose_step_stride(reference: ReferenceRun, count: int) -> int:
@@ -288,8 +290,10 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
     try:
         prepared = numeric.prepare(parameters)
         x = reference.states[0] + part * intention.starts
-        x = numeric.project(0.0, x, prepared)
-        x = intention.contact_gaps.open_gaps(x, prepared, reference.states[0], numeric.prepare(default.parameters))
+        x = numeric.project(0.0, x, inputs[0], prepared)
+        x = intention.contact_gaps.open_gaps(
+            x, inputs[0], prepared, reference.states[0], numeric.prepare(default.parameters)
+        )
         x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
@@ -297,7 +301,7 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
     is_finite = all(np.all(np.isfinite(array)) for array in (x, motion.x_dot, motion.outputs, motion.u))
     if not is_finite or np.any(np.abs(motion.residual) > _CLOSURE_TOLERANCE * intention.rows):
         return None
-    if numeric.independent_rows(0.0, x, prepared) > intention.independent:
+    if numeric.independent_rows(0.0, x, inputs[0], prepared) > intention.independent:
         return None  # what moves by default is a rigid frame with such lengths
     n_q, n_z = numeric.n_q, numeric.n_z
     return replace(
@@ -377,7 +381,9 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
         numeric, run = reference_run.numeric, reference_run.experiment
         prepared = numeric.prepare(run.parameters)
         determinant_signs.append(
-            numeric.dependent_determinant_sign(float(run.time[0]), reference_run.states[0], prepared, dependent_speeds)
+            numeric.dependent_determinant_sign(
+                float(run.time[0]), reference_run.states[0], run.inputs_at(0), prepared, dependent_speeds
+            )
         )
     return (
         determinant_signs[0] * determinant_signs[1] > 0 and perturbed.find_undetermined_time(dependent_speeds) is None

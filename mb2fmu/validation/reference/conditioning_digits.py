@@ -66,7 +66,8 @@ def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
             for _ in range(_RANDOM_DRAWS):
                 moved = [part * (1 + _RELATIVE_CHANGE * random.choice([-1.0, 1.0], len(part))) for part in (x, r, free)]
                 prepared = numeric.prepare(moved[2].tolist())
-                changed_x_dot = numeric.x_dot(t, numeric.project(t, moved[0], prepared), moved[1].tolist(), prepared)[0]
+                projected = numeric.project(t, moved[0], moved[1], prepared)
+                changed_x_dot = numeric.x_dot(t, projected, moved[1].tolist(), prepared)[0]
                 changed = np.maximum(changed, np.abs(changed_x_dot - base) / _RELATIVE_CHANGE)
         except (ValidationError, ArithmeticError, ValueError):
             continue  # other lengths do not close the loop

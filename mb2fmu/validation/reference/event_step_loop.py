@@ -225,7 +225,7 @@ class _EventStepLoop:
                 self._step = max(solver.t - before[0], 1e-12)
                 return self._repeat_step_to_event(*before, event_time, r, largest_step)
             if self._projected:
-                x = self.numeric.project(solver.t, solver.y[:-1], self.prepared)
+                x = self.numeric.project(solver.t, solver.y[:-1], r, self.prepared)
                 solver.y = np.append(x, solver.y[-1])
                 solver.f = solver.fun(solver.t, solver.y)
         self._step, self._evaluations_spent = solver.h_abs, self._evaluations_spent + solver.nfev

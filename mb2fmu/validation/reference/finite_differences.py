@@ -206,7 +206,7 @@ def _evaluate_at_point(
     numeric = reference.numeric
     t = float(reference.experiment.time[point.row]) + later
     prepared = numeric.prepare([float(p) for p in parameters])
-    x = numeric.project(t, state, prepared)
+    x = numeric.project(t, state, inputs, prepared)
     motion = numeric.motion(t, x, inputs.tolist(), prepared)
     values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
     return values, motion.x_dot

@@ -13,7 +13,7 @@ over which the reference's own C changes (something touches, sticks or is latche
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -37,16 +37,19 @@ _CONSERVED_FRACTION = 1e-8
 ConservedQuantitySet = ConservedQuantities | LagrangianConservedQuantities
 
 
-def find_first_integrals(mechanism: Mechanism, equations: EquationsOfMotion) -> ConservedQuantitySet:
-    """Return the integrals of a mechanism.
+def find_first_integrals(
+    mechanism: Mechanism, equations: EquationsOfMotion, free: Sequence[float] | None = None
+) -> ConservedQuantitySet:
+    """Return the integrals of a mechanism in one experiment.
 
     Args:
-        mechanism: As read.
+        mechanism: As imported.
         equations: Of it; the closed form of the potential energy is taken from them.
+        free: Values of the free parameters in the experiment; None: as declared.
     """
     if mechanism.is_lagrangian_only:
-        return LagrangianConservedQuantities(mechanism)
-    return ConservedQuantities(mechanism, find_potential_energy(equations))
+        return LagrangianConservedQuantities(mechanism, free)
+    return ConservedQuantities(mechanism, find_potential_energy(equations), free)
 
 
 def find_potential_energy(equations: EquationsOfMotion) -> PotentialFunction | None:

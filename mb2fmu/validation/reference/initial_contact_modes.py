@@ -98,11 +98,19 @@ class ContactGaps:
         if faults:
             raise ValidationError("the reference cannot be integrated:", faults)
 
-    def open_gaps(self, x: Floats, prepared: Sequence[float], default: Floats, before: Sequence[float]) -> Floats:
+    def open_gaps(
+        self,
+        x: Floats,
+        r: Sequence[float] | Floats,
+        prepared: Sequence[float],
+        default: Floats,
+        before: Sequence[float],
+    ) -> Floats:
         """Return the state at t = 0 moved by the shortest way to gaps >= 0, with resting contacts closed.
 
         Args:
             x: The state, shape (n_x,).
+            r: Inputs.
             prepared: Parameters.
             default: The default start, shape (n_x,).
             before: Its parameters.
@@ -114,7 +122,7 @@ class ContactGaps:
             return x
         n_q, typical = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
         target_gaps = self.evaluate_gaps(default[:n_q], before)
-        opened = self._numeric.project(0.0, x, prepared)
+        opened = self._numeric.project(0.0, x, r, prepared)
         for _ in range(_MAX_NEWTON_ITERATIONS):
             gap_errors = self.evaluate_gaps(opened[:n_q], prepared) - target_gaps
             rows_to_close = [
@@ -129,7 +137,7 @@ class ContactGaps:
                 return opened
             opened = opened.copy()
             opened[:n_q] -= typical * np.linalg.lstsq(slopes, gap_errors[rows_to_close], rcond=None)[0]
-            opened = self._numeric.project(0.0, opened, prepared)
+            opened = self._numeric.project(0.0, opened, r, prepared)
         message = "no start is found at which nothing lies inside of what it touches"
         raise ValidationError("the perturbed experiment cannot be started:", [Fault(message, remedy="move less")])
 

@@ -181,8 +181,10 @@ class ReferenceRun:
         if not numeric.m or not speeds:
             return None
         prepared = numeric.prepare(run.parameters)
-        points = zip(run.time, self.states, strict=True)
-        signs = [numeric.dependent_determinant_sign(float(t), x, prepared, speeds) for t, x in points]
+        points = enumerate(zip(run.time, self.states, strict=True))
+        signs = [
+            numeric.dependent_determinant_sign(float(t), x, run.inputs_at(k), prepared, speeds) for k, (t, x) in points
+        ]
         changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
         return float(run.time[changes[0]]) if len(changes) else None
 
@@ -417,7 +419,7 @@ def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentNumber
 def compute_start_state(numeric: NumericEquations, run: ExperimentNumbers) -> Floats:
     """Return x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
     u = [run.u[i] for i in numeric.equations.u_independent]
-    return numeric.project(0.0, np.array([*run.q, *u, *run.z]), numeric.prepare(run.parameters))
+    return numeric.project(0.0, np.array([*run.q, *u, *run.z]), run.inputs_at(0), numeric.prepare(run.parameters))
 
 
 def find_state_columns(numeric: NumericEquations) -> tuple[int, ...]:
@@ -519,7 +521,8 @@ def compute_constraint_scales(
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
     holonomic, prepared = len(numeric.equations.position_rows), numeric.prepare(run.parameters)
-    return compute_row_scales(numeric, holonomic, run.time, (q, u, z), scales[: n_q + n_u], prepared)
+    inputs = [run.inputs_at(k) for k in range(len(run.time))]
+    return compute_row_scales(numeric, holonomic, run.time, (q, u, z), inputs, scales[: n_q + n_u], prepared)
 
 
 def describe_provenance(

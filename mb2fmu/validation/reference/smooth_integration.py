@@ -38,7 +38,7 @@ def integrate_smooth(
     scales: Floats,
     budget: int,
     parts: int = 1,
-    project: Callable[[float, Floats], Floats] | None = None,
+    project: Callable[[int], Callable[[float, Floats], Floats]] | None = None,
 ) -> Floats:
     """Integrate by Dormand and Prince's method of order 8(5, 3), with a step end at every communication point.
 
@@ -50,7 +50,7 @@ def integrate_smooth(
         scales: Magnitude of each y_j, > 0.
         budget: Evaluations of f that may be spent.
         parts: At least so many steps between two points.
-        project: (t, y) → the point of the manifold of the constraints that is nearest to y, where every step ends.
+        project: k → (t, y) → the point of the manifold of the constraints that is nearest to y, where every step ends.
 
     Returns:
         Shape (n_t, n).
@@ -80,7 +80,7 @@ def integrate_smooth(
             if failure:
                 raise make_standstill_error(solver.t, failure.rstrip("."))
             if project:
-                solver.y = project(solver.t, solver.y)
+                solver.y = project(k)(solver.t, solver.y)
                 solver.f = solver.fun(solver.t, solver.y)
             if evaluations_spent + solver.nfev > budget:
                 raise make_standstill_error(solver.t, f"{budget} evaluations are spent")

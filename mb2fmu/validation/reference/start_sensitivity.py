@@ -115,7 +115,13 @@ def measure_sensitivity(reference: ReferenceRun) -> Floats:
     axes[:, list(find_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
         x0 = reference.states[0] + RELATIVE_START_ERROR * direction * reference.state_scales
-        x0 = gaps.open_gaps(numeric.project(0.0, x0, prepared), prepared, reference.states[0], prepared)
+        x0 = gaps.open_gaps(
+            numeric.project(0.0, x0, run.inputs_at(0), prepared),
+            run.inputs_at(0),
+            prepared,
+            reference.states[0],
+            prepared,
+        )
         if isinstance(numeric, HybridEquations):
             x0 = numeric.stop_held_speeds(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
         event_log = IntegrationEventLog()

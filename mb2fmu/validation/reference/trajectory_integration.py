@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,9 +118,10 @@ class TrajectoryIntegration:
 
         return held
 
-    def _project(self, t: float, y: Floats) -> Floats:
-        """Return (x, W) with x projected onto the constraints."""
-        return np.append(self.numeric.project(t, y[:-1], self.prepared), y[-1])
+    def _project(self, k: int) -> Callable[[float, Floats], Floats]:
+        """Return the projection of (x, W) onto the constraints while the inputs of step k hold."""
+        r = self.inputs[k]
+        return lambda t, y: np.append(self.numeric.project(t, y[:-1], r, self.prepared), y[-1])
 
     def _integrate_compiled(
         self,

@@ -74,7 +74,9 @@ _DISPLACEMENT_FRACTIONS = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that hav
 class ConstraintRows(Protocol):
     """Constraint rows as functions of numbers."""
 
-    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+    def residual(
+        self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
         """Return φ(q, t), then A u + b; shape (n_phi + m,)."""
 
 
@@ -173,6 +175,7 @@ def compute_row_scales(
     holonomic: int,
     time: Floats,
     motion: tuple[Floats, Floats, Floats],
+    inputs: Sequence[Floats],
     scales: Floats,
     prepared: Sequence[float],
 ) -> tuple[Floats, Floats]:
@@ -183,6 +186,7 @@ def compute_row_scales(
         holonomic: Number of rows φ(q, t), which come first.
         time: In s, shape (n_t,).
         motion: All q, u, z over time, shapes (n_t, n_q), (n_t, n_u), (n_t, n_z).
+        inputs: At each of these times.
         scales: Of q, then of u, shape (n_q + n_u,).
         prepared: Parameter values.
 
@@ -194,20 +198,19 @@ def compute_row_scales(
     effects, terms = [], []
     for k in np.unique(np.linspace(0, len(time) - 1, count).astype(np.int64)).tolist():
         t, (q, u, z) = float(time[k]), (fraction[k] for fraction in motion)
-        base = rows.residual(t, q, u, z, prepared)
+        base = rows.residual(t, q, u, z, inputs[k], prepared)
         effects_of_row, terms_of_row = np.zeros((n_q + n_u, len(base))), np.zeros((n_q + n_u, len(base)))
         for j, scale in enumerate(scales.tolist()):
             coordinates_and_speeds = np.append(q, u)
             for fraction in _DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1]:
                 displaced = coordinates_and_speeds.copy()
                 displaced[j] += fraction * scale
-                row_changes = np.abs(rows.residual(t, displaced[:n_q], displaced[n_q:], z, prepared) - base)
+                row_changes = np.abs(rows.residual(t, displaced[:n_q], displaced[n_q:], z, inputs[k], prepared) - base)
                 effects_of_row[j] = np.fmax(effects_of_row[j], row_changes)
             terms_of_row[j] = row_changes / abs(fraction * scale) * abs(coordinates_and_speeds[j])
-        effects_of_row[:n_q, holonomic:], terms_of_row[:n_q, holonomic:] = (
-            0.0,
-            0.0,
-        )  # of velocity rows the speeds alone are moved
+        # Of velocity rows the speeds alone are moved.
+        effects_of_row[:n_q, holonomic:] = 0.0
+        terms_of_row[:n_q, holonomic:] = 0.0
         effects.append(effects_of_row)
         terms.append(terms_of_row.sum(axis=0))
     scale = np.max(effects, axis=0).sum(axis=0)

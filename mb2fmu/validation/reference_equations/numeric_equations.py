@@ -305,17 +305,21 @@ class NumericEquations:
     def _complete(self, values: list[float]) -> None:
         """Evaluate what energies and outputs need and :meth:`_advance` has not computed."""
 
-    def residual(self, t: float, q: Floats, u: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+    def residual(
+        self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
         """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
         if self.compiled_equations:
-            return self.compiled_equations.residual(t, q, u, z, prepared)
-        values = [t, *q, *u, *z, *([0.0] * len(self.equations.r)), *prepared]
+            return self.compiled_equations.residual(t, q, u, z, r, prepared)
+        values = [t, *q, *u, *z, *r, *prepared]
         values += self._blank[len(values) :]
         return self._residual(values, u, self._constraints(values))
 
-    def holonomic_slopes(self, t: float, q: Floats, z: Floats, prepared: Sequence[float]) -> Floats:
+    def holonomic_slopes(
+        self, t: float, q: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
         """Return ∂φ/∂q, shape (n_phi, n_q)."""
-        values = [t, *q, *([0.0] * self.n_u), *z, *([0.0] * len(self.equations.r)), *prepared]
+        values = [t, *q, *([0.0] * self.n_u), *z, *r, *prepared]
         values += self._blank[len(values) :]
         return np.array(self._holonomic_slopes(values), dtype=float).reshape(-1, self.n_q)
 
@@ -338,21 +342,21 @@ class NumericEquations:
         return self.motion(t, x, r, prepared).kinetic
 
     def dependent_determinant_sign(
-        self, t: float, x: Floats, prepared: Sequence[float], dependent: Sequence[int]
+        self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float], dependent: Sequence[int]
     ) -> float:
         """Return the sign of det of A's columns of dependent speeds: where it changes they are undetermined."""
-        A, _ = self._rows(self._constraints(self._values(t, x, prepared)))
+        A, _ = self._rows(self._constraints(self._values(t, x, r, prepared)))
         return float(np.linalg.slogdet(A[:, list(dependent)])[0])
 
-    def has_redundant_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> bool:
+    def has_redundant_rows(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> bool:
         """Return whether rows of A u + b = 0 follow from others at a state on the constraints."""
-        return self.independent_rows(t, x, prepared) < self.m
+        return self.independent_rows(t, x, r, prepared) < self.m
 
-    def independent_rows(self, t: float, x: Floats, prepared: Sequence[float]) -> int:
+    def independent_rows(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> int:
         """Return how many rows of A u + b = 0 follow from no others at a state on the constraints."""
         if not self.m:
             return 0
-        A = self._rows(self._constraints(self._values(t, x, prepared)))[0] * self.typical[self.n_q :]
+        A = self._rows(self._constraints(self._values(t, x, r, prepared)))[0] * self.typical[self.n_q :]
         lengths = np.linalg.norm(A, axis=1)
         return int(np.linalg.matrix_rank(A / np.where(lengths > 0, lengths, 1.0)[:, None], tol=_DEPENDENT_ROW_FRACTION))
 
@@ -361,7 +365,7 @@ class NumericEquations:
         """Whether the constraints restrict states, which integration would violate."""
         return self.m > 0 and not self._dependent
 
-    def project(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+    def project(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
         """Return the projected state: unit quaternions, then coordinates and speeds onto the constraints.
 
         Raises:
@@ -369,30 +373,32 @@ class NumericEquations:
         """
         if self.compiled_equations:
             try:
-                return self.compiled_equations.project(t, x, prepared)
+                return self.compiled_equations.project(t, x, r, prepared)
             except CompiledFunctionError as error:
                 raise translate_compiled_failures(error) from error
         if self._project is not None:
-            x = np.array([*self._project(self._values(t, x, prepared)), *x[self.n_q :]])
+            x = np.array([*self._project(self._values(t, x, r, prepared)), *x[self.n_q :]])
         return (
-            self._project_on_constraints(t, x, prepared)
+            self._project_on_constraints(t, x, r, prepared)
             if self.has_state_constraints or self.equations.position_rows
             else x
         )
 
-    def _values(self, t: float, x: Floats, prepared: Sequence[float]) -> list[float]:
+    def _values(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> list[float]:
         """Return slots at a state; all its speeds are states, or do not matter."""
         u = x[self.n_q : self.n_q + self.n_u] if self.has_state_constraints else np.zeros(self.n_u)
         values = [t, *x[: self.n_q].tolist(), *u.tolist(), *x[self.n_x - self.n_z :].tolist()]
-        values += [*([0.0] * len(self.equations.r)), *prepared]
+        values += [*r, *prepared]
         return values + self._blank[len(values) :]
 
-    def _project_on_constraints(self, t: float, x: Floats, prepared: Sequence[float]) -> Floats:
+    def _project_on_constraints(
+        self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
         """Return q by Gauss-Newton steps of least norm for phi(q) = 0, then the nearest speeds with A u + b = 0."""
         x, n_q, last_size = x.copy(), self.n_q, np.inf
         typical, speed_units = self.typical[:n_q], self.typical[n_q:]
         for _ in range(_MAX_PROJECTION_STEPS if self.equations.position_rows else 0):
-            values = self._values(t, x, prepared)
+            values = self._values(t, x, r, prepared)
             phi = np.array(self._holonomic(values))
             step = _solve_least_norm(np.array(self._holonomic_slopes(values)).reshape(len(phi), n_q), phi, typical)
             x[:n_q] -= step
@@ -409,7 +415,7 @@ class NumericEquations:
                 raise _make_projection_error(t)
         if not self.has_state_constraints:
             return x
-        values = self._values(t, x, prepared)
+        values = self._values(t, x, r, prepared)
         A, b = self._rows(self._constraints(values))
         u = x[n_q : n_q + self.n_u]
         x[n_q : n_q + self.n_u] = u - _solve_least_norm(A, A @ u + b, speed_units)

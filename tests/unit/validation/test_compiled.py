@@ -149,8 +149,8 @@ def test_redundant_constraints_are_solved_as_numpy_solves_them(seed, n, m):
         expected = getattr(one, name)
         size = 1 + np.max(np.abs(expected))
         assert np.allclose(getattr(other, name), expected, rtol=0, atol=1e-9 * size), name
-    assert np.allclose(fast.project(0.0, x, ()), plain.project(0.0, x, ()), rtol=0, atol=1e-10)
-    assert np.max(np.abs(fast.motion(0.0, fast.project(0.0, x, ()), [], ()).residual)) < 1e-10
+    assert np.allclose(fast.project(0.0, x, [], ()), plain.project(0.0, x, [], ()), rtol=0, atol=1e-10)
+    assert np.max(np.abs(fast.motion(0.0, fast.project(0.0, x, [], ()), [], ()).residual)) < 1e-10
 
 
 def test_a_mechanism_with_everything_is_its_twin():

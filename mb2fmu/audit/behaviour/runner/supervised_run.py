@@ -124,6 +124,7 @@ class SupervisedRunLimits:
         windows: What the archive has for Windows is run, on another system.
         wine: Host for the binary for Windows; None: the binary for this machine runs.
         valgrind: Watches the memory that the FMU uses, in a run of its own.
+        together: All interface types are tried in one process.
     """
 
     deadline: float
@@ -135,6 +136,7 @@ class SupervisedRunLimits:
     windows: bool = False
     wine: RemoteHost | None = None
     valgrind: RemoteHost | None = None
+    together: bool = False
 
 
 def find_loadable_libraries(
@@ -207,7 +209,9 @@ def run_all_trials(
             result.inapplicable[rule] = f"no trial judges it in {' and '.join(members)}"
         # Each interface type has its own processes and folders; without a requested rule none is started.
         groups = [{interface: member} for interface, member in members.items() if tried_rules[interface]]
-        request["effort"] = limits.effort / (1 if limits.jobs > 1 else len(members))
+        if limits.together:
+            groups = [{interface: member for group in groups for interface, member in group.items()}]
+        request["effort"] = limits.effort / (1 if limits.jobs > 1 else len(groups))
         supervisors = _Supervisors()
         with _open_thread_map(min(max(len(groups), 1), limits.jobs), supervisors) as map_groups:
             for part_result in map_groups(

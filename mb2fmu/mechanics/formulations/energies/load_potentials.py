@@ -152,7 +152,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
         return False
     slopes = sm.lambdify(arguments, [energy.diff(q) for q in m.q], modules=["scipy", "numpy"], cse=True)
     numeric = NumericMechanism(m)
-    for sample in draw_random_states(numeric):
+    for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         forces = numeric.generalized_forces()[: len(m.u)]
         wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]

@@ -25,6 +25,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     StateSample,
     append_auxiliary_speeds,
     draw_random_states,
+    free_parameter_values,
     set_random_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
@@ -59,12 +60,17 @@ class ConservedQuantities:
     Args:
         mechanism: With bodies; of a Lagrangian alone see ``lagrangian_conserved_quantities``.
         potential: V; None where none is known: then no energy integral is looked for.
+        free: Values of the free parameters of the experiment in which they are compared; None: as declared. A
+            momentum that a spring of stiffness 0 leaves alone is none where the spring acts.
 
     ``kept`` are those that there are; ``in_space``: which components of P and H are among them.
     """
 
-    def __init__(self, mechanism: Mechanism, potential: PotentialFunction | None) -> None:
+    def __init__(
+        self, mechanism: Mechanism, potential: PotentialFunction | None, free: Sequence[float] | None = None
+    ) -> None:
         self.m, self._potential = mechanism, potential
+        self._free = free_parameter_values(mechanism) if free is None else free
         self._numeric = NumericMechanism(mechanism)
         m = mechanism
         constants = [s for b in m.bodies for s in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))]
@@ -146,7 +152,7 @@ class ConservedQuantities:
         m = self.m
         if not m.bodies:
             return []
-        samples = draw_random_states(self._numeric)
+        samples = draw_random_states(self._numeric, self._free)
         names = [f"momentum of all bodies along N.{axis}" for axis in "xyz"]
         names += [f"angular momentum of all bodies about N.{axis} through the origin" for axis in "xyz"]
         units = ["kg.m/s"] * 3 + ["kg.m2/s"] * 3

@@ -22,17 +22,28 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     momentum_unit,
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, draw_random_states, set_random_state
+from mb2fmu.mechanics.mechanism.numeric.random_states import (
+    StateSample,
+    draw_random_states,
+    free_parameter_values,
+    set_random_state,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
 Floats = npt.NDArray[np.float64]
 
 
 class LagrangianConservedQuantities:
-    """Integrals of one mechanism that is a Lagrangian alone; ``kept`` are those that were found."""
+    """Integrals of one mechanism that is a Lagrangian alone; ``kept`` are those that were found.
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    Args:
+        mechanism: The Lagrangian.
+        free: Values of the free parameters of the experiment in which they are compared; None: as declared.
+    """
+
+    def __init__(self, mechanism: Mechanism, free: Sequence[float] | None = None) -> None:
         m = self.m = mechanism
+        self._free = free_parameter_values(mechanism) if free is None else free
         assert m.lagrangian is not None
         L, forces = m.lagrangian.expression, m.lagrangian.forces
         self._numeric = NumericMechanism(m)
@@ -66,7 +77,7 @@ class LagrangianConservedQuantities:
 
     def _found(self) -> list[ConservedQuantity]:
         """Return the momenta and Jacobi's integral that keep their value at all random samples."""
-        m, samples = self.m, draw_random_states(self._numeric)
+        m, samples = self.m, draw_random_states(self._numeric, self._free)
         kept = np.ones(len(m.q) + 1, dtype=bool)
         for sample in samples:
             rates, sizes = self._rates(self._point(sample))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +40,21 @@ def free_parameter_values(mechanism: Mechanism) -> list[float]:
     return [float(p.value) for p in mechanism.declared.parameters if not p.calculated]
 
 
-def draw_random_states(numeric: NumericMechanism) -> list[StateSample]:
-    """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes."""
+def draw_random_states(
+    numeric: NumericMechanism, free: Sequence[float] | None = None, *, without_zeros: bool = False
+) -> list[StateSample]:
+    """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes.
+
+    Args:
+        numeric: The mechanism.
+        free: Values of the free parameters, such as those of an experiment; None: as declared. What is zero stays
+            zero, so what is found holds there.
+        without_zeros: What is found must hold for all values: a parameter that is zero has its typical magnitude
+            instead, if the mechanism can be evaluated there.
+
+    Raises:
+        MechanismError: If it cannot be evaluated at any of the states tried.
+    """
     m, natural = numeric.mechanism, estimate_characteristic_units(numeric.mechanism.declared)
     q_sizes, u_sizes, r_sizes, z_sizes = (
         np.array([natural.typical(item) for item in items])
@@ -49,10 +63,12 @@ def draw_random_states(numeric: NumericMechanism) -> list[StateSample]:
     generator = np.random.default_rng(20090)
     start = np.array([c.start for c in m.declared.coordinates])
     z_start = np.array([s.start for s in m.declared.auxiliary_states])
-    nominal = np.array(free_parameter_values(m))
+    nominal = np.array(free_parameter_values(m) if free is None else free, dtype=float)
+    nonzero = np.where(nominal == 0.0, _typical_parameters(m), nominal) if without_zeros else nominal
     samples: list[StateSample] = []
-    for _ in range(MAX_ATTEMPTS):
-        p = nominal * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
+    for attempt in range(MAX_ATTEMPTS):
+        values = nonzero if 2 * attempt < MAX_ATTEMPTS else nominal
+        p = values * (1 + 0.1 * generator.uniform(-1, 1, nominal.shape))
         q = start + q_sizes * generator.uniform(-0.7, 0.7, start.shape)
         u = u_sizes * generator.uniform(-1, 1, len(m.u))
         away = generator.uniform(-1, 1, len(m.z))
@@ -76,6 +92,17 @@ def draw_random_states(numeric: NumericMechanism) -> list[StateSample]:
             return samples
     what = "positions and velocities are not finite at any of the states tried near the start values"
     raise MechanismError("the mechanism cannot be evaluated:", [Fault(what, remedy="check parameter and start values")])
+
+
+def _typical_parameters(m: Mechanism) -> Array:
+    """Return the typical magnitudes of the free parameters, within their bounds."""
+    natural, found = estimate_characteristic_units(m.declared), []
+    for p in m.declared.parameters:
+        if not p.calculated:
+            lowest = -np.inf if p.minimum is None else p.minimum
+            highest = np.inf if p.maximum is None else p.maximum
+            found.append(float(np.clip(natural.typical(p), lowest, highest)))
+    return np.array(found)
 
 
 def append_auxiliary_speeds(m: Mechanism, u: Array) -> Array:

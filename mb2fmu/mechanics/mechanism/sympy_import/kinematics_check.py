@@ -71,9 +71,9 @@ def check_kinematics(
             contradict a velocity constraint.
     """
     derived = NumericMechanism(draft, rates=True)
-    samples = draw_random_states(derived)
-    faults = _frame_faults(draft, derived, samples) + _inertia_faults(draft, derived, samples)
-    settled, more = choose_point_velocities(draft, derived, samples, user_velocities, origins_found=origins_found)
+    samples, nonzero = draw_random_states(derived), draw_random_states(derived, without_zeros=True)
+    faults = _frame_faults(draft, derived, nonzero) + _inertia_faults(draft, derived, samples)
+    settled, more = choose_point_velocities(draft, derived, nonzero, user_velocities, origins_found=origins_found)
     faults += more
     if not faults:
         numeric = derived if settled is draft else NumericMechanism(settled)

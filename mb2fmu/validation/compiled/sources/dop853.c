@@ -221,7 +221,7 @@ static int travel(struct solver *s, double t, double end)
     while (status == OK && t < end) {
         status = advance(s, &t, end, longest, &j->step);
         if (status == OK && j->projected) {
-            status = reference_project(s->e, t, s->y, j->parameters);
+            status = reference_project(s->e, t, s->y, s->r, j->parameters);
             status = status == OK ? slope(s, t, s->y, s->K) : status;
         }
         if (status == OK && j->spent > j->budget) {

@@ -479,7 +479,7 @@ int reference_slopes(struct equations *e, int64_t count, const double t[], const
 }
 
 int reference_residual(struct equations *e, double t, const double q[], const double u[], const double z[],
-    const double p[], double residual[])
+    const double r[], const double p[], double residual[])
 {
     double *v = e->v;
     v[0] = t;
@@ -487,7 +487,7 @@ int reference_residual(struct equations *e, double t, const double q[], const do
     copy(v + 1 + e->n_q, u, e->n_u);
     copy(v + 1 + e->n_q + e->n_u, z, e->n_z);
     const int64_t before = 1 + e->n_q + e->n_u + e->n_z;
-    zero(v + before, e->n_r);
+    copy(v + before, r, e->n_r);
     copy(v + before + e->n_r, p, e->n_p);
     zero(v + before + e->n_r + e->n_p, e->size - before - e->n_r - e->n_p);
     const int status = find_rates(e);
@@ -495,12 +495,13 @@ int reference_residual(struct equations *e, double t, const double q[], const do
 }
 
 /* Gauss-Newton steps of least norm for phi(q) = 0. */
-static int project_coordinates(struct equations *e, double t, double x[], const double p[], int still)
+static int project_coordinates(
+    struct equations *e, double t, double x[], const double r[], const double p[], int still)
 {
     double *dq = e->vector + larger(e->n_phi, e->n_q);
     double last = INFINITY;
     for (int k = 0; k < PROJECTIONS; k++) {
-        set_slots(e, t, x, NULL, p, still);
+        set_slots(e, t, x, r, p, still);
         const int status = shift_to_constraints(e, dq);
         if (status != OK) {
             return status;
@@ -524,22 +525,22 @@ static int project_coordinates(struct equations *e, double t, double x[], const 
     return ASTRAY;
 }
 
-int reference_project(struct equations *e, double t, double x[], const double p[])
+int reference_project(struct equations *e, double t, double x[], const double r[], const double p[])
 {
     const int constrained = e->m > 0 && e->n_independent == e->n_u;
     int status = OK;
     if (e->projection.count) {
-        set_slots(e, t, x, NULL, p, !constrained);
+        set_slots(e, t, x, r, p, !constrained);
         status = run(e, &e->projection, e->v);
         copy(x, e->results, e->n_q);
     }
     if (status == OK && e->n_phi) {
-        status = project_coordinates(e, t, x, p, !constrained);
+        status = project_coordinates(e, t, x, r, p, !constrained);
     }
     if (status != OK || !constrained) {
         return status;
     }
-    set_slots(e, t, x, NULL, p, 0);
+    set_slots(e, t, x, r, p, 0);
     status = find_rates(e);
     if (status != OK) {
         return status;

@@ -104,10 +104,11 @@ EXPORTED int reference_slopes(struct equations *e, int64_t count, const double t
 
 /* phi, A u + b for given speeds, dependent ones included. */
 EXPORTED int reference_residual(struct equations *e, double t, const double q[], const double u[], const double z[],
-    const double p[], double residual[]);
+    const double r[], const double p[], double residual[]);
 
 /* Moves x onto the constraints: unit quaternions, then coordinates and speeds. */
-EXPORTED int reference_project(struct equations *e, double t, double x[], const double p[]);
+EXPORTED int reference_project(
+    struct equations *e, double t, double x[], const double r[], const double p[]);
 
 /* Evaluates a plan at the slots that it is given; for parameters and tests. */
 EXPORTED int reference_plan(struct equations *e, const struct plan *plan, double v[], double results[]);

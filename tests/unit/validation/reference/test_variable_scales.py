@@ -175,7 +175,7 @@ def test_an_angle_changes_a_row_by_no_more_than_it_turns():
 
     turned = np.linspace(0.0, 1e4, 50)[:, None]
     motion = (np.hstack([turned, -0.3 * np.sin(turned)]), np.zeros((50, 0)), np.zeros((50, 0)))
-    found, terms = compute_row_scales(Crank(), 1, turned[:, 0], motion, np.array([1e4, 0.3]), ())
+    found, terms = compute_row_scales(Crank(), 1, turned[:, 0], motion, [np.zeros(0)] * 50, np.array([1e4, 0.3]), ())
     assert 0.5 < found[0] < 1.0
     assert terms[0] < 1e4
 

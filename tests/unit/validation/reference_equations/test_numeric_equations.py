@@ -148,7 +148,7 @@ def test_coordinates_are_projected():
         ),
         dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
     )
-    assert NumericEquations(equations).project(0.0, np.array([3.0, 4.0, 7.0]), ()) == pytest.approx([0.6, 0.8, 7.0])
+    assert NumericEquations(equations).project(0.0, np.array([3.0, 4.0, 7.0]), (), ()) == pytest.approx([0.6, 0.8, 7.0])
 
 
 @pytest.mark.parametrize("fast", [False, True], ids=["numpy", "compiled"])
@@ -185,9 +185,9 @@ def test_round_off_about_zero_is_on_the_constraints(fast, size, off):
     numeric = NumericEquations(equations, (1.0, 1.0, size, 1.0, 1.0, size))
     assert numeric.compile() if fast else not numeric.compiled_equations
     start = np.array([off, -2.6 * off, -0.4 * off * size, 0.0, 0.0, 0.0])
-    found = numeric.project(0.0, start, ())
+    found = numeric.project(0.0, start, (), ())
     assert np.max(np.abs(found[:3] / [1.0, 1.0, size])) <= 5 * off
-    residual = numeric.residual(0.0, found[:3], found[3:], np.zeros(0), ())
+    residual = numeric.residual(0.0, found[:3], found[3:], np.zeros(0), (), ())
     assert np.max(np.abs(residual)) <= 2e-16 * size
 
 

@@ -1,0 +1,84 @@
+"""Right models of users that were once called wrong: each is the smallest of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy as sm
+from sympy.physics import mechanics as me
+
+from mb2fmu import Model
+
+RIGHT: dict[str, Callable[[], Model]] = {}
+
+
+def right(function: Callable[[], Model]) -> Callable[[], Model]:
+    RIGHT[function.__name__] = function
+    return function
+
+
+def _ground() -> tuple[me.ReferenceFrame, me.Point]:
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    return N, O
+
+
+@right
+def spring_of_stiffness_zero() -> Model:
+    """Its momentum keeps its value by default, and does not where the perturbed experiment makes the spring act."""
+    (x, v), (m, k) = me.dynamicsymbols("x v"), sm.symbols("m k")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    loads = [(P, -k * x * N.x)]
+    kane = me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, m)], forcelist=loads)
+    model = Model("FreeMass", kane)
+    model.parameter(m, 2.0, "kg", min=1e-3)
+    model.parameter(k, 0.0, "N/m", min=0.0)
+    model.coordinate(x, 0.5, "m")
+    model.speed(v, 1.0, "m/s")
+    model.experiment(stop=2.0, step=0.02, tolerance=1e-8)
+    return model
+
+
+@right
+def damper_of_coefficient_zero() -> Model:
+    """T + V keeps its value by default only."""
+    (q, u), (m, l, c, g) = me.dynamicsymbols("q u"), sm.symbols("m l c g")
+    N, O = _ground()
+    A = me.ReferenceFrame("A")
+    A.orient_axis(N, q, N.z)
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", -l * A.y)
+    P.v2pt_theory(O, N, A)
+    loads = [(P, -m * g * N.y), (A, -c * u * N.z)]
+    kane = me.KanesMethod(N, [q], [u], [u - q.diff()], bodies=[me.Particle("bob", P, m)], forcelist=loads)
+    model = Model("Pendulum", kane)
+    for s, v, unit in ((m, 1.0, "kg"), (l, 0.5, "m"), (g, 9.81, "m/s2"), (c, 0.0, "N.m.s/rad")):
+        model.parameter(s, v, unit)
+    model.coordinate(q, 0.5, "rad")
+    model.speed(u, 0.0, "rad/s")
+    model.experiment(stop=1.0)
+    return model
+
+
+@right
+def blade_steered_by_an_input() -> Model:
+    """A velocity constraint contains an input: its residual is that of the input's present value."""
+    x, y, u, v, beta = me.dynamicsymbols("x y u v beta")
+    N, O = _ground()
+    A = N.orientnew("A", "Axis", [beta, N.z])
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    kane = me.KanesMethod(
+        N, [x, y], [u], [x.diff() - u, y.diff() - v], u_dependent=[v], velocity_constraints=[P.vel(N).dot(A.y)],
+        bodies=[me.Particle("P", P, 1)], forcelist=[(P, -9.81 * N.y)],
+    )  # fmt: skip
+    model = Model("Blade", kane)
+    model.input(beta, 0.3, "rad")
+    model.input(beta.diff(), 0.0, "rad/s")
+    model.coordinate(x, 0, "m")
+    model.coordinate(y, 0, "m")
+    model.speed(u, 0.1, "m/s")
+    model.speed(v, 0, "m/s", kind="guess")
+    return model
