@@ -33,8 +33,7 @@ from mb2fmu.visualization.scene.drawing_records import (
     DrawnSolid,
     PoseSeries,
 )
-from mb2fmu.visualization.scene.mesh_decimation import decimate_mesh, decimate_meshes_together
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh
+from mb2fmu.visualization.scene.mesh_files import TriangleMesh, decimate_mesh, decimate_meshes_together
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix, quaternion_product
 
 Floats = npt.NDArray[np.float64]
