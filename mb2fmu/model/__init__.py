@@ -20,8 +20,8 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.model.checks.definition_checks import check_model
+    from mb2fmu.model.declarations.appearance_declarations import Box, Cylinder, Ellipsoid, Mesh, Sphere
     from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
-    from mb2fmu.model.declarations.shapes import Box, Cylinder, Ellipsoid, Mesh, Sphere
     from mb2fmu.model.model import Model, OutputRequest
     from mb2fmu.model.model_definition import ModelDefinition
     from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
@@ -57,7 +57,7 @@ __getattr__ = import_on_first_use(
     {
         "checks.definition_checks": "check_model",
         "declarations.model_declarations": "Declarations Experiment",
-        "declarations.shapes": "Box Cylinder Ellipsoid Mesh Sphere",
+        "declarations.appearance_declarations": "Box Cylinder Ellipsoid Mesh Sphere",
         "model": "Model OutputRequest",
         "model_definition": "ModelDefinition",
         "model_loading": "ListedModel list_models load shipped_models_folder",

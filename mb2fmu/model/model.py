@@ -16,13 +16,12 @@ from sympy.physics.mechanics import JointsMethod
 
 from mb2fmu.model.declarations.added_loads import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
-from mb2fmu.model.declarations.declared_arrays import DeclaredArray
 from mb2fmu.model.declarations.declared_events import EventDeclarations
 from mb2fmu.model.declarations.declared_loops import LoopDeclarations
-from mb2fmu.model.declarations.declared_outputs import OutputDeclarations
-from mb2fmu.model.declarations.declared_terminals import ConnectionDeclarations, DeclaredTerminal
+from mb2fmu.model.declarations.declared_outputs import OutputDeclarations, OutputKind, OutputRequest
+from mb2fmu.model.declarations.declared_terminals import ConnectionDeclarations, DeclaredArray, DeclaredTerminal
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
-from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
     Constraint,
@@ -323,9 +322,9 @@ class Model(
     def experiment(
         self,
         *,
-        stop: float = 10.0,
+        stop: float = DEFAULT_STOP_S,
         step: float | None = None,
-        tolerance: float = 1e-6,
+        tolerance: float = DEFAULT_TOLERANCE,
         stiff: bool = False,
         solver: Literal["adaptive", "fixed"] = "adaptive",
         internal_step: float | None = None,
@@ -338,7 +337,7 @@ class Model(
         """
         if step is None:
             step = choose_communication_step(float(stop))
-            step = min(step, 0.01) if solver == "fixed" and internal_step is None else step
+            step = min(step, DEFAULT_STEP_S) if solver == "fixed" and internal_step is None else step
         self.default_experiment = Experiment(
             stop=float(stop),
             step=float(step),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 
-from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS, OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 
 # FMI 2.0.5 section 2.2.9 and FMI 3.0.2 section 2.4.7.5.1, "structured" naming, without quoted names
 _NAME_PART_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(\[\d+(,\d+)*\])?"

@@ -20,8 +20,7 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import draw_validation_figure
     from mb2fmu.report.pages.description_page import render_description_page
-    from mb2fmu.report.pages.report_content import ReportProvenance
-    from mb2fmu.report.pages.report_identity import ReportClaim, read_report_claim
+    from mb2fmu.report.pages.report_content import ReportClaim, ReportProvenance, read_report_claim
     from mb2fmu.report.pages.validation_page import render_validation_page
 
 __all__ = [
@@ -38,8 +37,7 @@ __getattr__ = import_on_first_use(
     {
         "figures.validation_figure": "draw_validation_figure",
         "pages.description_page": "render_description_page",
-        "pages.report_content": "ReportProvenance",
-        "pages.report_identity": "ReportClaim read_report_claim",
+        "pages.report_content": "ReportClaim ReportProvenance read_report_claim",
         "pages.validation_page": "render_validation_page",
     },
 )

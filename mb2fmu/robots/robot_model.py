@@ -1,7 +1,12 @@
-"""``make_robot_model``: a robot description and its settings → ``Model``, with everything declared."""
+"""``make_robot_model``: a robot description and its settings → ``Model``, with everything declared.
+
+Its default experiment is short where the motion becomes chaotic, since a chaotic motion tells little. Where its steps are far
+longer than what dampers take to stop a joint, a note says so.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,7 +20,6 @@ from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Qua
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.ignored_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import LoopRecord, RobotDescription
-from mb2fmu.robots.experiment_length import choose_experiment_length, note_stiffness
 from mb2fmu.robots.joints.inverse_dynamics import (
     excitation_rate,
     excite_joint_motions,
@@ -32,9 +36,8 @@ from mb2fmu.robots.joints.joint_elements import (
     select_bounded_joints,
 )
 from mb2fmu.robots.joints.link_loads import add_requested_loads, declare_load_inputs, excite_link_loads
-from mb2fmu.robots.outputs.joint_reactions import reaction_faults, request_reactions
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
-from mb2fmu.robots.outputs.link_outputs import request_frame_outputs
+from mb2fmu.robots.outputs.link_outputs import reaction_faults, request_frame_outputs, request_reactions
 from mb2fmu.robots.outputs.robot_arrays import ARRAY_NAMES, declare_arrays
 from mb2fmu.robots.robot_appearance import find_meshes
 from mb2fmu.robots.robot_settings import RobotSettings
@@ -51,17 +54,52 @@ from mb2fmu.robots.tree.tree_inertia import (
     motion_directions,
 )
 
+MAX_LENGTH_S = 2.0
+"""Of the default experiment, s."""
+
+MAX_DEVIATION_GROWTH = 1000.0
+"""What a small deviation may become within the default experiment."""
+
+MIN_STEP_COUNT = 25
+"""Communication steps at least."""
+
+_STIFFNESS_LIMIT = 1000.0
+"""Times that what dampers stop may die away within a step; beyond that an explicit method takes many small steps."""
+
+
 STANDARD_GRAVITY = 9.81
 """m/s²; what robot simulators take."""
 _RESERVED_NAMES = {"time", "gravity"}
 _EFFORT_LIMIT_FRACTION = 0.9
 """Part of an effort's limit that the default experiment uses."""
-
 _FRICTION_EXCITATION_FACTOR = 2.0
 """Part of a joint's friction that the default experiment's efforts swing with, so that it slides and sticks."""
-
 ModelKind = TypeVar("ModelKind", bound=Model)
 GravityVector = tuple[sm.Expr, sm.Expr, sm.Expr]
+
+
+def choose_experiment_length(settings: RobotSettings, fall: float, *, by_laws: bool) -> float:
+    """Return the length in s: as requested, else 2 s or until small deviations have grown a thousandfold.
+
+    Args:
+        settings: What is asked for.
+        fall: Rate of the fastest exponential at the start, 1/s; 0 where nothing falls.
+        by_laws: Drives with laws of their own hold the robot.
+    """
+    if settings.stop is not None:
+        return settings.stop
+    if by_laws or settings.role == "inverse-dynamics" or fall * MAX_LENGTH_S <= math.log(MAX_DEVIATION_GROWTH):
+        return MAX_LENGTH_S
+    steps = max(MIN_STEP_COUNT, round(math.log(MAX_DEVIATION_GROWTH) / (fall * settings.step)))
+    return float(f"{min(MAX_LENGTH_S, steps * settings.step):.12g}")
+
+
+def note_stiffness(settings: RobotSettings, rate: float) -> tuple[str, ...]:
+    """Return a note if dampers stop joints at such a rate, in 1/s, that an explicit method takes very small steps."""
+    if settings.role != "plant" or rate * settings.step <= _STIFFNESS_LIMIT:
+        return ()
+    when = f"dampers stop joints within {1.0 / rate:.1g} s, far below a step"
+    return (f"{when}: the FMU's own solver is implicit (--solver explicit: it is not)",)
 
 
 def make_robot_model(

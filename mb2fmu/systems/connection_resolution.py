@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import math
 
+from mb2fmu.audit.description.description_records import TerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredConnection
-from mb2fmu.systems.fmu_component import FmuComponent, TerminalMember, unit_conversion
+from mb2fmu.systems.fmu_component import FmuComponent, unit_conversion
 from mb2fmu.systems.power_bonds import TerminalBond
 from mb2fmu.systems.wired_system import TerminalLink, WiringDiagnostics
 

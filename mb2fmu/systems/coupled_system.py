@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
+from mb2fmu.model.experiment_defaults import DEFAULT_COMPONENT_TOLERANCE, DEFAULT_STEP_S, DEFAULT_STOP_S
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.systems.resolved_system import Method, SteppingSettings
 
@@ -95,9 +96,9 @@ class SystemExperiment:
         bound: Largest error against the monolith that is accepted, of each variable's own size; None: none is stated.
     """
 
-    stop: float = 10.0
-    tolerance: float = 1e-9
-    stepping: SteppingSettings = field(default_factory=lambda: SteppingSettings(step=0.01))
+    stop: float = DEFAULT_STOP_S
+    tolerance: float = DEFAULT_COMPONENT_TOLERANCE
+    stepping: SteppingSettings = field(default_factory=lambda: SteppingSettings(step=DEFAULT_STEP_S))
     bound: float | None = None
 
 
@@ -231,9 +232,9 @@ class CoupledSystem:
     def experiment(
         self,
         *,
-        stop: float = 10.0,
-        step: float = 0.01,
-        tolerance: float = 1e-9,
+        stop: float = DEFAULT_STOP_S,
+        step: float = DEFAULT_STEP_S,
+        tolerance: float = DEFAULT_COMPONENT_TOLERANCE,
         bound: float | None = None,
         **stepping: Unpack[SteppingOptions],
     ) -> None:

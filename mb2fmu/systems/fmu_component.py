@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from lxml import etree
-
-from mb2fmu.audit.description.description_import import read_description as read_fully
-from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable, parse_number
+from mb2fmu.audit.description.description_import import read_terminals
+from mb2fmu.audit.description.description_records import (
+    TERMINALS,
+    DescribedModel,
+    DescribedVariable,
+    TerminalMember,
+    parse_number,
+)
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities
 from mb2fmu.units import BASE_UNITS
-from mb2fmu.validation.runs.fmu_description import TROUBLE_LOG_CATEGORIES
-from mb2fmu.validation.runs.fmu_description import read_description as read_for_driving
-
-TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,6 @@ def unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) 
     if source.exponents[:-1] != target.exponents[:-1]:
         raise ValueError(f"{source.name} is not {target.name}")
     return source.factor / target.factor, (source.offset - target.offset) / target.factor
-
-
-@dataclass(frozen=True, slots=True)
-class TerminalMember:
-    """One variable of a terminal; ``kind`` is ``signal``, ``inflow`` or ``outflow``."""
-
-    name: str
-    variable: str
-    kind: str
 
 
 @dataclass(frozen=True)
@@ -135,28 +127,27 @@ def read_component(name: str, path: Path) -> FmuComponent:
     """
     tree, content = read_archive(path), path.read_bytes()
     try:
-        driven = read_for_driving(tree)
-        description = read_fully(tree["modelDescription.xml"])
+        description = read_fmu_description(tree)
     except ValidationError as error:
         faults = [Fault(each.what, f"{name} ({path.name})", each.remedy) for each in error.faults]
         raise ValidationError(f"{name} cannot be a component:", faults) from error
-    if "CoSimulation" not in driven.identifiers:
+    if "CoSimulation" not in description.identifiers:
         fault = Fault("offers Model Exchange only", f"{name} ({path.name})", "export it for Co-Simulation")
         raise ValidationError(f"{name} cannot be a component:", [fault])
-    variables = {each.name: each for each in description.variables if each.type in {"Real", "Float64"}}
+    variables = {each.name: each for each in description.model.variables if each.type in {"Real", "Float64"}}
     scalars = {key: each for key, each in variables.items() if not each.dimensions and each.reference is not None}
     return FmuComponent(
         name,
         path,
         content,
         tree,
-        description,
+        description.model,
         MappingProxyType(scalars),
-        MappingProxyType({each.name: _unit(each.name, each.base) for each in description.units}),
-        _terminals(tree),
-        _abilities(description),
-        driven.identifiers["CoSimulation"],
-        tuple(each for each in TROUBLE_LOG_CATEGORIES if each in description.categories),
+        MappingProxyType({each.name: _unit(each.name, each.base) for each in description.model.units}),
+        MappingProxyType(dict(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {})),
+        _abilities(description.model),
+        description.identifiers["CoSimulation"],
+        description.trouble_log_categories,
     )
 
 
@@ -190,21 +181,3 @@ def _abilities(description: DescribedModel) -> SlaveCapabilities:
         events=flag("hasEventMode"),
         early=flag("hasEventMode") or flag("mightReturnEarlyFromDoStep"),
     )
-
-
-def _terminals(tree: FileTree) -> Mapping[str, tuple[TerminalMember, ...]]:
-    """Return the members of each terminal, by its name; none if the file is missing or malformed."""
-    if TERMINALS not in tree:
-        return MappingProxyType({})
-    try:
-        root = etree.fromstring(tree[TERMINALS], etree.XMLParser(resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError:
-        return MappingProxyType({})
-    found = {}
-    for terminal in root.iterfind("Terminals/Terminal"):
-        found[str(terminal.get("name"))] = tuple(
-            TerminalMember(str(each.get("memberName", each.get("variableName"))), str(each.get("variableName")),
-                   str(each.get("variableKind", "signal")))
-            for each in terminal.iterfind("TerminalMemberVariable")
-        )  # fmt: skip
-    return MappingProxyType(found)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from mb2fmu.audit.description.description_records import TerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredBond
-from mb2fmu.systems.fmu_component import FmuComponent, TerminalMember
+from mb2fmu.systems.fmu_component import FmuComponent
 from mb2fmu.systems.resolved_system import BondSide, BondVariable, PowerBond
 from mb2fmu.systems.wired_system import WiringDiagnostics
 

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
-from mb2fmu.report.pages.page_template import read_template_source, report_template_environment
+from mb2fmu.report.pages.page_template import render_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
 from mb2fmu.systems.reference_comparison import VariableDeviation
 from mb2fmu.systems.system_picture import draw_system_picture
@@ -46,18 +46,15 @@ def render_system_page(
         truth: Against the whole model; may be empty.
         answers: Of other masters; may be empty.
     """
-    made = report_template_environment()
     own = Environment(
         loader=PackageLoader("mb2fmu.systems"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     picture = Markup(draw_system_picture(joined.wiring, f"{joined.system.name}: FMUs and what flows between them"))  # noqa: S704
     bound = joined.system.run.bound
-    text = own.get_template(
-        "system.html.jinja"
-    ).render(
+    return render_document(
+        own.get_template("system.html.jinja"),
         system=joined.system,
         joined=joined,
-        style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704  our own file
         picture=picture,
         passed=bound is None or all(each.relative <= bound for each in truth),
         judged=bound is not None and bool(truth),
@@ -74,8 +71,6 @@ def render_system_page(
         shown=[each.name for each in truth] or list(motion.names[:_MOST_LINES]),
         number=_number,
     )
-    lines = (line.rstrip() for line in text.splitlines())
-    return ("\n".join(line for line in lines if line) + "\n").encode()
 
 
 def _number(value: float) -> str:

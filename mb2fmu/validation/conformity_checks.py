@@ -17,11 +17,12 @@ from types import MappingProxyType
 from mb2fmu.audit import audit
 from mb2fmu.audit import findings as audited
 from mb2fmu.audit import rules as all_rules
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import read_terminals
 from mb2fmu.audit.description.description_records import (
-    DESCRIPTION,
+    TERMINALS,
     DescribedModel,
     DescribedVariable,
+    TerminalMember,
     UnitDefinition,
     parse_number,
 )
@@ -33,7 +34,7 @@ from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import display_conversion, parse_unit
 from mb2fmu.validation.reference.reference_run import list_compared_variables
-from mb2fmu.validation.runs import fmu_description
+from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 VALIDATION_RULES = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),
@@ -86,12 +87,13 @@ def check_conformity(
         Mb2FmuError: If the auditor itself fails.
     """
     tree = read_archive(fmu)
-    declared, elements = read_description(tree[DESCRIPTION]), fmu_description.read_description(tree).elements
+    description = read_fmu_description(tree)
+    declared, elements = description.model, description.elements
     return (
         *check_conformance(fmu),
         *_run_auditor(fmu, definition, redundant=redundant, runtime=runtime),
         *_compare_declarations(_add_array_elements(declared, elements), definition, equations, elements),
-        *_compare_terminals(fmu_description.read_terminals(tree), definition),
+        *_compare_terminals(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {}, definition),
     )
 
 
@@ -180,13 +182,13 @@ def _compare_declarations(
 
 
 def _compare_terminals(
-    fmu_terminals: Mapping[str, Mapping[str, tuple[str, str]]], definition: Declarations
+    fmu_terminals: Mapping[str, Sequence[TerminalMember]], definition: Declarations
 ) -> Iterator[CheckerFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
-        found = fmu_terminals.get(terminal.name)
         model_members = {member.name: (str(member.variable), member.kind) for member in terminal.members}
-        if found is not None and found != model_members:
+        found = {member.name: (member.variable, member.kind) for member in fmu_terminals.get(terminal.name, ())}
+        if terminal.name in fmu_terminals and found != model_members:
             members_text, model_members_text = (
                 ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
                 for members in (found, model_members)

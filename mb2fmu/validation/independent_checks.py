@@ -26,7 +26,7 @@ from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.robot_accelerations import INDEPENDENT_IMPORT_WAY as ROBOTS
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_description
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
 from mb2fmu.validation.source_checks import output_import_check, potential_check, value_import_check
 from mb2fmu.validation.source_checks.laws_of_motion import ExperimentRun
@@ -150,7 +150,7 @@ def run_independent_checks(
     Raises:
         PackageError, ValidationError, ToolError: As ``validate`` does.
     """
-    description = read_description(read_archive(fmu))
+    description = read_fmu_description(read_archive(fmu))
     interface_type: InterfaceType = kind or (
         "ModelExchange" if "ModelExchange" in description.identifiers else "CoSimulation"
     )

@@ -61,7 +61,7 @@ from mb2fmu.validation.result import (
     PerturbedExperimentResult,
     ValidationResult,
 )
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_description
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, check_required_variables, run_fmu_process
 from mb2fmu.version import __version__
 
@@ -255,7 +255,7 @@ def validate(
     """
     run = experiment or form_experiment_numbers(definition)
     clock = _ActivityClock(report_activity)
-    description = read_description(read_archive(fmu))
+    description = read_fmu_description(read_archive(fmu))
     check_required_variables(description, run, _list_compared_names(definition, reference_equations))
     with clock("reference", "integrate the reference"):
         data = reference_data or make_reference_data(

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     )
     from mb2fmu.visualization.scene.drawing import draw_motion, draw_start
     from mb2fmu.visualization.scene.drawing_records import Drawing
-    from mb2fmu.visualization.scene.mesh_decimation import decimate_meshes_together, describe_decimation
-    from mb2fmu.visualization.scene.mesh_files import TriangleMesh, read_triangle_mesh
+    from mb2fmu.visualization.scene.mesh_files import (
+        TriangleMesh,
+        decimate_meshes_together,
+        describe_decimation,
+        read_triangle_mesh,
+    )
     from mb2fmu.visualization.scene.poses import PlotSignals, StateTrajectory
     from mb2fmu.visualization.scene.scene import SCENE_FILE, Scene
     from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
@@ -67,8 +71,7 @@ __getattr__ = import_on_first_use(
         "animation_page": "AnimationElement ReferenceOverlay render_animation_element render_animation_page",
         "scene.drawing": "draw_motion draw_start",
         "scene.drawing_records": "Drawing",
-        "scene.mesh_decimation": "decimate_meshes_together describe_decimation",
-        "scene.mesh_files": "TriangleMesh read_triangle_mesh",
+        "scene.mesh_files": "TriangleMesh decimate_meshes_together describe_decimation read_triangle_mesh",
         "scene.poses": "PlotSignals StateTrajectory",
         "scene.scene": "SCENE_FILE Scene",
         "scene.scene_building": "build_scene list_scene_variables",

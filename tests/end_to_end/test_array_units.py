@@ -17,7 +17,7 @@ from mb2fmu import pipeline
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package.fmu_archive import read_archive
 from mb2fmu.fmu.runner.array_elements import encode_element_reference
-from mb2fmu.validation.runs.fmu_description import read_description
+from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 ARM = robot(
     '<link name="base"/>\n',
@@ -199,7 +199,7 @@ def test_fmpy_simulates_with_arrays_as_with_scalars(units: dict[str, Path]) -> N
 
 def test_the_proof_finds_elements_by_what_the_description_calls_them(units: dict[str, Path]) -> None:
     tree = read_archive(units["arrays"])
-    found = read_description(tree)
+    found = read_fmu_description(tree)
     tau = found.variables["tau"]
     assert [found.variables[name].reference for name in HELD["tau"]] == [
         encode_element_reference(tau.reference, k) for k in (0, 1)
@@ -207,5 +207,5 @@ def test_the_proof_finds_elements_by_what_the_description_calls_them(units: dict
     assert found.variables["j2.effort"].start == "0.0"
     assert not tau.is_scalar
     text = tree["modelDescription.xml"].replace(b"j1.effort j2.effort", b"j2.effort j1.effort")
-    swapped = read_description(FileTree({**tree.files, "modelDescription.xml": text}))
+    swapped = read_fmu_description(FileTree({**tree.files, "modelDescription.xml": text}))
     assert swapped.variables["j1.effort"].reference == found.variables["j2.effort"].reference

@@ -20,7 +20,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow
 from mb2fmu.validation.reference.experiment_numbers import form_experiment_numbers
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
-from mb2fmu.validation.runs.fmu_description import read_description
+from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
 MASS, STIFFNESS, DAMPING, PRESSED, G = 0.2, 400.0, 0.5, 0.02, 9.81
@@ -67,7 +67,7 @@ def unit(tmp_path_factory):
     def made(fmi: str):
         model = follower()
         path = export(model, tmp_path_factory.mktemp(f"follower{fmi}"), fmi=fmi).path
-        references = {name: v.reference for name, v in read_description(read_archive(path)).variables.items()}
+        references = {name: v.reference for name, v in read_fmu_description(read_archive(path)).variables.items()}
         return path, form_experiment_numbers(derive(model).definition), references
 
     return {fmi: made(fmi) for fmi in ("2", "3")}

@@ -23,8 +23,8 @@ from mb2fmu.fmu.interface.fmu_interface import (
     Target,
     UnitDefinition,
 )
-from mb2fmu.fmu.interface.interface_description import LOG_CATEGORIES
-from mb2fmu.fmu.interface.native_capabilities import (
+from mb2fmu.fmu.interface.interface_description import (
+    LOG_CATEGORIES,
     describe_native_capabilities,
     describe_solver_parameters,
     describe_solver_type,

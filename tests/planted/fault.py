@@ -27,7 +27,7 @@ from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, ch
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
-from mb2fmu.validation.runs.fmu_description import read_description
+from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 ROOT = Path(__file__).parents[2]
@@ -142,7 +142,7 @@ class Subject:
         with tempfile.TemporaryDirectory(prefix="mb2fmu-") as folder:
             path = Path(folder) / "right.fmu"
             package.write_archive(pipeline.build(self.derivation).core, path)
-            unit = read_description(package.read_archive(path))
+            unit = read_fmu_description(package.read_archive(path))
         return validation.make_reference_data(
             self.mechanism.declared,
             self.reference.equations,

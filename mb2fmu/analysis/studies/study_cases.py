@@ -1,10 +1,14 @@
-"""A plan resolved for an FMU: variables to set, variables to read, and the cases as numbers."""
+"""A plan resolved for an FMU: variables to set, variables to read, and the cases as numbers.
+
+Cases of a study: the values of each.
+"""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,26 +17,100 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies.case_runner import CaseJob, ResultColumn
-from mb2fmu.analysis.studies.case_samples import VariedAxis, sample_cases
-from mb2fmu.analysis.studies.study_plan import MAX_CASES, RequestedResult, StudyPlan, Value, VariedQuantity
+from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, RequestedResult, StudyPlan, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import parse_number
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
+    from mb2fmu.audit.description.description_records import DescribedVariable
     from mb2fmu.validation.data.data_tables import DataTable
     from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
+
 Floats = npt.NDArray[np.float64]
+
+
 InputSignal = Callable[[float], float]
 ReadSignals = Callable[[Mapping[str, Value], Mapping[str, str], float], Mapping[str, InputSignal]]
-
-MODEL_EXCHANGE_TOLERANCE_RATIO, TIGHTEST_TOLERANCE = 1e-3, 1e-12
-"""Of the integrator that drives Model Exchange, in parts of the experiment's, as ``validation.simulate`` has it."""
-DEFAULT_STOP_S, DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE = 10.0, 1000, 1e-6
-"""Of FMUs that say nothing of their experiment: s, communication steps, relative."""
 RESERVED_COLUMNS = ("case", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class VariedAxis:
+    """Values of one varied quantity, as numbers in its unit.
+
+    Attributes:
+        law: See ``study_plan.VariedQuantity``.
+        numbers: Likewise.
+        count: Likewise.
+    """
+
+    law: str
+    numbers: tuple[float, ...]
+    count: int = 0
+
+    def fault(self) -> str:
+        """Return what is wrong with the numbers; empty if nothing is."""
+        first, last = self.numbers[0], self.numbers[-1]
+        if self.law in {"uniform", "log"} and not first < last:
+            return f"there is nothing between {first:g} and {last:g}" + (": it goes downward" if last < first else "")
+        if self.law == "log" and first <= 0.0:
+            return f"a logarithmic scale cannot begin at {first:g}"
+        if self.law == "normal" and last <= 0.0:
+            return f"the standard deviation {last:g} is not positive"
+        return ""
+
+    def grid_values(self) -> Floats:
+        """Return its values on a grid."""
+        if self.law == "values":
+            return np.array(self.numbers)
+        spread = np.geomspace if self.law == "log" else np.linspace
+        return np.asarray(spread(self.numbers[0], self.numbers[1], self.count))
+
+    def values_at_probabilities(self, u: Floats) -> Floats:
+        """Return values with cumulative probabilities ``u``, of any shape, between 0 and 1."""
+        first, last = self.numbers
+        if self.law == "normal":
+            from scipy.special import ndtri
+
+            # 0 is a point of Sobol's sequence; its quantile is not finite.
+            return first + last * np.asarray(ndtri(np.clip(u, 2.0**-32, 1.0 - 2.0**-32)))
+        if self.law == "log":
+            return np.asarray(np.exp(math.log(first) + u * (math.log(last) - math.log(first))))
+        return first + u * (last - first)
+
+
+def sample_cases(method: Method, axes: Sequence[VariedAxis], count: int, seed: int, *, indices: bool = False) -> Floats:
+    """Return the cases, one row each, shape (n, n_axes).
+
+    With ``indices`` the rows are those of ``sensitivity_indices``: two samples A and B of ``count`` rows, then for each
+    axis A with this column from B (Saltelli and others, Comput. Phys. Commun. 181 (2010), table 1).
+
+    Args:
+        method: ``grid`` (the last axis changes fastest), ``latin-hypercube`` or ``sobol`` (scrambled).
+        axes: What varies.
+        count: Rows; of a grid it does not matter.
+        seed: Equal seeds give equal cases.
+        indices: Of ``sobol`` only.
+    """
+    from scipy.stats import qmc
+
+    if method == "grid":
+        grids = np.meshgrid(*(axis.grid_values() for axis in axes), indexing="ij")
+        return np.stack([grid.ravel() for grid in grids], axis=1)
+    d = len(axes)
+    rng = np.random.default_rng(seed)
+    if method == "latin-hypercube":
+        u = qmc.LatinHypercube(d, rng=rng).random(count)
+    else:
+        u = qmc.Sobol(2 * d if indices else d, rng=rng).random(count)
+    if indices:
+        A, B = u[:, :d], u[:, d:]
+        mixed = [np.where(np.arange(d) == i, B, A) for i in range(d)]
+        u = np.concatenate([A, B, *mixed])
+    return np.stack([axis.values_at_probabilities(u[:, i]) for i, axis in enumerate(axes)], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +162,7 @@ class ResolvedStudy:
 
 def resolve_study(
     plan: StudyPlan,
-    described: DescribedModel,
-    unit: FmuDescription,
+    fmu: FmuDescription,
     table: DataTable | None,
     defaults: Mapping[str, InputSignal],
     read_signals: ReadSignals,
@@ -95,8 +172,7 @@ def resolve_study(
 
     Args:
         plan: What is wanted.
-        described: The FMU's variables with their units and bounds.
-        unit: What is needed to run it.
+        fmu: Its description.
         table: Of the cases, if the plan names one.
         defaults: FMU name of an input → what it follows where the plan says nothing.
         read_signals: Makes functions of time from formulas, given the FMUs of all inputs and the end in s.
@@ -105,7 +181,7 @@ def resolve_study(
     Raises:
         AnalysisError: With every fault, the earlier ones first.
     """
-    return _StudyResolver(plan, described, unit, earlier).study(table, defaults, read_signals)
+    return _StudyResolver(plan, fmu, earlier).study(table, defaults, read_signals)
 
 
 def _constant_signal(value: float) -> InputSignal:
@@ -116,11 +192,9 @@ def _constant_signal(value: float) -> InputSignal:
 class _StudyResolver:
     """Looks up names, and collects faults."""
 
-    def __init__(
-        self, plan: StudyPlan, described: DescribedModel, unit: FmuDescription, earlier: Sequence[Fault]
-    ) -> None:
-        self._plan, self._described, self._unit = plan, described, unit
-        self._variables = {v.name: v for v in described.variables if v.name in unit.variables}
+    def __init__(self, plan: StudyPlan, fmu: FmuDescription, earlier: Sequence[Fault]) -> None:
+        self._plan, self._described, self._fmu = plan, fmu.model, fmu
+        self._variables = {variable.name: variable for variable in fmu.model.variables}
         self._earlier = tuple(earlier)
         self._faults: list[Fault] = []
 
@@ -141,10 +215,11 @@ class _StudyResolver:
         kind = self._kind()
         self._refuse_faults()
         used = [name for name in self._entrances() if name in {*signals, *fixed, *names}]
+        tolerance = self._described.experiment_number("tolerance", DEFAULT_TOLERANCE)
         job = CaseJob(
-            request=self._request(kind), step=step, tolerance=self._experiment("tolerance", DEFAULT_TOLERANCE),
+            request=self._fmu.driver_request(kind, tolerance), step=step, tolerance=tolerance,
             **self._places(names, fixed, signals, used, (step, steps)),
-            read=tuple(self._unit.variables[name].reference for name in read), names=tuple(read), columns=columns,
+            read=tuple(self._fmu.variables[name].reference for name in read), names=tuple(read), columns=columns,
             kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
         )  # fmt: skip
         return ResolvedStudy(
@@ -167,7 +242,7 @@ class _StudyResolver:
 
     def _entrances(self) -> list[str]:
         """Return the names of the FMU's inputs that are real numbers."""
-        return [name for name, v in self._unit.variables.items() if v.causality == "input" and v.is_double]
+        return [name for name, v in self._fmu.variables.items() if v.causality == "input" and v.is_double]
 
     def _signals(self, read: ReadSignals, stop: float) -> Mapping[str, InputSignal]:
         """Return the plan's inputs as functions of time; their faults are told with the others."""
@@ -179,7 +254,7 @@ class _StudyResolver:
 
     def _kind(self) -> InterfaceType:
         """Return the interface type that is asked for, or the FMU's first; add a fault if the FMU lacks it."""
-        offered = self._unit.identifiers
+        offered = self._fmu.identifiers
         kind: InterfaceType = next(iter(offered)) if self._plan.kind is None else self._plan.kind
         if kind not in offered:
             self._fault(f"the FMU offers no {kind}", "kind", f"it offers {', '.join(offered)}")
@@ -191,19 +266,6 @@ class _StudyResolver:
             raise AnalysisError("the plan cannot be used:", [*self._earlier, *self._faults])
         if self._faults:
             raise AnalysisError("the plan does not fit the FMU:", self._faults)
-
-    def _request(self, kind: InterfaceType) -> dict[str, object]:
-        """Return what the driver has to know of the FMU."""
-        unit = self._unit
-        tolerance = self._experiment("tolerance", DEFAULT_TOLERANCE)
-        return {
-            "version": unit.version, "kind": kind, "identifier": unit.identifiers[kind], "token": unit.token,
-            "arrays": list(unit.arrays.items()),
-            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_RATIO * tolerance, TIGHTEST_TOLERANCE),
-            "states": unit.states,
-            "indicators": unit.indicators, "completes_steps": unit.needs_completed_steps,
-            "troubles": list(unit.trouble_log_categories),
-        }  # fmt: skip
 
     def _places(
         self,
@@ -222,7 +284,7 @@ class _StudyResolver:
             used: Inputs that a case sets, in the order of the FMU.
             steps: Communication step in s, and how many.
         """
-        variables, entrances = self._unit.variables, self._entrances()
+        variables, entrances = self._fmu.variables, self._entrances()
         step, count = steps
         signals = {**signals, **{name: _constant_signal(value) for name, value in fixed.items() if name in entrances}}
         varied = [name for name in names if name in entrances]
@@ -262,7 +324,7 @@ class _StudyResolver:
 
     def _is_free_parameter(self, name: str) -> bool:
         """Return whether a name is a real parameter that can be set."""
-        found = self._unit.variables[name]
+        found = self._fmu.variables[name]
         return found.causality == "parameter" and found.is_double and found.settable
 
     def _cases(self, table: DataTable | None) -> tuple[list[str], Floats]:
@@ -343,7 +405,7 @@ class _StudyResolver:
         """Return results in the runner's form, and the variables to read for them."""
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
-            found = self._unit.variables.get(name)
+            found = self._fmu.variables.get(name)
             if found is None or not found.is_double:
                 self._fault(f"{name} is no variable that can be read", "results", self._like(name, self._readable()))
         read = list(dict.fromkeys(names))
@@ -360,7 +422,7 @@ class _StudyResolver:
 
     def _outputs(self) -> tuple[RequestedResult, ...]:
         """Return all outputs at the end; of an FMU without outputs its continuous variables."""
-        reals = {name: v for name, v in self._unit.variables.items() if v.is_double}
+        reals = {name: v for name, v in self._fmu.variables.items() if v.is_double}
         found = [name for name, v in reals.items() if v.causality == "output"]
         found = found or [n for n, v in reals.items() if v.variability == "continuous" and v.causality == "local"]
         if not found:
@@ -371,14 +433,14 @@ class _StudyResolver:
 
     def _readable(self) -> list[str]:
         """Return the names of all real variables except time."""
-        return [name for name, v in self._unit.variables.items() if v.is_double and v.causality != "independent"]
+        return [name for name, v in self._fmu.variables.items() if v.is_double and v.causality != "independent"]
 
     def _set(self, name: str, where: str) -> bool:
         """Return whether a variable can be set; add a fault if not."""
-        found = self._unit.variables.get(name)
+        found = self._fmu.variables.get(name)
         if found is not None and found.is_double and (found.causality == "input" or found.settable):
             return True
-        can = [n for n, v in self._unit.variables.items() if v.is_double and (v.causality == "input" or v.settable)]
+        can = [n for n, v in self._fmu.variables.items() if v.is_double and (v.causality == "input" or v.settable)]
         what = f"there is no variable {name}" if found is None else f"{name} cannot be set: it is {found.causality}"
         self._fault(what, where, self._like(name, can))
         return False
@@ -405,22 +467,14 @@ class _StudyResolver:
 
     def _times(self) -> tuple[float, int]:
         """Return the communication step and the number of steps."""
-        stop = self._plan.stop or self._experiment("stopTime", DEFAULT_STOP_S)
-        step = self._plan.step or self._experiment("stepSize", stop / DEFAULT_STEP_COUNT)
+        stop = self._plan.stop or self._described.experiment_number("stopTime", DEFAULT_STOP_S)
+        step = self._plan.step or self._described.experiment_number("stepSize", stop / DEFAULT_STEP_COUNT)
         if not 0.0 < step <= stop:
             if any(fault.where in {"stop", "step"} for fault in self._earlier):  # one of them is not what was meant
                 return 1.0, 1
             self._fault(f"a step of {step:g} s in {stop:g} s", "step", "give a step between 0 and stop")
             return 1.0, 1
         return step, max(1, round(stop / step))
-
-    def _experiment(self, key: str, otherwise: float) -> float:
-        """Return a number of the FMU's default experiment, or `otherwise`."""
-        text: Any = self._described.experiment.get(key)
-        try:
-            return float(text) if text else otherwise
-        except ValueError:
-            return otherwise
 
     def _fault(self, what: str, where: str, remedy: str) -> None:
         """Add a fault of the plan, once."""

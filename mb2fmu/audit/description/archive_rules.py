@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from mb2fmu.audit.description.description_import import parse_description
-from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
+from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
 from mb2fmu.audit.findings import Observation
 from mb2fmu.errors import Fault, PackageError
 
@@ -156,19 +156,16 @@ def check_promised_files(archive: FmuArchive, description: DescribedModel) -> It
 def _check_icons(archive: FmuArchive) -> Iterator[Observation]:
     """Yield pictures that terminals name and that are not there; names are relative to the file that has them."""
     try:
-        root = parse_description(archive.contents[_TERMINALS_FILE])
+        root = parse_description(archive.contents[TERMINALS])
     except (KeyError, ValueError):
         return  # none, or reported as no XML
     for element in root.iter("TerminalGraphicalRepresentation"):
         base_name = element.get("iconBaseName", "")
-        name = posixpath.normpath(posixpath.join(posixpath.dirname(_TERMINALS_FILE), unquote(base_name))) + ".png"
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(TERMINALS), unquote(base_name))) + ".png"
         if base_name and "://" not in base_name and name not in archive.names:
-            yield Observation(
-                "archive.pictures", f"{name} is not in the archive", f"{_TERMINALS_FILE}:{element.sourceline}"
-            )
+            yield Observation("archive.pictures", f"{name} is not in the archive", f"{TERMINALS}:{element.sourceline}")
 
 
-_TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 

@@ -13,6 +13,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedModel,
     DescribedVariable,
     StructureUnknown,
+    TerminalMember,
     TypeDefinition,
     UnitDefinition,
 )
@@ -33,7 +34,15 @@ def read_description(content: bytes) -> DescribedModel:
     Raises:
         ValueError: If it is no XML, or of another version: then there is nothing to judge.
     """
-    root = parse_description(content)
+    return form_description(parse_description(content))
+
+
+def form_description(root: Element) -> DescribedModel:
+    """Return the records of a description's root element.
+
+    Raises:
+        ValueError: If it is of another version.
+    """
     version = root.get("fmiVersion", "")
     if root.tag != "fmiModelDescription" or not version.startswith(("2.", "3.")):
         raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is neither FMI 2 nor 3: it is not judged')
@@ -51,6 +60,25 @@ def parse_description(content: bytes) -> Element:
         return etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
         raise ValueError(str(error)) from error
+
+
+def read_terminals(content: bytes) -> Mapping[str, tuple[TerminalMember, ...]]:
+    """Return the members of each terminal of a ``terminalsAndIcons.xml``, by its name; none where it is no XML."""
+    try:
+        root = parse_description(content)
+    except ValueError:
+        return {}  # the schema check reports it
+    return {
+        terminal.get("name", ""): tuple(
+            TerminalMember(
+                member.get("memberName", member.get("variableName", "")),
+                member.get("variableName", ""),
+                member.get("variableKind", "signal"),
+            )
+            for member in _children(terminal, "TerminalMemberVariable")
+        )
+        for terminal in _children(root.find("Terminals"), "Terminal")
+    }
 
 
 def _attributes(element: Element | None) -> dict[str, str]:
@@ -253,6 +281,10 @@ def _read_fmi3_description(root: Element) -> DescribedModel:
                     for definition in _children(element, "Dimension")
                 ),
                 aliases=tuple(_attributes(definition) for definition in _children(element, "Alias")),
+                annotations={
+                    annotation.get("type", ""): annotation.text or ""
+                    for annotation in _children(element.find("Annotations"), "Annotation")
+                },
                 line=_line_number(element),
             )
         )

@@ -16,6 +16,7 @@ RANGES = {
 }
 INTERFACE_TYPES = ("ModelExchange", "CoSimulation", "ScheduledExecution")
 DESCRIPTION = "modelDescription.xml"
+TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class DescribedVariable:
         declared: Attributes of the declared type: defaults of ``unit``, ``min`` and so on.
         dimensions: Of an FMI 3 array.
         aliases: Other names, with their attributes (FMI 3).
+        annotations: Type of an annotation → its text (FMI 3).
         line: In the file.
     """
 
@@ -58,6 +60,7 @@ class DescribedVariable:
     declared: Mapping[str, str] = field(default_factory=dict)
     dimensions: tuple[ArrayDimension, ...] = ()
     aliases: tuple[Mapping[str, str], ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
     line: int = 0
 
     def get(self, name: str) -> str | None:
@@ -119,6 +122,15 @@ class StructureUnknown:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminalMember:
+    """One variable of a terminal; ``kind`` is ``signal``, ``inflow`` or ``outflow``."""
+
+    name: str
+    variable: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnitDefinition:
     """A unit: exponents and factor as written, display units by name."""
 
@@ -173,6 +185,11 @@ class DescribedModel:
     def listed(self, name: str) -> tuple[StructureUnknown, ...]:
         """Return entries of one list."""
         return tuple(unknown for unknown in self.unknowns if unknown.list == name)
+
+    def experiment_number(self, name: str, otherwise: float) -> float:
+        """Return a number of the default experiment; ``otherwise`` where it is absent or no number."""
+        number = parse_number(self.experiment.get(name))
+        return otherwise if number is None else number
 
     def flag(self, interface: str, name: str) -> bool:
         """Return a capability flag."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mb2fmu.audit.description.archive_rules import FmuArchive
-from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
-from mb2fmu.audit.description.schema_validation import MANIFEST_NAME, TERMINALS_FILE
+from mb2fmu.audit.description.description_records import TERMINALS, DescribedModel, DescribedVariable
+from mb2fmu.audit.description.schema_validation import MANIFEST_NAME
 
 ARCHIVE_RULES = frozenset({
     "archive.suffix", "archive.paths", "archive.compression", "archive.description", "xml.readable",
@@ -137,7 +137,7 @@ def _exclude_archive_rules(archive: FmuArchive, description: DescribedModel) -> 
     binaries = [name for name in names if name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))]
     linux_binaries = [name for name in binaries if name.endswith(".so")]
     has_sources = any(description.sources.values()) or any(name.startswith("sources/") for name in names)
-    pictures = [name for name in names if name.endswith((".svg", ".png")) or name == TERMINALS_FILE]
+    pictures = [name for name in names if name.endswith((".svg", ".png")) or name == TERMINALS]
     needs_tool = any(description.flag(interface, "needsExecutionTool") for interface in description.interfaces)
     return {
         **_exclude_rules(
@@ -163,7 +163,7 @@ def _exclude_archive_rules(archive: FmuArchive, description: DescribedModel) -> 
             "archive.licences",
         ),
         **_exclude_rules(needs_tool, "it needs no other tool", "archive.external"),
-        **_exclude_rules(TERMINALS_FILE in names, "it has no terminals", "terminals.members"),
+        **_exclude_rules(TERMINALS in names, "it has no terminals", "terminals.members"),
         **_exclude_rules(
             [name for name in names if name.endswith(f"/{MANIFEST_NAME}")],
             "it has no manifests of layered standards",

@@ -11,10 +11,9 @@ from lxml import etree
 
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_import import parse_description
-from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
+from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
 from mb2fmu.audit.findings import Observation
 
-TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
 MANIFEST_NAME = "fmi-ls-manifest.xml"
 """Of a layered standard, in its folder below ``extra``."""
 
@@ -46,14 +45,14 @@ def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[
     yield from find_schema_violations(
         content, f"fmi{description.version}/fmi{description.version}ModelDescription.xsd", DESCRIPTION
     )
-    terminals = archive.contents.get(TERMINALS_FILE)
+    terminals = archive.contents.get(TERMINALS)
     if terminals is not None:
         try:
             if description.version == 3:
-                yield from find_schema_violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS_FILE)
+                yield from find_schema_violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
             yield from _check_terminals(terminals, description)
         except ValueError as error:
-            yield Observation("xml.schema", str(error), TERMINALS_FILE)
+            yield Observation("xml.schema", str(error), TERMINALS)
     if description.version == 3:
         yield from _check_manifests(archive)
     build_description = archive.contents.get("sources/buildDescription.xml")
@@ -103,7 +102,7 @@ def _check_terminals(content: bytes, description: DescribedModel) -> Iterator[Ob
             name = element.get(attribute)
             if name is not None and name not in names:
                 yield Observation(
-                    "terminals.members", f'there is no variable "{name}"', f"{TERMINALS_FILE}:{element.sourceline}"
+                    "terminals.members", f'there is no variable "{name}"', f"{TERMINALS}:{element.sourceline}"
                 )
     yield from _find_duplicate_terminals(root)
 
@@ -120,9 +119,7 @@ def _find_duplicate_terminals(root: etree._Element) -> Iterator[Observation]:
                 name = element.get(attribute, "")
                 if not name and tag == "TerminalMemberVariable":
                     message = f"a member has no memberName, by which {parent.get('matchingRule')} matches"
-                    yield Observation("terminals.members", message, f"{TERMINALS_FILE}:{element.sourceline}")
+                    yield Observation("terminals.members", message, f"{TERMINALS}:{element.sourceline}")
                 elif name in names_seen:
-                    yield Observation(
-                        "terminals.members", f'{subject} "{name}"', f"{TERMINALS_FILE}:{element.sourceline}"
-                    )
+                    yield Observation("terminals.members", f'{subject} "{name}"', f"{TERMINALS}:{element.sourceline}")
                 names_seen.add(name)

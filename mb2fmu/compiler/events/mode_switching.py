@@ -12,6 +12,11 @@ margin ends upon the surface (``_ON_SURFACE_TOLERANCE``): a counter that is set 
 
 A sign whose argument its own value can keep at zero (dry friction: s is a speed, and ds/dt falls as the sign grows) has
 the mode "held", in which its value is the factor that keeps ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
+
+``LinearFormFinder``: sums of products with numbers, however they are written, so that equal surfaces are found.
+
+SymPy writes one comparison in several ways: ``g <= 0`` and ``0 <= -g``, ``w < -x`` and ``x < -w``. Each is a
+difference of its sides of its own, with other nodes. As a sum of atoms, each with its factor, they are one.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mb2fmu.compiler.events.linear_forms import LinearFormFinder
+from mb2fmu.compiler.events.powers_of_switches import PowersOfSwitches
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
 from mb2fmu.compiler.events.time_events import (
     NEXT_TIME_EVENT_ENTRY,
@@ -33,11 +38,18 @@ from mb2fmu.compiler.events.time_events import (
 from mb2fmu.compiler.program.program import Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
-from mb2fmu.compiler.program.pruning import prune_program
-from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
+
+_MAX_ATOMS = 64
+"""Longer sums are atoms themselves."""
+
+_CONSTANT_ATOM = -1
+"""The atom of numbers."""
+
+LinearForm = Mapping[int, float]
+
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
-
 _MOTION_ENTRIES = (
     "rhs",
     "position",
@@ -50,7 +62,6 @@ _MOTION_ENTRIES = (
 )
 DEAD_CENTRE_RATIO = 1e4
 """Times what a sign can hold, that would be needed to hold it: nothing has brought it to rest."""
-
 _ON_SURFACE_TOLERANCE = 4e-10
 """Of a surface's size: so near to it what is set counts as upon it. More than importers see indicators too late by."""
 _SEPARATELY_COPIED_ENTRIES = (
@@ -63,6 +74,81 @@ _SEPARATELY_COPIED_ENTRIES = (
     "equations",
     "outputs",
 )
+
+
+class LinearFormFinder:
+    """Sums of a program's nodes.
+
+    Args:
+        program: Has the nodes.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[int, LinearForm] = {}
+
+    def difference(self, a: int, b: int) -> frozenset[tuple[int, float]]:
+        """Return a − b as atoms with their factors, those with the factor zero left out.
+
+        Args:
+            a: Node.
+            b: Node; negative: zero.
+        """
+        whole = self._of(a) if b < 0 else _add_forms(self._of(a), self._of(b), -1.0)
+        return frozenset((atom, factor) for atom, factor in whole.items() if factor)
+
+    def _of(self, node: int) -> LinearForm:
+        """Return a node's sum."""
+        pending = [node]
+        while pending:  # no recursion: programs are deep
+            top = pending[-1]
+            missing = [part for part in self._parts(top) if part not in self._known]
+            if top in self._known or not missing:
+                self._known.setdefault(top, self._made(top))
+                pending.pop()
+            else:
+                pending += missing
+        return self._known[node]
+
+    def _parts(self, node: int) -> tuple[int, ...]:
+        """Return the operands that a node is a sum of; empty where it is an atom."""
+        op, a, b = self._program.op[node], int(self._program.a[node]), int(self._program.b[node])
+        if op in {Op.ADD, Op.SUB}:
+            return a, b
+        if op == Op.NEG:
+            return (a,)
+        if op == Op.MUL and self._number(a) is not None:
+            return (b,)
+        return (a,) if op == Op.MUL and self._number(b) is not None else ()
+
+    def _number(self, node: int) -> float | None:
+        """Return the value of a constant; None of anything else."""
+        return float(self._program.constants[self._program.a[node]]) if self._program.op[node] == Op.CONSTANT else None
+
+    def _made(self, node: int) -> LinearForm:
+        """Return a node's sum from those of its operands."""
+        parts = self._parts(node)
+        op, forms = self._program.op[node], [self._known[part] for part in parts]
+        if not parts:
+            number = self._number(node)
+            return {node: 1.0} if number is None else {_CONSTANT_ATOM: number}
+        if op == Op.MUL:
+            others = {int(self._program.a[node]), int(self._program.b[node])} - set(parts)
+            factor = self._number(others.pop()) if others else self._number(parts[0])
+            found = {atom: factor * each for atom, each in forms[0].items()} if factor is not None else {node: 1.0}
+        elif op == Op.NEG:
+            found = {atom: -each for atom, each in forms[0].items()}
+        else:
+            found = _add_forms(forms[0], forms[1], 1.0 if op == Op.ADD else -1.0)
+        return found if len(found) <= _MAX_ATOMS else {node: 1.0}
+
+
+def _add_forms(first: LinearForm, second: LinearForm, sign: float) -> dict[int, float]:
+    """Return first + sign · second."""
+    found = dict(first)
+    for atom, factor in second.items():
+        found[atom] = found.get(atom, 0.0) + sign * factor
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +360,7 @@ class FrozenSwitchCopy(ProgramCopy):
     def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
         self._plan = plan
         self._values = values
+        self._powers = PowersOfSwitches(plan.program, plan.program.all_operands(), plan.surfaces)
         builder.constant(0.0)  # nothing is adopted: nodes change
         super().__init__(
             plan.program, builder, [n for n in plan.program.entries if n not in _SEPARATELY_COPIED_ENTRIES]
@@ -302,7 +389,37 @@ class FrozenSwitchCopy(ProgramCopy):
         surface = self._plan.surfaces.get(node)
         if surface is not None:
             return self._frozen(node, surface)
+        if self._powers.is_power_of_switch(node):
+            return self._copied_power(node)
+        if self._powers.is_guard(node):
+            condition, yes, no = self._operands[node]
+            return self.builder.select(self._unfrozen(condition), self.node[yes], self.node[no])
         return super()._copied(node)
+
+    def _copied_power(self, node: int) -> int:
+        """Return a power whose base is evaluated as it is written; of a base that is zero, no slope is asked for."""
+        b, (base, *exponent) = self.builder, self._operands[node]
+        op, unfrozen = Op(self.program.op[node]), self._unfrozen(base)
+        if op is Op.LOG:
+            return b.unary(op, unfrozen)
+        zero = b.constant(0.0)
+        power = b.binary(op, unfrozen, self.node[exponent[0]]) if exponent else b.unary(op, unfrozen)
+        at_zero = b.binary(op, zero, self.node[exponent[0]]) if exponent else zero
+        return b.select(b.binary(Op.EQ, unfrozen, zero), at_zero, power)
+
+    def _unfrozen(self, node: int) -> int:
+        """Return the copy of a node with its switches as functions of the present state."""
+        b = self.builder
+
+        def build(each: int, operands: tuple[int, ...]) -> int:
+            op = Op(self.program.op[each])
+            if op is Op.SELECT:
+                return b.select(*operands)
+            if op is Op.TABLE:
+                return b.table(self.program.tables[int(self.program.a[each])], int(self.program.b[each]), operands[0])
+            return b.unary(op, operands[0]) if len(operands) == 1 else b.binary(op, *operands)
+
+        return self._powers.copy_unfrozen(node, self.node, build)
 
     def _frozen(self, node: int, surface: _SwitchSurface) -> int:
         """Return a switch's value in its mode: smooth, valid as long as its surface keeps its sign."""

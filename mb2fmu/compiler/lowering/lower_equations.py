@@ -1,31 +1,226 @@
-"""``lower_to_program``: EquationsOfMotion → Program. SymPy expressions end here."""
+"""``lower_to_program``: EquationsOfMotion → Program. SymPy expressions end here.
+
+Constraint diagnostics as nodes: residuals of the states, rank and condition of the Jacobian.
+
+Rank and condition come from S = A Aᵀ, the longest row of unit length: in S = L D Lᵀ a pivot d_i is the squared distance
+of row i from the span of the rows before it, 0 where it follows from them or vanishes. Rows are not scaled one by one:
+where a linkage lies flat it is a single row that vanishes. No pivot is larger than the largest eigenvalue of S, none
+smaller than the smallest, so √(largest / smallest) is an estimate, from below, of the condition of A. Where rows are
+known to be redundant as many of the smallest pivots, which are round-off, are left out: what remains is of the rows
+that do not follow from those before them. Source: Golub and Van Loan, Matrix Computations, 4th ed. 2013, sec. 4.2.
+
+Dependent coordinates as nodes, by Newton's method from their last values.
+
+phi(q_independent, q_dependent, t, p) = 0 has a solution near the last one as long as the columns of the dependent
+coordinates in the Jacobian G span what all columns span: that is the chart. How well they do is seen from
+S = D Dᵀ, D the dependent columns of G with rows of unit length (over all columns): its pivots in S = L D Lᵀ are squared
+distances, at most 1, of one row from those before it. Where one falls below :data:`MIN_SQUARED_PIVOT` the chart is
+left, and no solution is given. Source: Wehage and Haug, Journal of Mechanical Design 104 (1982) 247-255.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.constraint_diagnostic_nodes import define_constraint_diagnostics
 from mb2fmu.compiler.lowering.contact_accelerations import define_contact_accelerations
-from mb2fmu.compiler.lowering.dependent_coordinates import DependentCoordinateSolver
 from mb2fmu.compiler.lowering.dynamics_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
-from mb2fmu.compiler.numerics.constraint_systems import project_speeds
-from mb2fmu.compiler.numerics.linear_solve import solve_dense
+from mb2fmu.compiler.numerics.constraint_systems import (
+    GRAM_REGULARIZATION,
+    compute_row_scales,
+    form_gram_matrix,
+    project_speeds,
+    scale_rows,
+)
+from mb2fmu.compiler.numerics.linear_solve import LinearSystem, solve_dense
 from mb2fmu.compiler.program.program import Layout, Op, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.pruning import prune_program
 from mb2fmu.errors import Fault, LoweringError
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    DIAGNOSTIC_SYMBOLS,
+    Assignment,
+    EquationsOfMotion,
+    LinearSolve,
+)
 from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
 
+_DEPENDENT_ROW_TOLERANCE = 1e-10
+"""A squared distance below it, the longest row being 1: the row counts as one that follows from those before it."""
+
+_MIN_LARGEST_PIVOT = 1e-300  # where all rows vanish
+
+
 OptionalEntry = Literal["forward", "inverse"]
+
+
+def define_constraint_diagnostics(
+    walker: SympyLowering, equations: EquationsOfMotion, raw: Mapping[sm.Symbol, sm.Symbol]
+) -> None:
+    """Define the symbols of ``DIAGNOSTIC_SYMBOLS``; each is computed only if requested.
+
+    Args:
+        walker: Takes the definitions.
+        equations: Whose constraints they are of.
+        raw: Coordinate or speed → symbol of the state itself, where they are its projection.
+    """
+    c, b = equations.velocity_constraints, walker.builder
+    if c is None:
+        return
+    m, n = c.jacobian.shape
+    phi = [row.xreplace(dict(raw)) for _, row in equations.position_rows]
+    walker.define([DIAGNOSTIC_SYMBOLS.position_residual], phi, lambda nodes: [_largest_magnitude(b, nodes)])
+    speeds = [raw.get(u, u) for u in equations.u]
+
+    def velocity_residual(nodes: Sequence[int]) -> list[int]:
+        rows, offset, u = _matrix_rows(nodes, m, n), nodes[m * n : m * n + m], nodes[m * n + m :]
+        return [_largest_magnitude(b, [b.add(b.dot(row, u), free) for row, free in zip(rows, offset, strict=True)])]
+
+    walker.define([DIAGNOSTIC_SYMBOLS.velocity_residual], [*c.jacobian, *c.offset, *speeds], velocity_residual)
+    walker.define(
+        [DIAGNOSTIC_SYMBOLS.rank, DIAGNOSTIC_SYMBOLS.condition],
+        c.jacobian,
+        lambda nodes: _rank_and_condition(b, _matrix_rows(nodes, m, n), len(equations.redundant_rows)),
+    )
+
+
+def _rank_and_condition(b: ProgramBuilder, A: Sequence[list[int]], redundant: int) -> list[int]:
+    """Return the rank of A (rows) by the pivots of its Gram matrix, and its condition without redundant rows."""
+    S = form_gram_matrix(b, list(A), list(A))
+    longest = b.binary(
+        Op.MAX,
+        reduce(lambda x, y: b.binary(Op.MAX, x, y), [S[i][i] for i in range(len(S))]),
+        b.constant(_MIN_LARGEST_PIVOT),
+    )
+    pivots = _regularized_pivots(b, [[b.div(entry, longest) for entry in row] for row in S])
+    rank = b.sum([b.binary(Op.LT, b.constant(_DEPENDENT_ROW_TOLERANCE), pivot) for pivot in pivots])
+    for _ in range(redundant):
+        pivots = _drop_smallest(b, pivots)
+    ratio = b.div(
+        reduce(lambda x, y: b.binary(Op.MAX, x, y), pivots), reduce(lambda x, y: b.binary(Op.MIN, x, y), pivots)
+    )
+    return [rank, b.unary(Op.SQRT, ratio)]
+
+
+def _regularized_pivots(b: ProgramBuilder, S: list[list[int]]) -> list[int]:
+    """Return D of (S + ε) = L D Lᵀ, none smaller than ε."""
+    n, epsilon = len(S), b.constant(GRAM_REGULARIZATION)
+    left = [list(row) for row in S]
+    pivots = []
+    for k in range(n):
+        pivot = b.binary(Op.MAX, b.add(left[k][k], epsilon), epsilon)
+        pivots.append(pivot)
+        for i in range(k + 1, n):
+            factor = b.div(left[i][k], pivot)
+            for j in range(k + 1, i + 1):
+                left[i][j] = b.sub(left[i][j], b.mul(factor, left[j][k]))
+    return pivots
+
+
+def _drop_smallest(b: ProgramBuilder, pivots: Sequence[int]) -> list[int]:
+    """Return all pivots but the smallest one, by chains of minimum and maximum (no branch)."""
+    smallest, others = pivots[0], []
+    for pivot in pivots[1:]:
+        others.append(b.binary(Op.MAX, smallest, pivot))
+        smallest = b.binary(Op.MIN, smallest, pivot)
+    return others
+
+
+def _largest_magnitude(b: ProgramBuilder, nodes: Sequence[int]) -> int:
+    """Return the node of the largest absolute value."""
+    return reduce(lambda x, y: b.binary(Op.MAX, x, y), [b.unary(Op.ABS, node) for node in nodes])
+
+
+def _matrix_rows(nodes: Sequence[int], rows: int, columns: int) -> list[list[int]]:
+    """Return nodes as a matrix, row by row."""
+    return [list(nodes[i * columns : i * columns + columns]) for i in range(rows)]
+
+
+MIN_SQUARED_PIVOT = 1e-4
+"""Smallest pivot, a squared distance: dependent coordinates then move about 100 times as fast as independent ones."""
+
+
+class DependentCoordinateSolver:
+    """The solution of phi = 0.
+
+    Args:
+        builder: Takes the nodes.
+        q: All coordinates.
+        dependent: Those that are solved for, as many as rows.
+        phi: One expression per row.
+        lengths: Typical lengths of the rows of the Jacobian; (): all 1.
+    """
+
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        q: Sequence[sm.Symbol],
+        dependent: Sequence[sm.Symbol],
+        phi: Sequence[sm.Expr],
+        lengths: Sequence[float] = (),
+    ) -> None:
+        self._lengths = lengths
+        self._builder, self._q, self._dependent, self._phi = builder, tuple(q), tuple(dependent), tuple(phi)
+        free = set().union(*(row.free_symbols for row in phi)) - set(dependent)
+        self.needs: tuple[sm.Symbol, ...] = tuple(sorted(free, key=lambda s: s.name))
+        names = ", ".join(map(str, dependent))
+        self._name = f"the dependent coordinates {names}: the motion leaves what the independent ones describe"
+
+    def solve(self, nodes: Sequence[int], last: Sequence[int]) -> list[int]:
+        """Return the dependent coordinates.
+
+        Args:
+            nodes: Of :attr:`needs`.
+            last: Where they were last.
+        """
+        return self._builder.newton(self._body(), nodes, last, self._name)
+
+    def _body(self) -> Program:
+        """Build the body of Newton's method: scaled residuals of the loops, one step, and the Jacobian."""
+        n, q = len(self._dependent), self._q
+        b = ProgramBuilder(Layout(states=tuple(map(str, self._dependent)), parameters=tuple(map(str, self.needs))))
+        symbols = {symbol: b.state(i) for i, symbol in enumerate(self._dependent)}
+        symbols |= {symbol: b.parameter(i) for i, symbol in enumerate(self.needs)}
+        walker = SympyLowering(b, symbols)
+        phi = walker.lower(self._phi)
+        slopes = [[row.diff(s) if s in row.free_symbols else sm.S.Zero for s in q] for row in self._phi]
+        entries = walker.lower([slope for row in slopes for slope in row])
+        whole = [list(entries[i * len(q) : (i + 1) * len(q)]) for i in range(n)]
+        scales = compute_row_scales(b, whole, (), self._lengths)
+        columns = [q.index(symbol) for symbol in self._dependent]
+        D = scale_rows(b, scales, [[row[j] for j in columns] for row in whole])
+        inside = self._inside(b, D)
+        residual = [b.mul(inside, b.mul(scale, value)) for scale, value in zip(scales, phi, strict=True)]
+        step = LinearSystem(b, D, self._name).solve([b.neg(value) for value in residual])
+        labels = [f"y{i}" for i in range(n)]
+        b.entry("residual", labels, residual)
+        b.entry("step", labels, step)
+        b.entry("jacobian", [f"{a} {c}" for a in labels for c in labels], [e for row in D for e in row])
+        return b.build()
+
+    def _inside(self, b: ProgramBuilder, D: list[list[int]]) -> int:
+        """Return 1 inside the chart, NaN beyond its edge."""
+        left = form_gram_matrix(b, D, D)
+        edge, one = b.constant(MIN_SQUARED_PIVOT), b.constant(1.0)
+        inside = one
+        for k in range(len(left)):
+            pivot = left[k][k]
+            inside = b.select(b.binary(Op.LT, pivot, edge), b.constant(float("nan")), inside)
+            safe = b.binary(Op.MAX, pivot, edge)
+            for i in range(k + 1, len(left)):
+                if b.is_zero(left[i][k]):
+                    continue
+                factor = b.div(left[i][k], safe)
+                for j in range(k + 1, i + 1):
+                    left[i][j] = left[j][i] = b.sub(left[i][j], b.mul(factor, left[j][k]))
+        return inside
 
 
 def lower_to_program(

@@ -6,6 +6,8 @@ asked for, so that nothing is computed that nothing needs.
 
 All symbols are real numbers. Numbers stay exact as long as SymPy keeps them, and are rounded once, to the nearest
 double.
+
+Rules that turn SymPy expressions into nodes: one ``LoweringRule`` per class.
 """
 
 from __future__ import annotations
@@ -15,13 +17,294 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy as sm
+from sympy.codegen import cfunctions
+from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 
-from mb2fmu.compiler.lowering.sympy_rules import LOWERING_RULES, LoweringRule
+from mb2fmu.compiler.program.program import Op, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.errors import Fault, LoweringError
-from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
+from mb2fmu.model.functions import SUPPORTED_FUNCTIONS, NoEvent, Pre, StickingSign, TableValue
+from mb2fmu.model.scalar_operations import OPERATIONS, Operation
+
+Nodes = Sequence[int]
+
 
 _CONSTANT_DIGITS = 25  # of exact numbers before they are rounded to a double's 17
+
+
+@dataclass(frozen=True, slots=True)
+class LoweringRule:
+    """Lowering of one class.
+
+    Attributes:
+        children: Expressions that are lowered first.
+        combine: The builder, the expression and the nodes of its children → its node.
+    """
+
+    children: Callable[[sm.Basic], tuple[sm.Basic, ...]]
+    combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]
+
+
+def _expression_arguments(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """Return the arguments of an expression: the children that are lowered first."""
+    arguments: tuple[sm.Basic, ...] = expression.args
+    return arguments
+
+
+def _make_argument_rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int]) -> LoweringRule:
+    """Return the rule of a class whose children are its arguments."""
+    return LoweringRule(_expression_arguments, combine)
+
+
+def _make_operation_rule(row: Operation) -> LoweringRule:
+    """Return the rule of a class of SymPy that is an operation."""
+    if row.arity == 1:
+        return _make_argument_rule(lambda b, _, n: b.unary(row.op, n[0]))
+    return _make_argument_rule(lambda b, _, n: b.binary(row.op, n[0], n[1]))
+
+
+def _find_sympy_class(name: str) -> type:
+    """Return a class of SymPy, or of its functions of C."""
+    found: type = getattr(sm, name, None) or getattr(cfunctions, name)
+    return found
+
+
+def _make_switching_rule(op: Op) -> LoweringRule:
+    """Return the rule of a one-argument operation that jumps, marked as a switch for event detection."""
+    return _make_argument_rule(lambda b, _, n: b.switch(b.unary(op, n[0])))
+
+
+def _make_reciprocal_rule(op: Op) -> LoweringRule:
+    """Return the rule of 1/f(x), as sec is of cos."""
+    return _make_argument_rule(lambda b, _, n: b.div(b.constant(1.0), b.unary(op, n[0])))
+
+
+def _make_reciprocal_argument_rule(op: Op) -> LoweringRule:
+    """Return the rule of f(1/x), as acot is of atan."""
+    return _make_argument_rule(lambda b, _, n: b.unary(op, b.div(b.constant(1.0), n[0])))
+
+
+def _make_nested_rule(op: Op) -> LoweringRule:
+    """Return a function of any number of arguments."""
+
+    def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+        """Combine the operands pairwise in the order of their node numbers, so that equal sets share nodes."""
+        ordered = sorted(n)
+        result = ordered[0]
+        for node in ordered[1:]:
+            result = b.switch(b.binary(op, result, node))
+        return result
+
+    return _make_argument_rule(combine)
+
+
+def _lower_wrapper(_b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return the child's node: a wrapper that changes nothing."""
+    return n[0]
+
+
+# --- sums and products -----------------------------------------------------------------------------------------------
+
+
+def _lower_sum(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return the node of a sum of all arguments."""
+    return b.sum(n)
+
+
+def _is_divisor(factor: sm.Basic) -> bool:
+    """True for x**−n."""
+    return bool(factor.is_Pow and factor.exp.is_Number and factor.exp.is_negative)
+
+
+def _product_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """Return the factors of a product; a divisor 1/x gives x, which `combine` divides by."""
+    return tuple(factor.base if _is_divisor(factor) else factor for factor in expression.args)
+
+
+def _lower_product(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
+    """Return all divisors in one division."""
+    factors, divisors = [], []
+    for factor, node in zip(expression.args, n, strict=True):
+        if _is_divisor(factor):
+            divisors.append(b.power(node, b.constant(float(-factor.exp))))
+        else:
+            factors.append(node)
+    return b.div(b.product(factors), b.product(divisors))
+
+
+def _lower_power(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return the node of base to the exponent."""
+    return b.power(n[0], n[1])
+
+
+# --- selections ------------------------------------------------------------------------------------------------------
+
+
+def _piecewise_children(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """Return expression, condition, expression, condition, … of a Piecewise."""
+    return tuple(part for pair in expression.args for part in pair.args)
+
+
+def _lower_piecewise(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return the chosen expression; NaN where no condition holds."""
+    result = b.constant(float("nan"))
+    for value, condition in reversed(list(zip(n[::2], n[1::2], strict=True))):
+        result = b.select(condition, value, result)
+    return result
+
+
+def _lower_heaviside(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return nodes for 0 below zero, the given value at zero, and 1 above (NaN stays with the last)."""
+    x, at_zero = n
+    zero, one = b.constant(0.0), b.constant(1.0)
+    below, here = b.switch(b.binary(Op.LT, x, zero)), b.switch(b.binary(Op.EQ, x, zero))
+    return b.select(below, zero, b.select(here, at_zero, one))
+
+
+def _lower_sinc(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return sin(x)/x, selected as 1 at x = 0."""
+    is_zero = b.binary(Op.EQ, n[0], b.constant(0.0))
+    return b.select(is_zero, b.constant(1.0), b.div(b.unary(Op.SIN, n[0]), n[0]))
+
+
+def _make_comparison_rule(op: Op, *, swapped: bool = False, negated: bool = False) -> LoweringRule:
+    """Return the rule of a comparison: operands may be exchanged, the answer negated."""
+
+    def combine(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+        left, right = (n[1], n[0]) if swapped else (n[0], n[1])
+        result = b.switch(b.binary(op, left, right))
+        return b.unary(Op.NOT, result) if negated else result
+
+    return _make_argument_rule(combine)
+
+
+def _make_truth_rule(value: float) -> LoweringRule:
+    """Return the rule of a constant truth value: 0.0 or 1.0."""
+    return LoweringRule(lambda _: (), lambda b, _e, _n: b.constant(value))
+
+
+# --- functions made of others ----------------------------------------------------------------------------------------
+
+
+def _lower_modulo(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return a − b·floor(a/b); the jump of floor is a switch."""
+    return b.sub(n[0], b.mul(n[1], b.switch(b.unary(Op.FLOOR, b.div(n[0], n[1])))))
+
+
+def _lower_table(b: ProgramBuilder, expression: sm.Basic, n: Nodes) -> int:
+    """Return the node of a table function, or of its derivative of the expression's order.
+
+    Where a table has kinks, which of its straight pieces holds is a switch, and what it is on that piece has none.
+    """
+    data = expression.table
+    whole = Table(data.name, data.breaks, data.coefficients)
+    if len(data.coefficients) > 2 or expression.order > 1:
+        return b.table(whole, expression.order, n[0])
+    (y, slopes), breaks = data.coefficients, data.breaks
+    kinks = [i for i in range(1, len(slopes)) if slopes[i] != slopes[i - 1]]
+    if not kinks:
+        return b.table(whole, expression.order, n[0])
+    first = [0, *kinks]  # piece with which each straight line begins
+    origins = [kinks[0], *kinks]  # kink at which its value is known: the first line has only its end
+    number = _make_kink_number_table(data.name, [breaks[i] for i in kinks], breaks[-1] - breaks[0])
+    line = b.switch(b.unary(Op.FLOOR, b.table(number, 0, n[0])))
+
+    def on_line(word: str, values: list[float]) -> int:
+        """Return what is constant on each line, by the line's number."""
+        return b.table(
+            Table(f"{data.name}_{word}", tuple(map(float, range(len(values) + 1))), (tuple(values),)), 0, line
+        )
+
+    slope = on_line("slope", [slopes[i] for i in first])
+    if expression.order:
+        return slope
+    begin, value = on_line("begin", [breaks[i] for i in origins]), on_line("value", [y[i] for i in origins])
+    return b.add(value, b.mul(slope, b.sub(n[0], begin)))
+
+
+def _make_kink_number_table(name: str, kinks: list[float], width: float) -> Table:
+    """Return the table that is j at the j-th kink, straight in between, and half a number more and less far out."""
+    xs = [kinks[0] - width, *kinks, kinks[-1] + width]
+    ys = [0.5, *map(float, range(1, len(kinks) + 1)), len(kinks) + 0.5]
+    rises = [
+        (after - before) / (end - begin) for begin, end, before, after in zip(xs, xs[1:], ys, ys[1:], strict=False)
+    ]
+    flat = (xs[0] - width, *xs, xs[-1] + width)
+    return Table(f"{name}_line", flat, ((ys[0], *ys), (0.0, *rises, 0.0)))
+
+
+def _lower_sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
+    """Return sign(a); with the break-away ratio where it has one."""
+    return b.sticking_sign_node(n[0], n[1] if len(n) > 1 else b.constant(1.0))
+
+
+def _expand_curve(expression: sm.Basic) -> tuple[sm.Basic, ...]:
+    """Return the formula of a named curve, its arguments unchanged."""
+    return (expression.doit(deep=False),)
+
+
+def _lower_number(b: ProgramBuilder, expression: sm.Basic, _n: Nodes) -> int:
+    """Return numbers without a finite real value: ∞ and NaN; finite ones are handled before."""
+    return b.constant(float(expression))
+
+
+LOWERING_RULES: dict[type, LoweringRule] = {
+    **{_find_sympy_class(row.sympy): _make_operation_rule(row) for row in OPERATIONS.values() if row.sympy},
+    sm.Number: LoweringRule(lambda _: (), _lower_number),
+    sm.NumberSymbol: LoweringRule(lambda _: (), _lower_number),
+    sm.Add: _make_argument_rule(_lower_sum),
+    sm.Mul: LoweringRule(_product_children, _lower_product),
+    sm.Pow: _make_argument_rule(_lower_power),
+    sm.Abs: _make_switching_rule(Op.ABS),
+    sm.sign: _make_argument_rule(_lower_sign),
+    StickingSign: _make_argument_rule(_lower_sign),
+    NoEvent: _make_argument_rule(lambda b, _, n: b.unmark_switches(n[0])),
+    Pre: _make_argument_rule(_lower_wrapper),
+    sm.floor: _make_switching_rule(Op.FLOOR),
+    sm.ceiling: _make_switching_rule(Op.CEIL),
+    sm.erfc: _make_argument_rule(lambda b, _, n: b.sub(b.constant(1.0), b.unary(Op.ERF, n[0]))),
+    sm.cot: _make_reciprocal_rule(Op.TAN),
+    sm.sec: _make_reciprocal_rule(Op.COS),
+    sm.csc: _make_reciprocal_rule(Op.SIN),
+    sm.coth: _make_reciprocal_rule(Op.TANH),
+    sm.sech: _make_reciprocal_rule(Op.COSH),
+    sm.csch: _make_reciprocal_rule(Op.SINH),
+    sm.acot: _make_reciprocal_argument_rule(Op.ATAN),
+    sm.asec: _make_reciprocal_argument_rule(Op.ACOS),
+    sm.acsc: _make_reciprocal_argument_rule(Op.ASIN),
+    sm.sinc: _make_argument_rule(_lower_sinc),
+    sm.Mod: _make_argument_rule(_lower_modulo),
+    sm.frac: _make_argument_rule(lambda b, _, n: b.sub(n[0], b.switch(b.unary(Op.FLOOR, n[0])))),
+    sm.Min: _make_nested_rule(Op.MIN),
+    sm.Max: _make_nested_rule(Op.MAX),
+    sm.Piecewise: LoweringRule(_piecewise_children, _lower_piecewise),
+    sm.ITE: _make_argument_rule(lambda b, _, n: b.select(n[0], n[1], n[2])),
+    sm.Heaviside: _make_argument_rule(_lower_heaviside),
+    sm.StrictLessThan: _make_comparison_rule(Op.LT),
+    sm.LessThan: _make_comparison_rule(Op.LE),
+    sm.StrictGreaterThan: _make_comparison_rule(Op.LT, swapped=True),
+    sm.GreaterThan: _make_comparison_rule(Op.LE, swapped=True),
+    sm.Equality: _make_comparison_rule(Op.EQ),
+    sm.Unequality: _make_comparison_rule(Op.EQ, negated=True),
+    sm.And: _make_nested_rule(Op.AND),
+    sm.Or: _make_nested_rule(Op.OR),
+    type(sm.true): _make_truth_rule(1.0),
+    type(sm.false): _make_truth_rule(0.0),
+    # every symbol is real
+    sm.re: _make_argument_rule(_lower_wrapper),
+    sm.conjugate: _make_argument_rule(_lower_wrapper),
+    sm.im: _make_truth_rule(0.0),
+    sm.UnevaluatedExpr: _make_argument_rule(_lower_wrapper),
+    cfunctions.log2: _make_argument_rule(
+        lambda b, _, n: b.div(b.unary(Op.LOG, n[0]), b.constant(float(sm.log(2).evalf(25))))
+    ),
+    cfunctions.log10: _make_argument_rule(
+        lambda b, _, n: b.div(b.unary(Op.LOG, n[0]), b.constant(float(sm.log(10).evalf(25))))
+    ),
+    cfunctions.exp2: _make_argument_rule(lambda b, _, n: b.power(b.constant(2.0), n[0])),
+    CharacteristicCurveFunction: LoweringRule(_expand_curve, _lower_wrapper),
+    TableValue: LoweringRule(lambda e: (e.args[0],), _lower_table),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program
-from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import count_block_operations
 from mb2fmu.model.scalar_operations import OPERATIONS
 

@@ -2,26 +2,29 @@
 
 The motion is printed from the program as it was lowered, so that it can be compiled while the program is still being
 differentiated; the derivatives follow.
+
+Print a Jacobian that is too large to be written out: one tangent for each colour of its columns.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.program.program import Op, Program
-from mb2fmu.fmu.emit_c.c_literals import format_c_double
+from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames, newton_body_name
-from mb2fmu.fmu.emit_c.jacobian_columns import print_coloured_jacobian
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.shared_motion_function import print_shared_function
 from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function
 from mb2fmu.fmu.emit_c.statement_schedule import ScheduledGraph
-from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration
+from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration, format_function_head
 
 _C_ARGUMENTS = (
     "double t",
@@ -43,24 +46,94 @@ MAX_VALUES_PER_TRANSLATION_UNIT = 6_000
 
 So all processors have something to do until the end.
 """
-
 MIN_NODES_FOR_QUICK_COMPILATION = 10_000
 """Nodes of a program above which what is seldom evaluated is compiled quickly.
 
 A Jacobian that is written out, and the tangent beside it, are not part of that: implicit solvers evaluate them all the
 time. That of a larger program is computed column by column, mostly in loops that wait for memory.
 """
-
 MAX_RECOMPUTED_VALUES = 200
 """Values that u' may compute once more for itself; where x' computes more, it is called for u'."""
-
 MAX_SHARED_VALUES, MIN_SHARED_VALUES = 12_000, 100
 """Values that functions compute which may become one: compilers need long for more; and how many that must save."""
-
 _SHARED_ENTRIES = ("project", "rhs", "velocity", "position", "acceleration")
 """Entry points that share what they compute, in the order in which one function computes them."""
-
 _PLAIN_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
+
+
+def print_coloured_jacobian(
+    *,
+    signature: FunctionSignature,
+    tangent: str,
+    memory: int,
+    seeds: int,
+    colours: Sequence[int],
+    rows: npt.NDArray[np.intp],
+    columns: npt.NDArray[np.intp],
+) -> str:
+    """Return the text of the function, tables included; ends with a line break.
+
+    Args:
+        signature: Of the function: (t, x, r, p, w, work, values, dfdt).
+        tangent: Name of the function for one direction.
+        memory: Doubles in ``work`` that it needs.
+        seeds: How many it reads: time, states, inputs, parameters.
+        colours: Of each state's column.
+        rows: Of each entry that is not zero, row by row.
+        columns: Of each of these.
+    """
+    n = len(colours)
+    runs = _consecutive_runs(rows, columns)
+    order = sorted(range(n), key=lambda column: (colours[column], column))
+    ends = [bisect_right(order, colour, key=colours.__getitem__) for colour in range(max(colours, default=0) + 1)]
+    return f"""{_print_integer_table("jacobian_colour", colours)}
+{_print_integer_table("jacobian_order", order)}
+{_print_integer_table("jacobian_end", ends)}
+{_print_integer_table("jacobian_runs", [number for run in runs for number in run])}
+{format_function_head(signature.linkage, signature.function, signature.parameters)}
+{{
+    double *const s = work + {memory};
+    double *const out = s + {seeds};
+    int k = 0, failed;
+    for (int i = 0; i < {seeds}; i++) {{
+        s[i] = 0.0;
+    }}
+    s[0] = 1.0;
+    failed = {tangent}(t, x, r, p, w, work, s, out);
+    for (int i = 0; i < {n}; i++) {{
+        dfdt[i] = out[i];
+    }}
+    s[0] = 0.0;
+    for (int colour = 0; colour < {len(ends)} && failed == 0; colour++) {{
+        for (int i = 0; i < {n}; i++) {{
+            s[1 + i] = jacobian_colour[i] == colour ? 1.0 : 0.0;
+        }}
+        failed = {tangent}(t, x, r, p, w, work, s, out);
+        for (; k < jacobian_end[colour]; k++) {{
+            const int column = jacobian_order[k];
+            for (const int *run = jacobian_runs; run < jacobian_runs + {3 * len(runs)}; run += 3) {{
+                if (column >= run[1] && column < run[2]) {{
+                    values[run[0] * {n} + column] = out[run[0]];
+                }}
+            }}
+        }}
+    }}
+    return failed;
+}}
+"""
+
+
+def _consecutive_runs(rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> list[tuple[int, int, int]]:
+    """Return runs of neighbours in a row: (row, first column, column behind the last one)."""
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1] + 1)
+    last = np.append(first[1:], True)[: len(rows)]
+    return list(zip(rows[first].tolist(), columns[first].tolist(), (columns[last] + 1).tolist(), strict=True))
+
+
+def _print_integer_table(name: str, values: Sequence[int]) -> str:
+    """Return the C definition of a constant table of integers."""
+    return f"static const int {name}[{len(values)}] = {{\n{format_array_elements(values)}\n}};"
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,13 +74,7 @@ def emit_standalone(native: ProgramWithDerivatives, interface: FmuInterface, exp
     derived = emit_derivative_sources(native, interface, motion)
     printed = {name.removeprefix("sources/"): text for name, text in motion.sources.joined(derived).files.items()}
     name = interface.model_identifier
-    facts: dict[str, object] = {
-        "name": name,
-        "title": interface.model_name,
-        "states": list_variables_of_source(interface, "state"),
-        "inputs": list_variables_of_source(interface, "input"),
-        "parameters": list_variables_of_source(interface, "parameter"),
-        "outputs": list_model_outputs(interface),
+    facts = describe_named_interface(interface) | {
         "start": interface.experiment.start,
         "step": experiment.step,
         "steps": experiment.steps,
@@ -104,13 +98,25 @@ def emit_standalone(native: ProgramWithDerivatives, interface: FmuInterface, exp
     return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
 
 
-def list_variables_of_source(interface: FmuInterface, source: str) -> Sequence[_StandaloneVariable]:
+def describe_named_interface(interface: FmuInterface) -> dict[str, object]:
+    """Return what the templates ``standalone.[ch].jinja`` name: title, states, inputs, parameters, outputs."""
+    return {
+        "name": interface.model_identifier,
+        "title": interface.model_name,
+        "states": _list_variables_of_source(interface, "state"),
+        "inputs": _list_variables_of_source(interface, "input"),
+        "parameters": _list_variables_of_source(interface, "parameter"),
+        "outputs": _list_model_outputs(interface),
+    }
+
+
+def _list_variables_of_source(interface: FmuInterface, source: str) -> Sequence[_StandaloneVariable]:
     """Return the variables of one source, in the order of their indices."""
     found = sorted((v for v in interface.variables if v.source == source), key=lambda variable: variable.index)
     return [_StandaloneVariable(v.name, v.unit, float(v.start or 0.0)) for v in found]
 
 
-def list_model_outputs(interface: FmuInterface) -> Sequence[_StandaloneVariable]:
+def _list_model_outputs(interface: FmuInterface) -> Sequence[_StandaloneVariable]:
     """Return the model's outputs in declared order, each with the level that computes it; states are left out."""
     return [
         _StandaloneVariable(v.name, v.unit, source=str(v.source).upper(), index=v.index)

@@ -69,7 +69,7 @@ class FactorizationStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class SolveStatement:
+class _SolutionStatement:
     """The solution of block ``block``; ``nodes[i]`` is the node of its result ``results[i]``."""
 
     block: int
@@ -83,19 +83,16 @@ class SolveStatement:
         return self.nodes
 
 
-@dataclass(frozen=True, slots=True)
-class NewtonStatement:
-    """The solution of block ``block`` by Newton's method; ``nodes[i]`` is the node of its result ``results[i]``."""
+class SolveStatement(_SolutionStatement):
+    """The solution of a linear system, by the factors of its block."""
 
-    block: int
-    reads: tuple[int, ...]
-    nodes: tuple[int, ...]
-    results: tuple[int, ...]
+    __slots__ = ()
 
-    @property
-    def defines(self) -> tuple[int, ...]:
-        """Computed nodes."""
-        return self.nodes
+
+class NewtonStatement(_SolutionStatement):
+    """The solution by Newton's method."""
+
+    __slots__ = ()
 
 
 Statement = OperationStatement | SineCosineStatement | FactorizationStatement | SolveStatement | NewtonStatement

@@ -19,7 +19,7 @@ from mb2fmu.fmu.emit_c.fmu_sources import (
     read_packaged_file,
     render_c_template,
 )
-from mb2fmu.fmu.emit_c.standalone_program import list_model_outputs, list_variables_of_source
+from mb2fmu.fmu.emit_c.standalone_program import describe_named_interface
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
@@ -64,14 +64,7 @@ def emit_web_module(sources: FileTree, program: Program, interface: FmuInterface
     motion, work = emit_compact_motion(program)
     files |= motion.files
     files["derived.c"] = _enlarge_work(files["derived.c"], work)
-    facts: dict[str, object] = {
-        "name": name,
-        "title": interface.model_name,
-        "states": list_variables_of_source(interface, "state"),
-        "inputs": list_variables_of_source(interface, "input"),
-        "parameters": list_variables_of_source(interface, "parameter"),
-        "outputs": list_model_outputs(interface),
-    }
+    facts = describe_named_interface(interface)
     unused = (*_UNUSED_ENTRIES, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
     files |= _remove_table_entries(files, unused)
     files["solver_methods.c"] = _keep_one_solver(files["solver_methods.c"], interface.solver.choice)

@@ -12,12 +12,23 @@ Variables, in this order:
 - Outputs of the model: calculated.
 - Derivatives: ``der(x)`` of every state, linked to it, and of every dependent speed (without a link: it is no state).
   They are locals of their own even where q' = u: an alias of a state that must not be set confuses importers.
-- In FMUs of FMI 3.0 the arrays that the model declares (``array_variables``).
+- In FMUs of FMI 3.0 the arrays that the model declares.
 - In native FMUs a fixed parameter that chooses the Co-Simulation's solver; it has no effect in Model Exchange.
 
 A start value declared as ``guess`` is ``approx`` where a loop determines it: the FMU solves for it in Initialization
 Mode. Elsewhere nothing solves for it, so it is as exact as a fixed one. Nothing is
 constant that a user might want to change: numbers in the model's expressions are no variables.
+
+Array variables of FMI 3.0, made from scalars that are described already.
+
+Scalars keep their value references; those of arrays come behind. An input or output is in its array only, since two
+inputs for one value contradict each other. Of the motion the scalars stay, because states have start values, limits and
+derivatives by themselves, and the array is one more output.
+
+Abilities of native FMUs, and the parameters that choose their solver.
+
+FMI knows structural parameters from 3.0 on only, and they are about sizes of arrays: the solver is chosen by a fixed
+parameter of an enumeration type. It acts in Co-Simulation; in Model Exchange the importer integrates.
 """
 
 from __future__ import annotations
@@ -25,8 +36,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
-from typing import get_args
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, get_args
 
 import numpy as np
 
@@ -35,8 +46,8 @@ from mb2fmu.compiler.program.program import Program
 from mb2fmu.compiler.program.result_dependencies import DependencyKind as ReadKind
 from mb2fmu.compiler.program.result_dependencies import find_all_dependencies
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.fmu.interface.array_variables import describe_arrays, drop_terminals_of_array_elements
 from mb2fmu.fmu.interface.fmu_interface import (
+    Capabilities,
     DefaultExperiment,
     Dependency,
     DisplayUnit,
@@ -49,20 +60,19 @@ from mb2fmu.fmu.interface.fmu_interface import (
     UnitDefinition,
     VariableSource,
 )
-from mb2fmu.fmu.interface.native_capabilities import (
-    describe_native_capabilities,
-    describe_solver_parameters,
-    describe_solver_type,
-)
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
 from mb2fmu.fmu.interface.terminals import describe_terminals
-from mb2fmu.fmu.interface.variable_groups import TypeDefinition
-from mb2fmu.fmu.solvers import find_solver_by_kind, find_solver_by_name
+from mb2fmu.fmu.interface.variable_groups import EnumerationItem, FmuArray, Terminal, TypeDefinition
+from mb2fmu.fmu.solvers import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derivative_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
+
+_ARRAY_SOURCES = frozenset({"input", "position", "velocity", "acceleration"})
+"""Sources of inputs and of outputs that a model asks for."""
+
 
 PYTHON_FMU_TARGET = Target()
 NO_TOKEN = str(uuid.UUID(int=0))
@@ -72,15 +82,12 @@ LOG_CATEGORIES = (
     LogCategory("logStatusDiscard", "Steps that could not be made, and why."),
     LogCategory("logStatusError", "Calls that were refused, and why."),
 )
-
 _DEPENDENCY_KINDS: dict[ReadKind, FmiDependencyKind] = {
     ReadKind.CONSTANT: "constant",
     ReadKind.FIXED: "fixed",
     ReadKind.TUNABLE: "tunable",
     ReadKind.DEPENDENT: "dependent",
 }
-
-
 _MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
     "relation": "1 where this is positive or true, else 0",
     "steps": "the integer that stands for this",
@@ -88,6 +95,143 @@ _MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
     "condition": "1 where this holds, else 0",
     "ticks": "how often this has happened; of contacts and latches the number of the one that is due, else 0",
 }
+
+
+def describe_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
+    """Return the arrays of an FMU of FMI 3.0; their value references follow those of ``variables``."""
+    return tuple(_declared_arrays(definition, variables))
+
+
+def drop_terminals_of_array_elements(terminals: Sequence[Terminal], arrays: Sequence[FmuArray]) -> tuple[Terminal, ...]:
+    """Return the terminals whose members are all variables of their own: elements of arrays are not."""
+    gone = {name for array in arrays if array.replaces for name in array.elements}
+    return tuple(each for each in terminals if gone.isdisjoint(member.variable for member in each.members))
+
+
+def _declared_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
+    """Yield the declared arrays with the attributes that their elements share; value references count elements."""
+    known = {variable.name: variable for variable in variables}
+    motion = {
+        item.name for item in (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
+    }  # a dependent coordinate is computed where positions are
+    reference = 1 + max(variable.value_reference for variable in variables)
+    for declared in definition.arrays:
+        names = tuple(map(str, declared.elements))
+        held = [known[name] for name in names]
+        inputs = held[0].causality == "input"
+        yield FmuArray(
+            name=declared.name,
+            value_reference=reference,
+            causality="input" if inputs else "output",
+            dimensions=declared.shape,
+            elements=names,
+            replaces=all(each.source in _ARRAY_SOURCES and each.name not in motion for each in held),
+            start=tuple(float(each.start or 0.0) for each in held) if inputs else (),
+            unit=_shared_attribute(held, lambda each: each.unit),
+            display_unit=_shared_attribute(held, lambda each: each.display_unit),
+            declared_type=_shared_attribute(held, lambda each: each.declared_type),
+            minimum=_widest_bound(min, [each.minimum for each in held]),
+            maximum=_widest_bound(max, [each.maximum for each in held]),
+            nominal=_smallest_nominal([each.nominal for each in held]),
+            description=declared.description,
+        )
+        reference += len(names)
+
+
+def _shared_attribute(held: Sequence[FmuVariable], of: Callable[[FmuVariable], Any]) -> Any:
+    """Return the attribute that all elements share, or None."""
+    found = {of(each) for each in held}
+    return found.pop() if len(found) == 1 else None
+
+
+def _widest_bound(of: Callable[[Sequence[float]], float], bounds: Sequence[float | None]) -> float | None:
+    """Return the widest bound, which all elements keep."""
+    known = [bound for bound in bounds if bound is not None]
+    return of(known) if len(known) == len(bounds) else None
+
+
+def _smallest_nominal(nominals: Sequence[float | None]) -> float | None:
+    """Return the smallest nominal value, so that a small error is small for every element."""
+    return min(each or 1.0 for each in nominals) if any(nominals) else None
+
+
+def describe_native_capabilities(target: Target, *, remembers: bool = False, switches: bool = False) -> Capabilities:
+    """Return the abilities of such units; those with discrete memory must be told of accepted steps.
+
+    Args:
+        target: Kind of unit.
+        remembers: Something is remembered from one accepted step to the next.
+        switches: The model has events.
+    """
+    if target.backend == "python":
+        return Capabilities(needs_execution_tool=True, state=True)
+    new = target.fmi == "3"
+    return Capabilities(
+        needs_execution_tool=False,
+        state=True,
+        model_exchange=True,
+        directional_derivatives=True,
+        adjoint_derivatives=new,
+        input_derivatives=not new,
+        output_derivative_order=1,
+        intermediate_update=new,
+        early_return=new,
+        event_mode=new and switches,
+        remembers=remembers,
+    )
+
+
+def describe_solver_type(taken: Sequence[str]) -> TypeDefinition:
+    """Return the enumeration of solvers, with a name that is not in ``taken``."""
+    items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
+    return TypeDefinition(make_free_name("Solver", taken), items=items, description="how the Co-Simulation integrates")
+
+
+def describe_solver_parameters(
+    variables: Sequence[FmuVariable], settings: SolverSettings, internal_step: float | None = None
+) -> tuple[FmuVariable, ...]:
+    """Return parameters for the choice of solver and its fixed step; they are placed behind ``variables``.
+
+    Args:
+        variables: Those of the model; names and value references of theirs are not taken again.
+        settings: The choice at export: the start value.
+        internal_step: Of the experiment in s; None: fixed steps are the communication steps.
+    """
+    taken = [variable.name for variable in variables]
+    free = max(variable.value_reference for variable in variables) + 1
+    choice = FmuVariable(
+        name=make_free_name("solver", taken),
+        value_reference=free,
+        causality="parameter",
+        variability="fixed",
+        initial="exact",
+        start=float(settings.choice),
+        source="solver",
+        index=0,
+        kind="enumeration",
+        description="how the Co-Simulation integrates",
+    )
+    step = FmuVariable(
+        name=make_free_name("solver_step", taken),
+        value_reference=free + 1,
+        causality="parameter",
+        variability="fixed",
+        initial="exact",
+        start=0.0 if internal_step is None else float(internal_step),
+        minimum=0.0,
+        unit="s",
+        source="solver_step",
+        index=0,
+        description="longest internal step of solvers with fixed steps; 0: the communication step",
+    )
+    return choice, step
+
+
+def make_free_name(wanted: str, taken: Sequence[str]) -> str:
+    """Return ``wanted``, with underscores added until the name is not in ``taken``."""
+    while wanted in taken:
+        wanted += "_"
+    return wanted
 
 
 def describe_interface(

@@ -10,8 +10,8 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.added_loads import can_add_load, extend_bodies, extend_loads
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact
-from mb2fmu.model.declarations.output_requests import OutputRequest
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_arrays import DeclaredArray
-from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
+from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal, DeclaredTerminalMember
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Output, Parameter, Speed
 from mb2fmu.model.variable_naming import is_variable_name, output_variable_names

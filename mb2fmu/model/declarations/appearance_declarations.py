@@ -1,22 +1,203 @@
-"""Part of ``Model`` that only pictures use."""
+"""Appearance of a mechanism: shapes on bodies, traced points, arrows for forces, and the calls of ``Model`` for them.
+
+Sizes are numbers in m or expressions of parameters; a shape's own axes are x, y, z of the frame it is fixed in. Nothing
+here enters the equations or the interface of an FMU.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
 
+import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
-from mb2fmu.model.declarations.shapes import (
-    AppearanceItem,
-    Cylinder,
-    LoadArrow,
-    PointTrace,
-    Shape,
-    ShapeSize,
-    VisualShape,
-)
 from mb2fmu.model.source_location import find_user_line
+
+ShapeSize: TypeAlias = float | int | sm.Expr
+
+COLOUR_PATTERN = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True, slots=True)
+class Cylinder:
+    """A cylinder about its y axis, centred at its position.
+
+    Attributes:
+        length: m.
+        radius: m.
+    """
+
+    length: ShapeSize
+    radius: ShapeSize
+
+    @property
+    def sizes(self) -> tuple[ShapeSize, ...]:
+        """Length and radius."""
+        return (self.length, self.radius)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box, centred at its position; edges along x, y and z, in m."""
+
+    x: ShapeSize
+    y: ShapeSize
+    z: ShapeSize
+
+    @property
+    def sizes(self) -> tuple[ShapeSize, ...]:
+        """The three edges."""
+        return (self.x, self.y, self.z)
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """A sphere.
+
+    Attributes:
+        radius: m.
+    """
+
+    radius: ShapeSize
+
+    @property
+    def sizes(self) -> tuple[ShapeSize, ...]:
+        """The radius, in m."""
+        return (self.radius,)
+
+
+@dataclass(frozen=True, slots=True)
+class Ellipsoid:
+    """An ellipsoid with half axes along x, y and z, in m."""
+
+    x: ShapeSize
+    y: ShapeSize
+    z: ShapeSize
+
+    @property
+    def sizes(self) -> tuple[ShapeSize, ...]:
+        """The three half axes."""
+        return (self.x, self.y, self.z)
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Triangles from a file (STL, OBJ, PLY, OFF).
+
+    Attributes:
+        path: Of the file; relative ones start at the model file's folder.
+        scale: m per unit of the file.
+    """
+
+    path: str | Path
+    scale: ShapeSize = 1.0
+
+    @property
+    def sizes(self) -> tuple[ShapeSize, ...]:
+        """The scale factor."""
+        return (self.scale,)
+
+
+Shape = Cylinder | Box | Sphere | Ellipsoid | Mesh
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisualShape:
+    """A shape that moves with a body.
+
+    Attributes:
+        body: A body of the mechanics, or a frame.
+        shape: What is drawn.
+        at: A point, or a vector from the body's mass centre; None: the mass centre.
+        along: Vector into whose direction the shape's y axis is turned; None: the frame's y axis.
+        color: ``#rrggbb``; empty: the body's own.
+        opacity: 0 … 1.
+        where: ``file:line``.
+    """
+
+    body: Any
+    shape: Shape
+    at: Point | Vector | None = None
+    along: Vector | None = None
+    color: str = ""
+    opacity: float = 1.0
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointTrace:
+    """A point whose path is drawn; attributes as of :class:`VisualShape`."""
+
+    point: Point
+    color: str = ""
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadArrow:
+    """An arrow that shows a load.
+
+    Attributes:
+        load: A load or actuator of the mechanics, or a pair of a point and a vector.
+        scale: Length of the arrow in m per N (per N·m for a torque); None: the largest one is as long as fits.
+        color: ``#rrggbb``; empty: chosen.
+        where: ``file:line``.
+    """
+
+    load: Any
+    scale: float | None = None
+    color: str = ""
+    where: str = field(default="", compare=False)
+
+
+AppearanceItem = VisualShape | PointTrace | LoadArrow
+
+
+def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+    """Yield (what is wrong, what to do) of a declaration by itself.
+
+    Args:
+        look: What was declared.
+        parameters: The model's parameters.
+    """
+    if look.color and not COLOUR_PATTERN.fullmatch(look.color):
+        yield f"there is no color {look.color!r}", "write it as #rrggbb, as in #1f77b4"
+    if isinstance(look, PointTrace) and not isinstance(look.point, Point):
+        yield f"a {type(look.point).__name__} cannot be traced", "give a Point"
+    if isinstance(look, LoadArrow) and look.scale is not None and not look.scale > 0:
+        yield f"an arrow cannot have the scale {look.scale}", "give the m per N, > 0"
+    if isinstance(look, VisualShape):
+        yield from _visual_shape_faults(look, parameters)
+
+
+def _visual_shape_faults(look: VisualShape, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+    """Yield (what, remedy) for a shape that cannot be drawn: its kind, place, direction, opacity or sizes."""
+    if not isinstance(look.shape, Shape):
+        yield f"{look.shape!r} is no shape", "give a Cylinder, Box, Sphere, Ellipsoid or Mesh of mb2fmu"
+        return
+    if not isinstance(look.body, ReferenceFrame) and not hasattr(look.body, "masscenter"):
+        yield f"a shape cannot be fixed in {look.body!r}", "give a body of the mechanics, or a ReferenceFrame"
+    if isinstance(look.body, ReferenceFrame) and not isinstance(look.at, Point):
+        yield f"a shape in frame {look.body.name} needs a point", "say at=…"
+    if look.at is not None and not isinstance(look.at, Point | Vector):
+        yield f"a shape cannot be put at {look.at!r}", "give a Point, or a vector from the body's mass centre"
+    if look.along is not None and not isinstance(look.along, Vector):
+        yield f"a shape cannot point along {look.along!r}", "give a vector"
+    if not 0 < look.opacity <= 1:
+        yield f"an opacity of {look.opacity} cannot be drawn", "give a number above 0, up to 1"
+    for size in look.shape.sizes:
+        expression = sm.sympify(size)
+        unknown = sorted(str(symbol) for symbol in expression.free_symbols - parameters)
+        if unknown:
+            yield f"a size uses {', '.join(unknown)}, which is no parameter", "use numbers and declared parameters"
+        elif not expression.free_symbols and not (math.isfinite(float(expression)) and float(expression) > 0):
+            yield f"a size of {expression} cannot be drawn", "give a length in m, > 0"
 
 
 class AppearanceDeclarations:

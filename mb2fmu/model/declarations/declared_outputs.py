@@ -1,19 +1,166 @@
-"""One-line outputs: frequent quantities of a mechanism, kept as requests until the mechanism is read."""
+"""One-line outputs: their kinds (``OUTPUT_KINDS``), their record (``OutputRequest``) and the calls that declare them.
+
+A request is kept as it is declared until the mechanism is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 
-from mb2fmu.model.declarations.output_requests import OutputKind, OutputRequest
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.model.source_location import find_user_line
 
 PointAndFrame: TypeAlias = tuple[Point, ReferenceFrame]
 """A point and a frame of one body."""
+
+OutputKind = Literal[
+    "position",
+    "velocity",
+    "acceleration",
+    "angular_velocity",
+    "angular_acceleration",
+    "relative_velocity",
+    "centre_of_mass",
+    "centre_of_mass_velocity",
+    "linear_momentum",
+    "angular_momentum",
+    "orientation",
+    "distance",
+    "force",
+    "power",
+    "multiplier",
+    "momentum",
+    "coordinate_momentum",
+    "jacobi_integral",
+    "reaction_force",
+    "reaction_torque",
+    "joint_effort",
+    "mass_matrix",
+    "gravity_effort",
+    "inverse_effort",
+    "partial_velocity",
+    "partial_angular_velocity",
+    "position_residual",
+    "velocity_residual",
+    "constraint_rank",
+    "constraint_condition",
+    "kinetic_energy",
+    "potential_energy",
+    "total_energy",
+]
+
+SubjectKind = Literal[
+    "point",
+    "located point",
+    "frame",
+    "oriented frame",
+    "body",
+    "joint",
+    "joint or bodies",
+    "load",
+    "constraint row",
+    "coordinate or speed",
+    "point and speed",
+    "frame and speed",
+    "mechanism",
+]
+"""A located point has a position, an oriented frame an orientation; the others need only velocities."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputKindRow:
+    """Facts of one output kind that its import, checks, names and units share; formulas stand with the formulations.
+
+    Attributes:
+        subject: Kind of each subject of a request.
+        relative_to: Kind of the object that ``relative_to`` names.
+        unit: Of the values, in Modelica's notation, unless a request gives another.
+        vector: The output has the components x, y and z; orientations and loads have names of their own.
+        of_lagrangian: A Lagrangian without bodies has it too.
+    """
+
+    subject: SubjectKind
+    relative_to: SubjectKind = "point"
+    unit: str = "1"
+    vector: bool = False
+    of_lagrangian: bool = False
+
+
+_JOINT_SPACE = OutputKindRow("coordinate or speed")
+_LAGRANGIAN_MOMENTUM = OutputKindRow("coordinate or speed", of_lagrangian=True)
+_ENERGY = OutputKindRow("mechanism", unit="J", of_lagrangian=True)
+_DIAGNOSTIC = OutputKindRow("mechanism", of_lagrangian=True)
+
+OUTPUT_KINDS: Mapping[OutputKind, OutputKindRow] = {
+    "position": OutputKindRow("located point", "located point", "m", vector=True),
+    "velocity": OutputKindRow("point", unit="m/s", vector=True),
+    "acceleration": OutputKindRow("point", unit="m/s2", vector=True),
+    "angular_velocity": OutputKindRow("frame", "frame", "rad/s", vector=True),
+    "angular_acceleration": OutputKindRow("frame", "frame", "rad/s2", vector=True),
+    "relative_velocity": OutputKindRow("located point", "frame", "m/s", vector=True),
+    "centre_of_mass": OutputKindRow("body", unit="m", vector=True),
+    "centre_of_mass_velocity": OutputKindRow("body", unit="m/s", vector=True),
+    "linear_momentum": OutputKindRow("body", unit="kg.m/s", vector=True),
+    "angular_momentum": OutputKindRow("body", "located point", "kg.m2/s", vector=True),
+    "orientation": OutputKindRow("oriented frame", "oriented frame"),
+    "distance": OutputKindRow("located point", unit="m"),
+    "force": OutputKindRow("load", unit="N"),
+    "power": OutputKindRow("load", unit="W"),
+    "multiplier": OutputKindRow("constraint row", unit="N", of_lagrangian=True),
+    "momentum": _LAGRANGIAN_MOMENTUM,
+    "coordinate_momentum": _LAGRANGIAN_MOMENTUM,
+    "jacobi_integral": _ENERGY,
+    "reaction_force": OutputKindRow("joint or bodies", unit="N", vector=True),
+    "reaction_torque": OutputKindRow("joint or bodies", unit="N.m", vector=True),
+    "joint_effort": OutputKindRow("joint"),
+    "mass_matrix": _JOINT_SPACE,
+    "gravity_effort": _JOINT_SPACE,
+    "inverse_effort": _JOINT_SPACE,
+    "partial_velocity": OutputKindRow("point and speed"),
+    "partial_angular_velocity": OutputKindRow("frame and speed"),
+    "position_residual": _DIAGNOSTIC,
+    "velocity_residual": _DIAGNOSTIC,
+    "constraint_rank": _DIAGNOSTIC,
+    "constraint_condition": _DIAGNOSTIC,
+    "kinetic_energy": _ENERGY,
+    "potential_energy": _ENERGY,
+    "total_energy": _ENERGY,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRequest(Quantity):
+    """A one-line output: a kinematic, load or energy quantity that the mechanism can compute.
+
+    Attributes:
+        kind: What is asked.
+        subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
+            ``angular_velocity``, ``angular_acceleration``, ``orientation``: (frame,); ``distance``: (point, point);
+            ``relative_velocity``: (point, point of the other frame); ``centre_of_mass``, ``centre_of_mass_velocity``,
+            ``linear_momentum``, ``angular_momentum``: (body, …), () for all; ``force``, ``power``:
+            (load or actuator,); ``multiplier``: (row,); ``momentum``: (speed,), or of
+            a coordinate, as which ``coordinate_momentum`` is read; ``reaction_force``,
+            ``reaction_torque``: (joint,) or (body, …); ``joint_effort``: (recorded joint, …); ``mass_matrix``:
+            (speed, speed); ``gravity_effort``, ``inverse_effort``: (speed,); ``partial_velocity``: (point, speed),
+            ``partial_angular_velocity``: (frame, speed); energies and diagnostics of constraints: ().
+        relative_to: The point (position, reaction, angular momentum) or frame (the others) it is relative to; None:
+            the origin, the joint's point on its child, the centre of mass, the inertial frame.
+        expressed_in: The frame of the components; None: the inertial frame.
+        component: 0, 1 or 2: of a partial velocity, which component is asked, in the inertial frame.
+        representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
+    """
+
+    kind: OutputKind
+    subject: tuple[Any, ...] = ()
+    relative_to: Any = None
+    expressed_in: ReferenceFrame | None = None
+    component: int | None = None
+    representation: str = "quaternion"
 
 
 class OutputDeclarations:
@@ -25,15 +172,15 @@ class OutputDeclarations:
         self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None
     ) -> None:
         """Output ``name.x``, ``.y``, ``.z``: the position of ``point`` in m, from ``relative_to`` (the origin)."""
-        self._request("position", name, "m", (point,), relative_to=relative_to, expressed_in=expressed_in)
+        self._request("position", name, (point,), relative_to=relative_to, expressed_in=expressed_in)
 
     def output_velocity(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
         """Output ``name.x``, ``.y``, ``.z``: the velocity of ``point`` in the inertial frame, in m/s."""
-        self._request("velocity", name, "m/s", (point,), expressed_in=expressed_in)
+        self._request("velocity", name, (point,), expressed_in=expressed_in)
 
     def output_acceleration(self, name: str, point: Point, *, expressed_in: ReferenceFrame | None = None) -> None:
         """Output ``name.x``, ``.y``, ``.z``: the acceleration of ``point`` in the inertial frame, in m/s2."""
-        self._request("acceleration", name, "m/s2", (point,), expressed_in=expressed_in)
+        self._request("acceleration", name, (point,), expressed_in=expressed_in)
 
     def output_orientation(
         self,
@@ -49,7 +196,7 @@ class OutputDeclarations:
         ``relative_to``, w ≥ 0. A body-fixed Euler sequence such as ``zxy``: ``name[1]``, ``[2]``, ``[3]`` in rad.
         """
         unit = "1" if representation == "quaternion" else "rad"
-        self._request("orientation", name, unit, (frame,), relative_to=relative_to, representation=representation)
+        self._request("orientation", name, (frame,), unit=unit, relative_to=relative_to, representation=representation)
 
     def output_angular_velocity(
         self,
@@ -60,7 +207,7 @@ class OutputDeclarations:
         expressed_in: ReferenceFrame | None = None,
     ) -> None:
         """Output ``name.x``, ``.y``, ``.z``: the angular velocity of ``frame`` in ``relative_to``, in rad/s."""
-        self._request("angular_velocity", name, "rad/s", (frame,), relative_to=relative_to, expressed_in=expressed_in)
+        self._request("angular_velocity", name, (frame,), relative_to=relative_to, expressed_in=expressed_in)
 
     def output_angular_acceleration(
         self,
@@ -74,9 +221,7 @@ class OutputDeclarations:
 
         In a frame that turns itself it is the rate, as seen there, of the angular velocity seen there.
         """
-        self._request(
-            "angular_acceleration", name, "rad/s2", (frame,), relative_to=relative_to, expressed_in=expressed_in
-        )
+        self._request("angular_acceleration", name, (frame,), relative_to=relative_to, expressed_in=expressed_in)
 
     def output_pose(
         self, name: str, at: PointAndFrame, *, relative_to: PointAndFrame, representation: str = "quaternion"
@@ -103,7 +248,7 @@ class OutputDeclarations:
         """
         (point, frame), (origin, base) = at, relative_to
         subject = (point, origin)
-        self._request("relative_velocity", f"{name}.velocity", "m/s", subject, relative_to=base, expressed_in=base)
+        self._request("relative_velocity", f"{name}.velocity", subject, relative_to=base, expressed_in=base)
         self.output_angular_velocity(f"{name}.omega", frame, relative_to=base, expressed_in=base)
 
     def output_joint_motion(self, name: str, joint: Any, *, representation: str = "quaternion") -> None:
@@ -124,8 +269,9 @@ class OutputDeclarations:
 
         ``name.position.x``, … from the origin in m, ``name.velocity.x``, … in the inertial frame in m/s.
         """
-        for kind, part, unit in (("centre_of_mass", "position", "m"), ("centre_of_mass_velocity", "velocity", "m/s")):
-            self._request(kind, f"{name}.{part}", unit, tuple(bodies), expressed_in=expressed_in)  # type: ignore[arg-type]
+        subject = tuple(bodies)
+        self._request("centre_of_mass", f"{name}.position", subject, expressed_in=expressed_in)
+        self._request("centre_of_mass_velocity", f"{name}.velocity", subject, expressed_in=expressed_in)
 
     def output_momenta(
         self,
@@ -141,14 +287,12 @@ class OutputDeclarations:
         Σ (r - r_about) × m v + I ω.
         """
         subject = tuple(bodies)
-        self._request("linear_momentum", f"{name}.linear", "kg.m/s", subject, expressed_in=expressed_in)
-        self._request(
-            "angular_momentum", f"{name}.angular", "kg.m2/s", subject, relative_to=about, expressed_in=expressed_in
-        )
+        self._request("linear_momentum", f"{name}.linear", subject, expressed_in=expressed_in)
+        self._request("angular_momentum", f"{name}.angular", subject, relative_to=about, expressed_in=expressed_in)
 
     def output_distance(self, name: str, point: Point, other: Point) -> None:
         """Output ``name``: the distance of two points in m."""
-        self._request("distance", name, "m", (point, other))
+        self._request("distance", name, (point, other))
 
     def output_force(self, name: str, load: Any, *, unit: str = "N") -> None:
         """Output the magnitude (actuator; expansile positive) or the components (load) of a force or torque.
@@ -156,11 +300,11 @@ class OutputDeclarations:
         ``load`` is one of the given loads or actuators; a load gives ``name.x``, ``.y``, ``.z`` in the inertial
         frame, an actuator ``name``.
         """
-        self._request("force", name, unit, (load,))
+        self._request("force", name, (load,), unit=unit)
 
     def output_power(self, name: str, load: Any) -> None:
         """Output ``name``: the power in W that a load or actuator delivers to the mechanism."""
-        self._request("power", name, "W", (load,))
+        self._request("power", name, (load,))
 
     def output_multiplier(self, name: str, row: sm.Expr, *, unit: str = "N") -> None:
         """Output ``name``: the multiplier of a constraint of the mechanics, in M u' + A^T λ = f.
@@ -173,15 +317,15 @@ class OutputDeclarations:
             row: The constraint, the expression that was given to the mechanics.
             unit: W over the unit of the row's rate: ``N`` for a row in m/s, ``N.m`` for one in rad/s.
         """
-        self._request("multiplier", name, unit, (sm.sympify(row),))
+        self._request("multiplier", name, (sm.sympify(row),), unit=unit)
 
     def output_momentum(self, name: str, speed: sm.Expr, *, unit: str) -> None:
         """Output ``name``: the generalized momentum ∂T/∂u of a speed u, or ∂T/∂q' of a coordinate q."""
-        self._request("momentum", name, unit, (speed,))
+        self._request("momentum", name, (speed,), unit=unit)
 
     def output_jacobi_integral(self, name: str = "jacobi_integral") -> None:
         """Output Jacobi's integral Σ q' ∂T/∂q' - T + V in J; it is T + V unless motion is prescribed."""
-        self._request("jacobi_integral", name, "J")
+        self._request("jacobi_integral", name)
 
     def output_reaction(
         self,
@@ -206,22 +350,21 @@ class OutputDeclarations:
             torque: False: the force only, as of a point contact, which carries no torque.
         """
         subject = tuple(of) if isinstance(of, list | tuple) else (of,)
-        for kind, part, unit in (("reaction_force", "force", "N"), ("reaction_torque", "torque", "N.m")):
-            if part == "torque" and not torque:
-                continue
-            self._request(kind, f"{name}.{part}", unit, subject, relative_to=at, expressed_in=expressed_in)  # type: ignore[arg-type]
+        self._request("reaction_force", f"{name}.force", subject, relative_to=at, expressed_in=expressed_in)
+        if torque:
+            self._request("reaction_torque", f"{name}.torque", subject, relative_to=at, expressed_in=expressed_in)
 
     def output_kinetic_energy(self, name: str = "kinetic_energy") -> None:
         """Output the kinetic energy in J."""
-        self._request("kinetic_energy", name, "J")
+        self._request("kinetic_energy", name)
 
     def output_potential_energy(self, name: str = "potential_energy") -> None:
         """Output the potential energy in J: of constant forces and springs, or what :meth:`potential_energy` gives."""
-        self._request("potential_energy", name, "J")
+        self._request("potential_energy", name)
 
     def output_total_energy(self, name: str = "total_energy") -> None:
         """Output the sum of kinetic and potential energy in J."""
-        self._request("total_energy", name, "J")
+        self._request("total_energy", name)
 
     def output_diagnostics(self, name: str = "diagnostics", *, energy: bool = True) -> None:
         """Output residuals of the constraints, and measures of how well they are posed.
@@ -243,28 +386,28 @@ class OutputDeclarations:
             ("constraint_condition", "condition", "condition of the constraints' Jacobian, estimated; at most 1e7"),
         )
         for kind, part, description in told:
-            self._request(kind, f"{name}.{part}", "1", description=description)
+            self._request(kind, f"{name}.{part}", description=description)
         if energy:
-            self._request("total_energy", f"{name}.energy", "J", description="kinetic and potential energy")
+            self._request("total_energy", f"{name}.energy", description="kinetic and potential energy")
 
     def _request(
         self,
         kind: OutputKind,
         name: str,
-        unit: str,
         subject: tuple[Any, ...] = (),
         *,
+        unit: str | None = None,
         relative_to: Any = None,
         expressed_in: ReferenceFrame | None = None,
         representation: str = "quaternion",
         description: str = "",
     ) -> None:
-        """Record an output with the line of the model file that asks for it."""
+        """Record an output with the line of the model file that requests it, in the unit of its kind unless given."""
         self.declared.append(
             OutputRequest(
                 kind=kind,
                 name=name,
-                unit=unit,
+                unit=OUTPUT_KINDS[kind].unit if unit is None else unit,
                 subject=subject,
                 relative_to=relative_to,
                 expressed_in=expressed_in,

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 import sympy as sm
 
-from mb2fmu.model.declarations.declared_arrays import DeclaredArray
-from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
+from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 Number: TypeAlias = float | int | sm.Expr
@@ -34,9 +34,9 @@ class Experiment:
         where: ``file:line`` of the declaration, for messages.
     """
 
-    stop: float = 10.0
-    step: float = 0.01
-    tolerance: float = 1e-6
+    stop: float = DEFAULT_STOP_S
+    step: float = DEFAULT_STEP_S
+    tolerance: float = DEFAULT_TOLERANCE
     stiff: bool = False
     solver: Literal["adaptive", "fixed"] = "adaptive"
     internal_step: float | None = None
@@ -53,10 +53,10 @@ def choose_communication_step(stop: float) -> float:
     Args:
         stop: Stop time in s.
     """
-    usual = 0.01
+    usual = DEFAULT_STEP_S
     if not (math.isfinite(stop) and stop > 0.0) or 20.0 * usual <= stop <= 20_000.0 * usual:
         return usual
-    longest = stop / 1000.0
+    longest = stop / DEFAULT_STEP_COUNT
     power = math.floor(math.log10(longest))
     return max(step for digit in (1, 2, 5) if (step := float(f"{digit}e{power}")) <= longest * (1.0 + 1e-12))
 

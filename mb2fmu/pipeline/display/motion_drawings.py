@@ -69,7 +69,7 @@ def draw_fmu_motion(
         ToolError: If it fails while it runs.
     """
     from mb2fmu import validation
-    from mb2fmu.validation.runs.fmu_description import read_description
+    from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)
@@ -84,7 +84,7 @@ def draw_fmu_motion(
         z=(),
         tolerance=scene.tolerance,
     )
-    known = read_description(unit).variables
+    known = read_fmu_description(unit).variables
     outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].is_double]
     variables = [*scene.states, *outputs]
     found = validation.simulate_fmu(path, run, [variable.name for variable in variables])

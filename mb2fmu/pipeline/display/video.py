@@ -10,7 +10,6 @@ import numpy as np
 
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.fmu.toolchain import video_encoding
-from mb2fmu.fmu.toolchain.webm_writer import encode_webm
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -49,7 +48,7 @@ def render_video(drawing: Drawing, path: Path, *, width: int | None = None, most
     elif suffix == ".webp":
         content = _encode_webp(pictures)
     elif suffix == ".webm" and not video_encoding.has_ffmpeg():
-        content = encode_webm(pictures, FRAMES_PER_SECOND)
+        content = video_encoding.encode_webm(pictures, FRAMES_PER_SECOND)
     else:
         content = video_encoding.encode_video(
             [_encode_even_sized_png(picture) for picture in pictures], suffix, FRAMES_PER_SECOND

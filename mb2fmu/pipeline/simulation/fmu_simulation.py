@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import OverrideValue, parse_number
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_and_step
@@ -33,8 +33,6 @@ INTERFACE_TYPES: Mapping[str, InterfaceType] = {
 }
 """What a kind may be called, on the command line and from Python → what the standard calls it."""
 
-_STOP, _STEPS, _TOLERANCE = 10.0, 1000, 1e-6
-"""Of FMUs that say nothing of their experiment: s, communication steps, relative."""
 _REAL_TYPES = frozenset({"Real", "Float64"})
 _MAX_LISTED_NAMES = 30
 _SETTABLE_INITIALS = frozenset({"exact", "approx"})
@@ -82,7 +80,7 @@ def simulate_fmu_file(
     held = _inputs_per_step(signals, time[:-1])
     run = validation.ExperimentNumbers(
         time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),
-        tolerance=_parse_number(described.experiment.get("tolerance"), _TOLERANCE), overridden_values=starts,
+        tolerance=described.experiment_number("tolerance", DEFAULT_TOLERANCE), overridden_values=starts,
     )  # fmt: skip
     shown = tuple(name for name, v in reals.items() if v.variability == "continuous" and v.causality != "independent")
     if not shown:
@@ -95,7 +93,7 @@ def simulate_fmu_file(
         name=described.attributes.get("modelName", path.stem), path=path, files=files, kind=used, time=time,
         signals=visualization.PlotSignals(shown, tuple(_variable_unit(reals[name]) for name in shown), found.values),
         inputs=np.concatenate([held, held[-1:]]), input_names=run.input_names,
-        parameters={name: starts.get(name, _parse_number((v.start or ("0",))[0], 0.0)) for name, v in reals.items()
+        parameters={name: starts.get(name, v.number("start") or 0.0) for name, v in reals.items()
                     if v.causality in {"parameter", "input"} or v.start},
         ranges={name: _variable_range(reals[name]) for name in shown},
     )  # fmt: skip
@@ -124,8 +122,9 @@ def _communication_points(described: DescribedModel, stop: float | None, step: f
     Raises:
         ValidationError: If they are none, or too many.
     """
-    usual = _parse_number(described.experiment.get("stopTime"), _STOP)
-    usual_step = _parse_number(described.experiment.get("stepSize"), (usual if stop is None else stop) / _STEPS)
+    usual = described.experiment_number("stopTime", DEFAULT_STOP_S)
+    step_of_count = (usual if stop is None else stop) / DEFAULT_STEP_COUNT
+    usual_step = described.experiment_number("stepSize", step_of_count)
     end, size = choose_stop_and_step(stop, step, usual_stop=usual, usual_step=usual_step)
     return np.arange(max(1, round(end / size)) + 1, dtype=np.float64) * np.float64(size)
 
@@ -174,25 +173,14 @@ def _unknown_name_fault(name: str, variables: Mapping[str, DescribedVariable]) -
 
 def _variable_unit(variable: DescribedVariable) -> str:
     """Return a variable's unit: its own, else that of its declared type, else "1"."""
-    return variable.written.get("unit") or variable.declared.get("unit") or "1"
+    return variable.get("unit") or "1"
 
 
 def _variable_range(variable: DescribedVariable) -> tuple[float | None, float | None]:
     """Return a variable's ``min`` and ``max``: its own, else those of its declared type; None where there is none."""
-    texts = (variable.written.get(key) or variable.declared.get(key) for key in ("min", "max"))
-    found = (_parse_number(text, math.nan) for text in texts)
-    low, high = (None if math.isnan(number) else number for number in found)
-    return low, high
+    return variable.number("min"), variable.number("max")
 
 
 def _inputs_per_step(signals: tuple[InputSignal, ...], time: Floats) -> Floats:
     """Return the inputs set at the beginning of each communication step, shape (n_t, n_r)."""
     return np.array([[signal.at(t) for signal in signals] for t in time.tolist()]).reshape(len(time), len(signals))
-
-
-def _parse_number(text: str | None, otherwise: float) -> float:
-    """Return an attribute of the description as a number; `otherwise` where it is absent or malformed."""
-    try:
-        return float(text) if text else otherwise
-    except ValueError:
-        return otherwise

@@ -180,8 +180,7 @@ class SimulationTrajectories(ABC):
         Raises:
             ValidationError: For every name that is none.
         """
-        from mb2fmu.report.figures.figure_panels import draw_variable_panels
-        from mb2fmu.report.figures.figure_style import render_figure
+        from mb2fmu.report.figures.figure_style import draw_variable_panels, render_figure
 
         wanted = names or self.choose_plot_names()
         self.check(wanted)

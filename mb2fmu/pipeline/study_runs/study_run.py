@@ -27,7 +27,6 @@ from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
 from mb2fmu.temporary_files import make_work_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.description.description_records import DescribedModel
     from mb2fmu.validation.data.data_tables import DataTable
     from mb2fmu.validation.runs.fmu_description import FmuDescription
 
@@ -148,9 +147,8 @@ def _prepare_study(
 ) -> tuple[ResolvedStudy, str, bytes]:
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
-    from mb2fmu.audit.description.description_import import read_description
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
-    from mb2fmu.validation.runs.fmu_description import read_description as unit_description
+    from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
     if lacks_source(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
@@ -168,9 +166,8 @@ def _prepare_study(
             raise
         raise type(error)(error.headline, [*faults, *error.faults]) from error
     tree = unpack_archive_bytes(content, name)
-    described: DescribedModel = read_description(tree["modelDescription.xml"])
-    unit: FmuDescription = unit_description(tree)
-    return resolve_study(plan, described, unit, table, defaults, _make_input_signals, faults), name, content
+    fmu: FmuDescription = read_fmu_description(tree)
+    return resolve_study(plan, fmu, table, defaults, _make_input_signals, faults), name, content
 
 
 def _load_study_fmu(

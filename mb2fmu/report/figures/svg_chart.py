@@ -4,24 +4,45 @@ Drawn here and not by a plotting library: text stays text (searchable, scales wi
 their colours from style sheet classes and so follow light, dark and paper, and a chart of long signals has a few
 kilobytes.
 One unit of the drawing is about one pixel on a phone.
+
+Axes: shown range, ticks and their labels.
+
+Thin out long signals for drawing without changing any pixel column.
+
+A column of pixels shows where the line enters, where it leaves and how far it reaches up and down. Keeping each
+column's first, last, lowest and highest sample (Jugel and others, "M4: a visualization-oriented time series data
+aggregation", 2014) draws the same picture as all samples, however short a spike is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup, escape
 
-from mb2fmu.report.figures.chart_axes import AxisScale, ChartAxis, choose_linear_axis, choose_log_axis
-from mb2fmu.report.figures.signal_decimation import Samples, decimate_signal, find_line_gaps
-from mb2fmu.report.number_format import format_power_of_ten
+from mb2fmu.report.number_format import MINUS_SIGN, format_power_of_ten
 
+Samples = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+
+AxisScale = Literal["linear", "log"]
+# A range narrower than this part of the values would need more digits at its ticks than fit beside the axis; what
+# varies by its last digits only is shown as the constant that it is, on an axis of its own size.
+_NARROWEST, _CONSTANT = 4e-4, 1e-12
+# Letters of a tick for which there is room beside the axis.
+_MAX_TICK_LETTERS = 7
+# Values this much below the largest are drawn on the lower edge of a logarithmic axis.
+_MAX_DECADES = 14
+# A signal keeps this part of a decade from the edges of a logarithmic axis.
+_EDGE_MARGIN_DECADES = 0.1
 LineStyle = Literal["reference", "fmu", "error", "bound", "uncertainty", "first", "second", "third", "fourth", "fifth"]
-
 CHART_WIDTH = 440
 _LEFT_MARGIN, _RIGHT_MARGIN, _PANEL_HEAD_HEIGHT, _FOOT_HEIGHT = 50, 8, 27, 32
 _PANEL_HEIGHTS = {"linear": 120, "log": 92}
@@ -29,6 +50,169 @@ _STRIP_HEIGHT = 34
 _MAX_STRIP_LABEL_LETTERS = 66  # of a strip's label that fit
 _EMPTY_PANEL_TEXT = "no finite values"
 _PLOT_WIDTH = CHART_WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN
+
+
+def decimate_signal(t: Samples, y: Samples, columns: int) -> Indices:
+    """Return indices of the samples that draw the same line as all of them.
+
+    Args:
+        t: Shape (n,), not decreasing, finite.
+        y: Shape (n,). Samples that are not finite are left out.
+        columns: Number of pixel columns that the range of ``t`` fills, ≥ 1.
+
+    Returns:
+        Increasing indices into ``t`` and ``y``, at most four per column: first, lowest, highest and last of each.
+
+    Raises:
+        ValueError: If the shapes differ, ``t`` decreases, or ``columns`` < 1.
+    """
+    if t.shape != y.shape or t.ndim != 1:
+        raise ValueError(f"t has shape {t.shape}, y has shape {y.shape}")
+    if columns < 1:
+        raise ValueError(f"columns = {columns}")
+    if np.any(np.diff(t) < 0):
+        raise ValueError("time runs backwards")
+    finite = np.flatnonzero(np.isfinite(y))
+    if finite.size <= 2:
+        return finite
+    column = _pixel_columns(t[finite], float(t[0]), float(t[-1]), columns)
+    first = np.flatnonzero(np.diff(column, prepend=-1))
+    last = np.append(first[1:], column.size) - 1
+    lowest = _find_first_extremes(y[finite], np.minimum.reduceat(y[finite], first), first)
+    highest = _find_first_extremes(y[finite], np.maximum.reduceat(y[finite], first), first)
+    chosen = np.unique(np.concatenate([first, lowest, highest, last]))
+    return np.asarray(finite[chosen], dtype=np.intp)
+
+
+def find_line_gaps(y: Samples, indices: Indices) -> Indices:
+    """Return positions in ``indices`` where a line must be interrupted, because samples before are not finite.
+
+    Args:
+        y: Shape (n,), the whole signal.
+        indices: Increasing indices into ``y``, from :func:`decimate_signal`.
+
+    Returns:
+        Positions k ≥ 1 such that some sample between ``indices[k - 1]`` and ``indices[k]`` is not finite.
+    """
+    missing = np.cumsum(~np.isfinite(y))
+    return np.flatnonzero(np.diff(missing[indices]) > 0) + 1
+
+
+def _pixel_columns(t: Samples, start: float, stop: float, columns: int) -> Indices:
+    """Return the pixel column of each time, 0 … columns − 1."""
+    if stop <= start:
+        return np.zeros(t.size, dtype=np.intp)
+    position = (t - start) / (stop - start) * columns
+    return np.clip(position.astype(np.intp), 0, columns - 1)
+
+
+def _find_first_extremes(y: Samples, extremes: Samples, first: Indices) -> Indices:
+    """Return the index of each group's first sample (groups start at ``first``) that equals the group's extreme."""
+    counts = np.diff(np.append(first, y.size))
+    group = np.repeat(np.arange(first.size), counts)
+    candidates = np.flatnonzero(y == extremes[group])
+    _, positions = np.unique(group[candidates], return_index=True)
+    return np.asarray(candidates[positions], dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartAxis:
+    """One axis: values from ``low`` to ``high``; on a logarithmic one both are > 0.
+
+    Attributes:
+        scale: ``linear`` or ``log``.
+        low: Value at the start of the axis.
+        high: Value at its end.
+        ticks: (value, label) pairs within the range.
+        factor: Exponent e: labels are in units of 10^e.
+    """
+
+    scale: AxisScale
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    factor: int = 0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"an axis from {self.low} to {self.high}")
+        if self.scale == "log" and self.low <= 0:
+            raise ValueError(f"a logarithmic axis from {self.low}")
+
+    def place(self, values: Samples) -> Samples:
+        """Return positions of ``values``: 0 at ``low``, 1 at ``high``; a logarithmic axis cuts them at its ends."""
+        if self.scale == "linear":
+            return (values - self.low) / (self.high - self.low)
+        span = math.log10(self.high) - math.log10(self.low)
+        cut = np.clip(values, self.low, self.high)
+        return (np.log10(cut) - math.log10(self.low)) / span
+
+
+def choose_linear_axis(values: Samples, *, about: int = 4, tight: bool = False) -> ChartAxis:
+    """Return a linear axis that shows all finite ``values``.
+
+    Args:
+        values: What is to be shown; may be empty.
+        about: How many ticks are wanted, roughly.
+        tight: True: the axis ends where the values end (time). False: it ends at ticks.
+    """
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    largest = max(abs(low), abs(high))
+    if high - low <= _NARROWEST * largest:
+        part = 1.0 if high - low <= _CONSTANT * largest else _NARROWEST
+        middle, half = (low + high) / 2, part * largest / 2
+        low, high = middle - half, middle + half
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    step = _round_tick_step((high - low) / about)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    if tight:
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    else:
+        low, high = first * step, last * step
+    power = math.floor(math.log10(max(abs(low), abs(high))) + 1e-9)
+    digits = -math.floor(math.log10(step) + 1e-9)
+    plain = max(power, 0) + 1 + (digits + 1 if digits > 0 else 0) + (low < 0)
+    factor = 0 if -3 <= power < 5 and plain <= _MAX_TICK_LETTERS else power
+    decimals = max(0, factor + digits)
+    ticks = tuple((k * step, _format_tick(k * step / 10.0**factor, decimals)) for k in range(first, last + 1))
+    return ChartAxis("linear", low, high, ticks, factor)
+
+
+def choose_log_axis(*signals: Samples, about: int = 4) -> ChartAxis:
+    """Return a logarithmic axis over whole decades, at most fourteen, on whose edges no signal lies.
+
+    Args:
+        signals: What is to be shown; each may be empty. Where an error crosses zero, its logarithm dives: what only one
+            in a hundred samples of a signal reaches is drawn on the lower edge.
+        about: How many ticks are wanted, roughly.
+    """
+    positive = [s[np.isfinite(s) & (s > 0)] for s in signals]
+    positive = [s for s in positive if s.size]
+    top = max((math.ceil(math.log10(float(s.max())) + _EDGE_MARGIN_DECADES) for s in positive), default=0)
+    bottom = min(
+        (math.floor(math.log10(float(np.quantile(s, 0.01))) - _EDGE_MARGIN_DECADES) for s in positive), default=top - 1
+    )
+    top = min(max(top, -306), 308)
+    bottom = min(max(bottom, top - _MAX_DECADES, -307), top - 1)
+    stride = max(1, math.ceil((top - bottom) / about))
+    ticks = tuple((10.0**k, format_power_of_ten(k)) for k in range(top, bottom - 1, -1) if (top - k) % stride == 0)
+    return ChartAxis("log", 10.0**bottom, 10.0**top, ticks)
+
+
+def _round_tick_step(step: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, not smaller than ``step``."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= step * (1 - 1e-9))
+
+
+def _format_tick(value: float, decimals: int) -> str:
+    """Write the number at a tick: no sign before zero, a real minus before others."""
+    text = f"{value:.{decimals}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", MINUS_SIGN)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +298,7 @@ def draw_chart(chart: Chart, *, columns: int = 2 * _PLOT_WIDTH) -> Markup:
     Args:
         chart: What to draw.
         columns: Pixel columns that lines are thinned to; see
-            :func:`mb2fmu.report.figures.signal_decimation.decimate_signal`.
+            :func:`mb2fmu.report.figures.svg_chart.decimate_signal`.
     """
     times = np.concatenate(
         [line.t[[0, -1]] for panel in chart.panels for line in panel.lines if line.t.size]

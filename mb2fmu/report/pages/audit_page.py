@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from markupsafe import Markup
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -104,8 +103,7 @@ def format_rules_as_markdown() -> str:
 def render_audit_page(result: AuditResult) -> bytes:
     """Return one self-contained HTML document in UTF-8."""
     from mb2fmu.report.pages.page_template import (  # brings what pages of validations need, as SymPy
-        read_template_source,
-        report_template_environment,
+        render_document,
     )
 
     found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
@@ -124,11 +122,9 @@ def render_audit_page(result: AuditResult) -> bytes:
         "Other checkers": ", ".join(result.consulted) or "not asked",
         "Took": f"{result.seconds:.1f} s",
     }
-    made = report_template_environment()
-    text = made.get_template("audit.html.jinja").render(
+    return render_document(
+        "audit.html.jinja",
         result=result, found=found, groups=groups, facts=facts,
         headline=format_audit_headline(result), unjudged=unjudged,
-        version=int(result.version[:1] or 2), style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704 (our own file)
+        version=int(result.version[:1] or 2),
     )  # fmt: skip
-    lines = (line.rstrip() for line in text.splitlines())
-    return ("\n".join(line for line in lines if line) + "\n").encode()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from markupsafe import Markup, escape
 
 from mb2fmu.analysis.fitted_curve import FittedCurve
 from mb2fmu.report.figures.figure_style import BLUE, INK, LINE, RED, SOFT, render_figure
 from mb2fmu.report.figures.svg_chart import format_axis_label
-from mb2fmu.report.pages.page_template import read_template_source, report_template_environment
+from mb2fmu.report.pages.page_template import embed_svg_image, render_document
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,7 +47,6 @@ class FitPage:
 
 def render_fit_page(page: FitPage) -> bytes:
     """Print the content as one self-contained HTML page."""
-    made = report_template_environment()
     by_experiment: dict[str, list[FittedCurve]] = {}
     for curve in page.curves:
         by_experiment.setdefault(curve.experiment, []).append(curve)
@@ -58,27 +55,13 @@ def render_fit_page(page: FitPage) -> bytes:
         names = ", ".join(curve.name for curve in curves)
         words = f"{names}: points were measured, lines are the model's with the found values; right: what is left over."
         pictures.append(
-            (f"Experiment {number}: {experiment}", _embed_svg_image(_draw_fitted_motions(curves), words), words)
+            (f"Experiment {number}: {experiment}", embed_svg_image(_draw_fitted_motions(curves), words), words)
         )
     words = "Correlation of the errors: near +1 or -1 one unknown makes up for the other."
     matrix = (
-        _embed_svg_image(_draw_correlation_matrix(page.names, page.correlation), words) if len(page.names) > 1 else None
+        embed_svg_image(_draw_correlation_matrix(page.names, page.correlation), words) if len(page.names) > 1 else None
     )
-    text = made.get_template("fit.html.jinja").render(
-        page=page,
-        pictures=pictures,
-        matrix=matrix,
-        matrix_words=words,
-        style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704 (our own file)
-    )
-    lines = (line.rstrip() for line in text.splitlines())
-    return ("\n".join(line for line in lines if line) + "\n").encode()
-
-
-def _embed_svg_image(svg: bytes, words: str) -> Markup:
-    """Return a picture as an image with its data in it; `words` describe it."""
-    data = base64.b64encode(svg).decode("ascii")
-    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)
+    return render_document("fit.html.jinja", page=page, pictures=pictures, matrix=matrix, matrix_words=words)
 
 
 def _draw_fitted_motions(curves: Sequence[FittedCurve]) -> bytes:

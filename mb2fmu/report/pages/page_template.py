@@ -1,4 +1,4 @@
-"""The page as bytes: the filled-in template and style sheet."""
+"""Pages as bytes: a template filled in, with the style sheet and pictures inside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from mb2fmu.report.pages.report_content import ReportPage
 from mb2fmu.report.sections.tooltips import EXPLANATIONS, add_tooltips
@@ -19,21 +19,42 @@ def render_page_template(page: ReportPage) -> bytes:
 
     By the page's own policy one script may run, which makes tables and charts answer, and the two of an animation.
     """
-    made = report_template_environment()
-    style = Markup(read_template_source(made, "page.css").strip())  # noqa: S704 (our own file)
     running = Markup(escape_style_text(f"{page.title}: {page.kind}"))  # noqa: S704 (escaped there)
-    script, digest = read_page_script(made)
-    text = _load_page_template(made).render(
+    script, digest = read_page_script(report_template_environment())
+    return render_document(
+        "page.html.jinja",
         page=page,
-        style=style,
         running=running,
         script=script,
         digest=digest,
         words=EXPLANATIONS,
         three_licence=THREE_JS_LICENCE,
     )
+
+
+def render_document(template: str | Template, **values: object) -> bytes:
+    """Return one HTML document in UTF-8, without empty lines.
+
+    Args:
+        template: Name of one of this package, or another package's own.
+        values: What it names, but for ``style``: the style sheet of all pages.
+    """
+    made = report_template_environment()
+    style = Markup(read_template_source(made, "page.css").strip())  # noqa: S704 (our own file)
+    text = made.get_template(template).render(style=style, **values)
+    return (_drop_empty_lines(text) + "\n").encode()
+
+
+def embed_svg_image(svg: bytes, words: str) -> Markup:
+    """Return a drawing as an image with its data in it; ``words`` describe it for those who do not see it."""
+    data = base64.b64encode(svg).decode("ascii")
+    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)
+
+
+def _drop_empty_lines(text: str) -> str:
+    """Return a text without empty lines and blanks at ends of lines."""
     lines = (line.rstrip() for line in text.splitlines())
-    return ("\n".join(line for line in lines if line) + "\n").encode()
+    return "\n".join(line for line in lines if line)
 
 
 def escape_style_text(text: str) -> str:
@@ -45,8 +66,7 @@ def escape_style_text(text: str) -> str:
 def read_page_script(environment: Environment) -> tuple[Markup, str]:
     """Return the pages' own script as between its tags, and its SHA-256 in base64."""
     text = f"/*<![CDATA[*/\n{read_template_source(environment, 'report.js').strip()}\n/*]]>*/"  # the page is XML, too
-    lines = (line.rstrip() for line in text.splitlines())
-    text = "\n".join(line for line in lines if line)  # as print_page leaves them
+    text = _drop_empty_lines(text)  # as the document is left
     return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()  # noqa: S704 (our own file)
 
 
@@ -62,12 +82,6 @@ def report_template_environment() -> Environment:
     )
     made.filters["explained"] = add_tooltips
     return made
-
-
-@cache
-def _load_page_template(environment: Environment) -> Template:
-    """Return the template of the page."""
-    return environment.get_template("page.html.jinja")
 
 
 def read_template_source(environment: Environment, name: str) -> str:

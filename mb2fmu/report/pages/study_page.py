@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
-
-from mb2fmu.report.pages.page_template import read_template_source, report_template_environment
+from mb2fmu.report.pages.page_template import embed_svg_image, render_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +62,5 @@ class StudyPage:
 
 def render_study_page(page: StudyPage) -> bytes:
     """Render the page of a study."""
-    made = report_template_environment()
-    pictures = [(heading, _embed_svg_image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
-    text = made.get_template("study.html.jinja").render(
-        page=page,
-        pictures=pictures,
-        style=Markup(read_template_source(made, "page.css").strip()),  # noqa: S704 (our own file)
-    )
-    lines = (line.rstrip() for line in text.splitlines())
-    return ("\n".join(line for line in lines if line) + "\n").encode()
-
-
-def _embed_svg_image(svg: bytes, words: str) -> Markup:
-    """Return a drawing of ours as an image."""
-    data = base64.b64encode(svg).decode("ascii")
-    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)
+    pictures = [(heading, embed_svg_image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
+    return render_document("study.html.jinja", page=page, pictures=pictures)

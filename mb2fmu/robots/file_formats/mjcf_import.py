@@ -2,22 +2,40 @@
 
 MuJoCo's constraints are soft and its integrator steps; here couplings are exact and time is continuous. Contacts are no
 part of a robot's description here, and are told.
+
+Damping of MJCF's position drives from a ratio to critical damping (``dampratio``).
+
+The elements of an MJCF file with includes inserted and defaults written out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
-from mb2fmu.robots.description.robot_description import RobotDescription
+import numpy as np
+from lxml import etree
+
+from mb2fmu.errors import ModelError
+from mb2fmu.robots.description.robot_description import ActuatorRecord, Array, JointRecord, RobotDescription
 from mb2fmu.robots.description.tree_checks import check_tree
 from mb2fmu.robots.file_formats.mjcf_actuation import ActuationReader
 from mb2fmu.robots.file_formats.mjcf_bodies import BodyReader
 from mb2fmu.robots.file_formats.mjcf_compiler_settings import describe_element_name, read_compiler
-from mb2fmu.robots.file_formats.mjcf_damping import resolve_damping_ratios
-from mb2fmu.robots.file_formats.mjcf_defaults_and_includes import FileContentReader, expand_mjcf
 from mb2fmu.robots.file_formats.mjcf_geoms import read_assets
-from mb2fmu.robots.file_formats.strict_xml import FaultCollector, XmlElement
+from mb2fmu.robots.file_formats.strict_xml import (
+    FILE_ATTRIBUTE,
+    FaultCollector,
+    XmlElement,
+    element_line,
+    local_tag_name,
+    parse_xml,
+)
+from mb2fmu.robots.robot_settings import RobotSettings
+from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
+from mb2fmu.robots.tree.tree_inertia import compute_inertia_and_weight, motion_directions
 
 _HONOURED_SECTIONS = {"compiler", "option", "asset", "worldbody", "tendon", "equality", "actuator", "default"}
 _IGNORED_SECTIONS = {"size", "statistic", "visual", "sensor", "custom"}
@@ -31,6 +49,222 @@ _SOLVER_ATTRIBUTES = {
 _SUPPORTED_FLAGS = {"gravity", "spring", "damper", "passive", "actuation", "equality", "clampctrl"}
 """Flags that act on what is honoured."""
 _DEFAULT_GRAVITY = (0.0, 0.0, -9.81)
+
+
+def resolve_damping_ratios(
+    description: RobotDescription,
+    joints: Mapping[str, JointRecord],
+    zero: Mapping[str, float],
+    ratios: Mapping[str, float],
+) -> tuple[ActuatorRecord, ...]:
+    """Return the actuators; those with a damping ratio get the damping 2 × ratio × √(gain × m).
+
+    m = 1/(J M⁻¹ Jᵀ) is the inertia that the drive feels at the file's own pose with all joints free, as in MuJoCo 4.
+
+    Args:
+        description: Of the robot; its order of joints is a tree's.
+        joints: Name → joint as the file has it, nothing coupled or held.
+        zero: Joint → position that the file draws it at.
+        ratios: Actuator → ratio.
+
+    Raises:
+        ModelError: If the robot's mass matrix would be singular.
+    """
+    if not ratios:
+        return description.actuators
+    free = replace(description, joints=tuple(joints[joint.name] for joint in description.joints), loops=())
+    tree = build_articulated_tree(free, RobotSettings(inertia="keep"))
+    positions = {i: zero.get(part.moving_joint.name, 0.0) for i, part in enumerate(tree.parts[1:], 1)}
+    M = compute_inertia_and_weight(tree, positions, np.zeros(3))[0]
+    row = {tree.parts[i].moving_joint.name: j for j, (i, _) in enumerate(motion_directions(tree))}
+    return tuple(
+        _set_actuator_damping(actuator, ratios[actuator.name], M, row) if actuator.name in ratios else actuator
+        for actuator in description.actuators
+    )
+
+
+def _set_actuator_damping(actuator: ActuatorRecord, ratio: float, M: Array, row: Mapping[str, int]) -> ActuatorRecord:
+    """Return the actuator with its damping, rows of M being those of joints."""
+    J = np.zeros(len(M))
+    for joint, factor in actuator.terms:
+        J[row[joint]] += factor
+    inertia = 1.0 / float(J @ np.linalg.lstsq(M, J, rcond=None)[0])
+    b0, b1, _ = actuator.bias
+    return replace(actuator, bias=(b0, b1, -2.0 * ratio * float(np.sqrt(actuator.gain * inertia))))
+
+
+ACTUATOR_TAGS = ("general", "motor", "position", "velocity", "damper", "intvelocity", "cylinder", "muscle", "adhesion",
+             "dcmotor", "pid", "orientation")  # fmt: skip
+_SHORTCUT_ATTRIBUTES = {"kp", "kv", "dampratio", "timeconst", "inheritrange"}
+"""Attributes of actuators that mean another thing in each kind, or nothing."""
+_GAIN_ATTRIBUTES = {"kp", "kv", "dampratio"}
+_MIN_BIAS_COUNT = 3
+"""Numbers that an affine bias has."""
+_TYPE_ATTRIBUTES = {"gaintype", "biastype"}
+_OVERWRITTEN_ATTRIBUTES = {
+    "motor": {*_TYPE_ATTRIBUTES, "gainprm", "biasprm", "dyntype", "dynprm"},
+    "position": _TYPE_ATTRIBUTES, "velocity": _TYPE_ATTRIBUTES,
+}  # fmt: skip
+"""Attributes of <general> that a kind of actuator sets itself, whatever its class says."""
+_TAGS_WITH_DEFAULTS = {
+    "joint",
+    "geom",
+    "site",
+    "mesh",
+    "material",
+    "connect",
+    "weld",
+    "fixed",
+    "spatial",
+    "tendon",
+    *ACTUATOR_TAGS,
+}
+_MAX_INCLUDED_FILES = 100
+
+FileContentReader = Callable[[Path], bytes | None]
+"""The content of a file; None where there is none."""
+DefaultsClass = dict[str, dict[str, str]]
+"""Element → attribute → value."""
+
+
+def expand_mjcf(content: bytes, path: Path, faults: FaultCollector, content_of: FileContentReader) -> etree._Element:
+    """Return the root of an MJCF file: includes and defaults are resolved into elements and attributes.
+
+    Args:
+        content: Of the file.
+        path: Of the file.
+        faults: Take what is wrong.
+        content_of: Reads included files.
+
+    Raises:
+        ModelError: If the file, or one that it includes, is no XML, or is not to be read at all.
+    """
+    root = parse_xml(content, path, ("mujoco",))
+    _insert_includes(root, path.parent.resolve(), {path.resolve()}, faults, content_of)
+    classes = {"main": DefaultsClass()}
+    for section in list(root):
+        if local_tag_name(section) == "default":
+            _read_class(section, classes, section.get("class", "main"), {}, faults)
+            root.remove(section)
+    _apply_defaults(root, "main", classes, faults)
+    return root
+
+
+def _insert_includes(
+    root: etree._Element, folder: Path, seen: set[Path], faults: FaultCollector, content_of: FileContentReader
+) -> None:
+    """Insert the elements of included files; no file twice, and none outside the folder."""
+    while (node := root.find(".//include")) is not None:
+        parent = node.getparent()
+        assert parent is not None
+        name, place = node.get("file", ""), parent.index(node)
+        found = _read_included_file(name, node, folder, seen, faults, content_of)
+        parent.remove(node)
+        for offset, child in enumerate(found):
+            parent.insert(place + offset, child)
+
+
+def _read_included_file(
+    name: str,
+    node: etree._Element,
+    folder: Path,
+    seen: set[Path],
+    faults: FaultCollector,
+    content_of: FileContentReader,
+) -> list[etree._Element]:
+    """Return the elements of an included file; empty, with a fault, if it is outside, absent or included twice."""
+    path = (folder / name).resolve() if name else folder
+    if not name or Path(name).is_absolute() or not path.is_relative_to(folder) or ".." in Path(name).parts:
+        faults.add(element_line(node), f"it includes {name!r}", "name a file in the folder of the robot's file")
+    elif path in seen or len(seen) > _MAX_INCLUDED_FILES:
+        faults.add(element_line(node), f"{name} is included twice", "include every file once")
+    elif (content := content_of(path)) is None:
+        faults.add(element_line(node), f"it includes {name}, which is not there", "correct the name")
+    else:
+        seen.add(path)
+        try:
+            root = parse_xml(content, path, ("mujoco", "mujocoinclude"))
+        except ModelError as error:
+            faults.found += error.faults
+            return []
+        for element in root.iter():
+            element.set(FILE_ATTRIBUTE, name)
+        return list(root)
+    return []
+
+
+def _read_class(
+    section: etree._Element, classes: dict[str, DefaultsClass], name: str, inherited: Mapping[str, Mapping[str, str]],
+    faults: FaultCollector,
+) -> None:  # fmt: skip
+    """Read a class of defaults and its nested classes, which inherit its values."""
+    if not name:
+        faults.add(element_line(section), "a class of defaults has no name", 'add class="…"')
+        return
+    for key in {str(key) for key in section.attrib} - {"class", FILE_ATTRIBUTE}:
+        faults.add(element_line(section), f"<default> has {key}, which is not known", "remove it")
+    own = classes.setdefault(name, DefaultsClass())
+    for word, values in inherited.items():
+        own.setdefault(word, {}).update(values)
+    inner = []
+    for child in section:
+        if local_tag_name(child) == "default":
+            inner.append(child)
+            continue
+        given = {str(key): str(value) for key, value in child.attrib.items() if key != FILE_ATTRIBUTE}
+        own.setdefault(local_tag_name(child), {}).update(given)
+    for child in inner:
+        if child.get("class") in classes:
+            faults.add(element_line(child), f"two classes of defaults are called {child.get('class')}", "rename one")
+            continue
+        _read_class(child, classes, child.get("class", ""), own, faults)
+
+
+def _apply_defaults(
+    element: etree._Element, childclass: str, classes: Mapping[str, DefaultsClass], faults: FaultCollector
+) -> None:
+    """Write the defaults into elements that lack these attributes."""
+    for child in element:
+        inside = child.get("childclass") or childclass
+        name = child.get("class") or inside
+        for asked in {inside, name} - classes.keys():
+            faults.add(
+                element_line(child),
+                f"<{local_tag_name(child)}> is of the class {asked!r}, which does not exist",
+                "correct the name",
+            )
+        if local_tag_name(child) in _TAGS_WITH_DEFAULTS:
+            for key, value in _element_defaults(local_tag_name(child), child, classes.get(name, {})):
+                if child.get(key) is None:
+                    child.set(key, value)
+        _apply_defaults(child, inside if inside in classes else childclass, classes, faults)
+
+
+def _overrides_all_gains(child: etree._Element) -> bool:
+    """Return whether <general> itself says all that gains of another kind's defaults would be."""
+    bias = child.get("biastype")
+    whole = bias == "none" or (bias == "affine" and len(child.get("biasprm", "").split()) >= _MIN_BIAS_COUNT)
+    return whole and bool(child.get("gainprm", "").split())
+
+
+def _element_defaults(
+    name: str, child: etree._Element, of: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the defaults of one element; actuators share theirs, rows of equality take those of ``equality``."""
+    parent = child.getparent()
+    section = "" if parent is None else local_tag_name(parent)
+    if section == "actuator":
+        overruled = _GAIN_ATTRIBUTES if name == "general" and _overrides_all_gains(child) else set()
+        for word in (name, *(other for other in ACTUATOR_TAGS if other != name)):
+            for key, value in of.get(word, {}).items():
+                # <general> takes the gains that another kind's defaults make; there it is refused by its attribute
+                kept = key not in _SHORTCUT_ATTRIBUTES or (name == "general" and key != "inheritrange")
+                if word == name or (kept and key not in _OVERWRITTEN_ATTRIBUTES.get(name, ()) and key not in overruled):
+                    yield key, value
+    elif section in {"equality", "tendon"}:
+        yield from deepcopy(of.get(section, {})).items()
+    elif name not in {"connect", "weld", "fixed", "spatial", "tendon"}:
+        yield from of.get(name, {}).items()
 
 
 def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> RobotDescription:

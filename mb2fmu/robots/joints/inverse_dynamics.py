@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.sources.record_mechanics import RecordedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings

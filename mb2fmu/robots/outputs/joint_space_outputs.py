@@ -12,7 +12,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.quantity_declarations import Input, Speed
 from mb2fmu.robots.robot_settings import JointSpaceWord, RobotSettings
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Speed
 from mb2fmu.model.variable_naming import output_variable_names

@@ -1,8 +1,11 @@
-"""From ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points."""
+"""From ``RobotMechanics`` straight to ``Mechanism`` records, without SymPy's frames and points.
+
+From forces on links, and from what expressions name of their motion, to records.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +22,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     KinematicPoint,
     Load,
     Mechanism,
+    MotionVector,
+    TorqueLoad,
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, coordinate_rates, plain_symbols
@@ -38,7 +43,6 @@ from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedFrame, R
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import TreePart
-from mb2fmu.robots.tree.link_records import read_link_loads, read_motion_vectors
 from mb2fmu.robots.tree.loop_rows import (
     LoopConstraintRows,
     choose_independent_speeds,
@@ -48,6 +52,49 @@ from mb2fmu.robots.tree.loop_rows import (
 from mb2fmu.robots.tree.robot_mechanics import JointVariables, RobotMechanics
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+
+
+def read_link_loads(
+    robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap, body_of: Mapping[int, int]
+) -> list[Load]:
+    """Return the forces and torques that were added to links.
+
+    Args:
+        robot: Has them.
+        number_of: A point or frame → its number, made when it is asked for first.
+        plain: Translates the user's symbols.
+        body_of: Part → number of its body.
+    """
+    found: list[Load] = []
+    for k, load in enumerate(robot.loads, 1):
+        x, y, z = map(plain, load.components)
+        body = body_of.get(robot.tree.place[load.frame][0], -1)
+        name, terms = f"{load.word} {k} on {load.frame}", ((number_of(RecordedFrame(load.axes)), (x, y, z)),)
+        kind = ForceLoad if isinstance(load.at, RecordedPoint) else TorqueLoad
+        found.append(kind(name, number_of(load.at), terms, body))
+    return found
+
+
+def read_motion_vectors(
+    robot: RobotMechanics, number_of: Callable[[object], int], plain: SymbolMap
+) -> tuple[MotionVector, ...]:
+    """Number what expressions name of the motion, and give it symbols that ``plain`` translates to.
+
+    Args:
+        robot: Says what it is.
+        number_of: As for :func:`read_link_loads`.
+        plain: Grows.
+    """
+    found, taken = [], {symbol.name for symbol in plain.to_plain.values() if symbol.is_Symbol}
+    for (what, at), components in robot.sensed.items():
+        x, y, z = plain_symbols(components, taken)
+        found.append(MotionVector(what, number_of(at), (x, y, z)))
+        plain.to_plain.update(zip(components, (x, y, z), strict=True))
+        plain.to_dynamic.update(zip((x, y, z), components, strict=True))
+    for symbol, rate in robot.motion_symbols.items():
+        if rate is not None:
+            plain.to_plain[differentiate_by_time(symbol)] = plain.to_plain[rate]
+    return tuple(found)
 
 
 def read_robot_mechanism(definition: ModelDefinition) -> Mechanism:

@@ -17,12 +17,11 @@ from lxml import etree
 from mb2fmu.errors import Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_file_tree
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredParameter, DeclaredTarget, Value
 from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, find_schema_faults
 from mb2fmu.systems.wired_system import CouplingError
 
-STEPS = 1000
-"""Communication steps over the experiment where the archive names no step."""
 _SILENT = ("Annotations", "ConnectionGeometry")
 _NUMBERS = (
     "Real", "Integer", "Enumeration",  # SSP 1.0
@@ -246,7 +245,7 @@ class _SspReader:
         stop = run.stop or float((said.get("stopTime") if said is not None else None) or 1.0)
         steps = [each.get("stepSize") or each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepMaster")]
         steps += [each.get("baseStepSize") for each in root.iterfind(".//{*}FixedStepAlgorithm")]
-        step = run.step or float(next((each for each in steps if each), stop / STEPS))
+        step = run.step or float(next((each for each in steps if each), stop / DEFAULT_STEP_COUNT))
         made.experiment(stop=stop, step=step, order=run.order, passes=run.passes, loops=run.loops)
 
 

@@ -14,7 +14,7 @@ from mb2fmu.compiler.derivatives.second_derivatives import (
     differentiate_twice,
 )
 from mb2fmu.compiler.program.program import Op, Program, read_initial_memory
-from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.pruning import find_needed_nodes
 from mb2fmu.compiler.program.result_dependencies import VariableGroup
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double

@@ -13,7 +13,7 @@ import numpy as np
 
 from mb2fmu.compiler.derivatives import form_jacobian
 from mb2fmu.compiler.program.program import LEAF_OPERATIONS, Op, Program, read_initial_memory
-from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.pruning import find_needed_nodes
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree

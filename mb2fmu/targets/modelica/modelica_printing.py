@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from mb2fmu.compiler.program.program import Block, Program, Table
-from mb2fmu.compiler.program.reachable_nodes import find_needed_nodes
+from mb2fmu.compiler.program.pruning import find_needed_nodes
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.model.scalar_operations import LEAF_OPERATIONS, OPERATIONS, Op
 

@@ -6,6 +6,8 @@ speeds, and the pivots from an orthogonal decomposition of A⊤, where the progr
 
 Coordinates may be states that the FMU projects before it evaluates A. They are evaluated both as shown and as
 projected here; as far as the two differ is allowed, beside round-off.
+
+The verdict on a quantity over time by its bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS
-from mb2fmu.validation.comparison.invariant_result import form_invariant_result
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import ROUND_OFF_ALLOWANCE, compute_row_scales
 from mb2fmu.validation.result import InvariantResult
@@ -25,16 +26,14 @@ from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 Floats = npt.NDArray[np.float64]
 
+
 _SQUARED_DISTANCE_FLOOR = 1e-14
 """Squared distance, the longest row being 1, that is added to all: what follows from other rows has this."""
-
 _DEPENDENT_ROW_LIMIT = 1e-10
 """A squared distance below it: the row counts as one that follows from those before it."""
-
 _CLEAR_DECISION_FACTOR = 1e3
 """So many times above or below ``_DEPENDENT_ROW_LIMIT``, round-off and another projection do not decide how a row is
 counted."""
-
 _SINGULAR_VALUE_LIMIT = 1e-9  # of the largest singular value: smaller ones say nothing of where the constraints are
 _ROUND_OFF_ALLOWANCE = 64 * float(np.finfo(float).eps)
 _OTHER_NORM_FACTOR = (
@@ -46,10 +45,31 @@ _DIAGNOSTIC_FORMULAS = {
     DIAGNOSTIC_SYMBOLS.rank: "against the independent rows of A, at the FMU's own coordinates",
     DIAGNOSTIC_SYMBOLS.condition: "against the distances of A's rows from those before, at the FMU's own coordinates",
 }
-
-
 _DiagnosticIntervals = dict[sm.Symbol, tuple[float, float]]
 """Symbol of ``DIAGNOSTIC_SYMBOLS`` → interval in which the number at one state must lie."""
+
+
+def form_invariant_result(
+    time: Floats, name: str, formula: str, unit: str, values: Floats, bounds: Floats
+) -> InvariantResult:
+    """Return the result of values and their bounds, shapes as ``time``: the worst ratio, and when it was.
+
+    A value that is no number fails.
+    """
+    ratios = np.where(values <= 0, 0.0, values / np.where(bounds > 0, bounds, np.finfo(float).tiny))
+    worst = int(np.argmax(ratios))
+    return InvariantResult(
+        name=name,
+        formula=formula,
+        unit=unit,
+        value=float(values[worst]),
+        at=float(time[worst]),
+        bound=float(bounds[worst]),
+        ratio=float(ratios[worst]),
+        verdict="passed" if bool(np.all(ratios <= 1.0)) else "failed",
+        values=values,
+        bounds=bounds,
+    )
 
 
 def compare_constraint_diagnostics(reference: ReferenceRun, simulation: FmuSimulationResult) -> list[InvariantResult]:

@@ -51,8 +51,7 @@ from mb2fmu.validation.bounds.grazing_events import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
 from mb2fmu.validation.bounds.one_step_flow import CommunicationStep, OneStepFlow, StepEnd
 from mb2fmu.validation.bounds.traversal_count import count_traversals
-from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics
-from mb2fmu.validation.comparison.invariant_result import form_invariant_result
+from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.first_integrals_along_run import CONSERVATION_FORMULA, FirstIntegralsAlongRun

@@ -24,9 +24,10 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
+from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE
 from mb2fmu.units import UnitOfMeasurement
 from mb2fmu.validation.data.data_tables import TIME_COLUMN, ColumnTolerance, DataColumn, DataTable
-from mb2fmu.validation.runs.fmu_description import InterfaceType, read_description
+from mb2fmu.validation.runs.fmu_description import InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
 from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_fmu_variables
 
@@ -35,12 +36,8 @@ DataVerdict = Literal["passed", "failed"]
 
 MAX_COMMUNICATION_STEPS = 10_000_000
 """Of one table, communication steps."""
-_DEFAULT_FMU_TOLERANCE = 1e-6
-"""Tolerance of the FMU's own integration where no experiment gives one."""
 _EQUAL_STEP_TOLERANCE = 1e-9
 """Part of a step by which equal steps may differ, as written times do."""
-_DEFAULT_STEP_COUNT = 1000
-"""Communication steps over a table, where nothing says how long they may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class DataRunSettings:
     tolerances: Mapping[str, ColumnTolerance] = field(default_factory=lambda: MappingProxyType({}))
     default_tolerance: ColumnTolerance | None = None
     step: float | None = None
-    tolerance: float = _DEFAULT_FMU_TOLERANCE
+    tolerance: float = DEFAULT_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +164,8 @@ def compare_points(fmu: Path, table: DataTable, settings: DataRunSettings | None
 def _compare_table(fmu: Path, table: DataTable, settings: DataRunSettings, *, points: bool) -> tuple[TableResult, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
-    description = read_description(tree)
-    plan = _DataRunPlan(table, read_fmu_variables(tree, description), settings, points=points)
+    description = read_fmu_description(tree)
+    plan = _DataRunPlan(table, read_fmu_variables(description), settings, points=points)
     interface_types = tuple(description.identifiers)
     if points:
         interface_types = ("ModelExchange",) if "ModelExchange" in interface_types else interface_types
@@ -363,7 +360,7 @@ class _DataRunPlan:
 
     def _form_time_grid(self) -> tuple[Floats, list[int]]:
         """Return communication points from 0 on that include all times of the table, and their indices."""
-        longest = self.settings.step or max(float(self.time[-1]), 1e-9) / _DEFAULT_STEP_COUNT
+        longest = self.settings.step or max(float(self.time[-1]), 1e-9) / DEFAULT_STEP_COUNT
         points, rows = [0.0], []
         if self.time[-1] / longest > MAX_COMMUNICATION_STEPS:
             problem = f"more than {MAX_COMMUNICATION_STEPS} steps of {longest} s"

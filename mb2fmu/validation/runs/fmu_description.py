@@ -1,17 +1,17 @@
-"""The part of modelDescription.xml that a driver needs, for FMI 2.0 and 3.0; nothing else is checked."""
+"""The part of a description that a run needs, for FMI 2.0 and 3.0: a view of the auditor's records, by names."""
 
 from __future__ import annotations
 
 import math
 import platform
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
-from lxml import etree
-
+from mb2fmu.audit.description.description_import import form_description, parse_description
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, DescribedVariable
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.runner import array_elements as elements
@@ -20,8 +20,9 @@ InterfaceType = Literal["CoSimulation", "ModelExchange"]
 INTERFACE_TYPES: tuple[InterfaceType, ...] = ("CoSimulation", "ModelExchange")
 ELEMENT_NAMES_ANNOTATION = "mb2fmu.model.elements"
 """Type of the annotation of an array that has the names of its elements."""
-TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
-_FMI2_TYPES = {"Real", "Integer", "Boolean", "String", "Enumeration"}
+MODEL_EXCHANGE_TOLERANCE_FACTOR = 1e-3
+"""Relative tolerance of the integrator that drives Model Exchange, in parts of the experiment's."""
+TIGHTEST_TOLERANCE = 1e-12
 TROUBLE_LOG_CATEGORIES = ("logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal")
 """Log categories, named by the standards, of calls that did not succeed."""
 
@@ -78,37 +79,96 @@ class InterfaceCapabilities:
     bytes: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FmuDescription:
-    """The description of an FMU.
+    """The description of an FMU, as a run needs it.
 
     Attributes:
-        version: 2 or 3.
-        identifiers: Kind → its ``modelIdentifier``; Co-Simulation first.
-        token: ``guid`` or ``instantiationToken``.
-        variables: By name.
-        arrays: Value reference of each array → number of its elements.
+        model: All of ``modelDescription.xml``.
+        variables: By name; elements of our arrays among them, by their names in the description.
+        arrays: Value reference of each array of doubles → number of its elements.
         elements: Name of each array that lists them → names of its elements, the last index running fastest.
-        states: Number of continuous states.
-        indicators: Number of event indicators.
-        needs_completed_steps: A Model Exchange importer must report each step that its integrator has completed.
-        trouble_log_categories: Log categories that report why a call did not do what was requested.
-        capabilities: Kind → what it offers beside running.
-        rates: (name of a state, name of its derivative), in the order of the states; () where these are not found.
     """
 
-    version: int
-    identifiers: Mapping[InterfaceType, str]
-    token: str
+    model: DescribedModel
     variables: Mapping[str, FmuVariableDescription]
-    states: int
-    indicators: int
-    needs_completed_steps: bool
-    trouble_log_categories: tuple[str, ...] = ()
-    capabilities: Mapping[InterfaceType, InterfaceCapabilities] = field(default_factory=lambda: MappingProxyType({}))
-    rates: tuple[tuple[str, str], ...] = ()
-    arrays: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
-    elements: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    arrays: Mapping[int, int]
+    elements: Mapping[str, tuple[str, ...]]
+
+    @property
+    def version(self) -> int:
+        """2 or 3."""
+        return self.model.version
+
+    @property
+    def identifiers(self) -> Mapping[InterfaceType, str]:
+        """Kind → its ``modelIdentifier``; Co-Simulation first."""
+        return {kind: self.model.identifier(kind) for kind in INTERFACE_TYPES if kind in self.model.interfaces}
+
+    @property
+    def token(self) -> str:
+        """``guid`` or ``instantiationToken``."""
+        return self.model.token
+
+    @property
+    def states(self) -> int:
+        """Number of continuous states."""
+        return len(self.model.listed("Derivatives"))
+
+    @property
+    def indicators(self) -> int:
+        """Number of event indicators."""
+        if self.version == 2:
+            return int(self.model.attributes.get("numberOfEventIndicators", "0"))
+        return len(self.model.listed("EventIndicators"))
+
+    @property
+    def needs_completed_steps(self) -> bool:
+        """A Model Exchange importer must report each step of its integrator: by default yes in FMI 2, no in FMI 3."""
+        if "ModelExchange" not in self.model.interfaces:
+            return False
+        if self.version == 2:
+            return not self.model.flag("ModelExchange", "completedIntegratorStepNotNeeded")
+        return self.model.flag("ModelExchange", "needsCompletedIntegratorStep")
+
+    @property
+    def trouble_log_categories(self) -> tuple[str, ...]:
+        """Log categories that report why a call did not do what was requested."""
+        return tuple(name for name in TROUBLE_LOG_CATEGORIES if name in self.model.categories)
+
+    @cached_property
+    def capabilities(self) -> Mapping[InterfaceType, InterfaceCapabilities]:
+        """Kind → what it offers beside running."""
+        return {kind: _read_capabilities(self.model, kind) for kind in self.identifiers}
+
+    @cached_property
+    def rates(self) -> tuple[tuple[str, str], ...]:
+        """(name of a state, name of its derivative), in the order of the states; () where these are not found."""
+        derivatives = [unknown.variable for unknown in self.model.listed("Derivatives")]
+        states = [self.model.target(rate.written.get("derivative")) if rate else None for rate in derivatives]
+        pairs = zip(states, derivatives, strict=True)
+        found = tuple((state.name, rate.name) for state, rate in pairs if state is not None and rate is not None)
+        return found if len(found) == len(derivatives) else ()
+
+    def driver_request(self, kind: InterfaceType, tolerance: float) -> dict[str, object]:
+        """Return what a driver must know of the FMU.
+
+        Args:
+            kind: How it is run.
+            tolerance: Relative, that the FMU promises; Model Exchange is integrated more accurately than that.
+        """
+        return {
+            "version": self.version,
+            "kind": kind,
+            "identifier": self.identifiers[kind],
+            "token": self.token,
+            "arrays": list(self.arrays.items()),
+            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_FACTOR * tolerance, TIGHTEST_TOLERANCE),
+            "states": self.states,
+            "indicators": self.indicators,
+            "completes_steps": self.needs_completed_steps,
+            "troubles": list(self.trouble_log_categories),
+        }
 
     @property
     def state_names(self) -> frozenset[str] | None:
@@ -122,121 +182,74 @@ class FmuDescription:
         return found is None or found.any_step
 
 
-def read_description(tree: FileTree) -> FmuDescription:
+def read_fmu_description(tree: FileTree) -> FmuDescription:
     """Read the description of an unpacked FMU.
 
     Raises:
         ValidationError: No readable description, another FMI version, neither Co-Simulation nor Model Exchange, no
             binary for this machine.
     """
-    root, major = _parse_description(tree)
-    interfaces = {kind: root.find(kind) for kind in INTERFACE_TYPES}
-    identifiers = {kind: str(e.get("modelIdentifier", "")) for kind, e in interfaces.items() if e is not None}
-    if not identifiers:
-        fault = Fault(
-            "offers neither Co-Simulation nor Model Exchange", "modelDescription.xml", "export it for one of them"
+    model = _read_model(tree)
+    if not model.interfaces.keys() & set(INTERFACE_TYPES):
+        raise _make_refusal_error(
+            Fault("offers neither Co-Simulation nor Model Exchange", DESCRIPTION, "export it for one of them")
         )
-        raise _make_refusal_error(fault)
-    states, indicators = _count_states_and_indicators(root, major)
-    exchange = interfaces["ModelExchange"]
-    scalars = _read_variables(root, major)
-    element_variables, arrays = _read_array_elements(root, scalars)
+    scalars = {variable.name: _describe_variable(variable) for variable in model.variables}
+    doubles = [variable for variable in model.variables if variable.type == "Float64" and variable.dimensions]
+    names = {array.name: tuple(array.annotations.get(ELEMENT_NAMES_ANNOTATION, "").split()) for array in doubles}
+    element_variables, sizes = _describe_array_elements(doubles, scalars, names)
     description = FmuDescription(
-        version=major,
-        identifiers=identifiers,
-        token=str(root.get("guid" if major == 2 else "instantiationToken", "")),
-        variables=scalars | element_variables,
-        arrays=arrays,
-        elements={
-            str(node.get("name")): _read_element_names(node)
-            for node in _iterate_double_arrays(root)
-            if _read_element_names(node)
-        },
-        states=states,
-        indicators=indicators,
-        needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, major),
-        trouble_log_categories=tuple(
-            name for name in TROUBLE_LOG_CATEGORIES if root.find(f"LogCategories/Category[@name='{name}']") is not None
-        ),
-        capabilities={kind: _read_capabilities(e, major) for kind, e in interfaces.items() if e is not None},
-        rates=_read_derivative_pairs(root, major),
+        model, scalars | element_variables, sizes, {name: listed for name, listed in names.items() if listed}
     )
     _check_platform(tree, description)
     return description
 
 
-def _parse_description(tree: FileTree) -> tuple[etree._Element, int]:
-    """Return the root element of the description and the major version of FMI; refuse what is neither 2 nor 3."""
-    if "modelDescription.xml" not in tree:
-        raise _make_refusal_error(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
+def _read_model(tree: FileTree) -> DescribedModel:
+    """Return all of the description; refuse what is neither FMI 2 nor 3."""
+    if DESCRIPTION not in tree:
+        raise _make_refusal_error(Fault(f"has no {DESCRIPTION}", remedy="this is not an FMU"))
     try:
-        root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError as error:
-        raise _make_refusal_error(
-            Fault(f"is not well-formed: {error}", "modelDescription.xml", "export the FMU again")
-        ) from error
-    version = str(root.get("fmiVersion", ""))
-    major = version.partition(".")[0]
-    if major not in {"2", "3"}:
-        raise _make_refusal_error(
-            Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed")
-        )
-    return root, int(major)
-
-
-def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:
-    """Return name of each terminal → name of its member → (variable, kind); {} where the file says nothing."""
-    if TERMINALS_FILE not in tree:
-        return {}
+        root = parse_description(tree[DESCRIPTION])
+    except ValueError as error:
+        fault = Fault(f"is not well-formed: {error}", DESCRIPTION, "export the FMU again")
+        raise _make_refusal_error(fault) from error
     try:
-        root = etree.fromstring(tree[TERMINALS_FILE], etree.XMLParser(resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError:
-        return {}  # the auditor reports it
-    return {
-        str(terminal.get("name")): {
-            str(each.get("memberName")): (str(each.get("variableName")), str(each.get("variableKind")))
-            for each in terminal.iterfind("TerminalMemberVariable")
-        }
-        for terminal in root.iterfind("Terminals/Terminal")
-    }
+        return form_description(root)
+    except ValueError as error:
+        is_description = root.tag == "fmiModelDescription"
+        found = f"FMI {root.get('fmiVersion') or 'of no version'}" if is_description else f"a <{root.tag!s}>"
+        fault = Fault(f"is {found}", DESCRIPTION, "FMI 2.0 or 3.0 is needed")
+        raise _make_refusal_error(fault) from error
 
 
-def _read_variables(root: etree._Element, major: int) -> dict[str, FmuVariableDescription]:
-    """Return all variables by name, with FMI's defaults of causality, variability and initial put in."""
-    variables = {}
-    for element in root.iterfind("ModelVariables/*"):
-        if not isinstance(element.tag, str):
-            continue
-        typed = next((e for e in element if e.tag in _FMI2_TYPES), element) if major == 2 else element
-        scalar = element.find("Dimension") is None
-        kind = str(typed.tag)
-        causality = str(element.get("causality", "local"))
-        variability = str(element.get("variability", "continuous" if kind in {"Real", "Float64"} else "discrete"))
-        variables[str(element.get("name"))] = FmuVariableDescription(
-            reference=int(element.get("valueReference", "-1")),
-            is_double=kind in {"Real", "Float64"} and scalar,
-            causality=causality,
-            variability=variability,
-            initial=str(element.get("initial", _default_initial(causality, variability))),
-            kind=kind,
-            start=str(typed.get("start", "")),
-            is_scalar=scalar,
-        )
-    return variables
+def _describe_variable(variable: DescribedVariable) -> FmuVariableDescription:
+    """Return what a run needs of a variable; of inputs the start value can be set, whatever ``initial`` is."""
+    return FmuVariableDescription(
+        reference=-1 if variable.reference is None else variable.reference,
+        is_double=variable.type in {"Real", "Float64"} and not variable.dimensions,
+        causality=variable.causality,
+        variability=variable.variability,
+        initial=variable.initial or ("exact" if variable.causality == "input" else ""),
+        kind=variable.type,
+        start=variable.written.get("start", ""),
+        is_scalar=not variable.dimensions,
+    )
 
 
-def _read_array_elements(
-    root: etree._Element, known: Mapping[str, FmuVariableDescription]
+def _describe_array_elements(
+    doubles: Sequence[DescribedVariable],
+    known: Mapping[str, FmuVariableDescription],
+    element_names: Mapping[str, Sequence[str]],
 ) -> tuple[dict[str, FmuVariableDescription], dict[int, int]]:
     """Return elements of our arrays that are no variables themselves, by their names in the description; all arrays."""
     element_variables, sizes = {}, {}
-    for array_node in _iterate_double_arrays(root):
-        array = known[str(array_node.get("name"))]
-        shape = [each.get("start") for each in array_node.iterfind("Dimension")]
+    for variable in doubles:
+        array, names = known[variable.name], element_names[variable.name]
+        shape = [dimension.start for dimension in variable.dimensions]
         if None in shape:
             continue  # sized by a structural parameter
-        sizes[array.reference] = size = math.prod(int(str(each)) for each in shape)
-        names = _read_element_names(array_node)
+        sizes[array.reference] = size = math.prod(int(str(length)) for length in shape)
         starts = array.start.split()
         if len(names) != size or len(starts) not in {0, size}:
             continue
@@ -250,74 +263,22 @@ def _read_array_elements(
     return element_variables, sizes
 
 
-def _iterate_double_arrays(root: etree._Element) -> Iterator[etree._Element]:
-    """Return an iterator over the arrays of doubles."""
-    return root.iterfind("ModelVariables/Float64[Dimension]")
-
-
-def _read_element_names(array: etree._Element) -> tuple[str, ...]:
-    """Return the names of an array's elements; () if it does not tell them."""
-    return tuple((array.findtext(f"Annotations/Annotation[@type='{ELEMENT_NAMES_ANNOTATION}']") or "").split())
-
-
-def _default_initial(causality: str, variability: str) -> str:
-    """Return the default of ``initial``."""
-    if causality in {"parameter", "input", "structuralParameter"} or variability == "constant":
-        return "exact"
-    return "" if causality == "independent" else "calculated"
-
-
-def _read_capabilities(interface: etree._Element, major: int) -> InterfaceCapabilities:
+def _read_capabilities(model: DescribedModel, kind: InterfaceType) -> InterfaceCapabilities:
     """Return which optional calls an interface type offers, by the flags of FMI 2 or 3."""
 
-    def flag(two: str, three: str) -> bool:
+    def flag(fmi2: str, fmi3: str) -> bool:
         """Return a capability, by its name in either version."""
-        return interface.get(two if major == 2 else three) in {"true", "1"}
+        return model.flag(kind, fmi2 if model.version == 2 else fmi3)
 
     step = "canHandleVariableCommunicationStepSize"
     return InterfaceCapabilities(
         any_step=flag(step, step),
-        output_derivatives=int(interface.get("maxOutputDerivativeOrder", "0")),
+        output_derivatives=int(model.interfaces[kind].get("maxOutputDerivativeOrder", "0")),
         directional=flag("providesDirectionalDerivative", "providesDirectionalDerivatives"),
         adjoint=flag("providesAdjointDerivatives", "providesAdjointDerivatives"),
         states=flag("canGetAndSetFMUstate", "canGetAndSetFMUState"),
         bytes=flag("canSerializeFMUstate", "canSerializeFMUState"),
     )
-
-
-def _read_derivative_pairs(root: etree._Element, major: int) -> tuple[tuple[str, str], ...]:
-    """Return (state, derivative), in the order of the states; () if the description is unclear."""
-    variables = [e for e in root.iterfind("ModelVariables/*") if isinstance(e.tag, str)]
-    pairs = []
-    try:
-        if major == 2:
-            for unknown in root.findall("ModelStructure/Derivatives/Unknown"):
-                rate = variables[int(unknown.get("index", "")) - 1]
-                state = variables[int(str(rate[0].get("derivative"))) - 1]
-                pairs.append((str(state.get("name")), str(rate.get("name"))))
-            return tuple(pairs)
-        variable_by_reference = {e.get("valueReference"): e for e in variables}
-        for unknown in root.findall("ModelStructure/ContinuousStateDerivative"):
-            rate = variable_by_reference[unknown.get("valueReference")]
-            pairs.append((str(variable_by_reference[rate.get("derivative")].get("name")), str(rate.get("name"))))
-    except (ValueError, IndexError, KeyError):
-        return ()
-    return tuple(pairs)
-
-
-def _count_states_and_indicators(root: etree._Element, major: int) -> tuple[int, int]:
-    """Return the numbers of continuous states and of event indicators."""
-    structure = "ModelStructure"
-    if major == 2:
-        return len(root.findall(f"{structure}/Derivatives/Unknown")), int(root.get("numberOfEventIndicators", "0"))
-    return len(root.findall(f"{structure}/ContinuousStateDerivative")), len(root.findall(f"{structure}/EventIndicator"))
-
-
-def _needs_completed_steps(exchange: etree._Element, major: int) -> bool:
-    """Return whether the FMU needs a call after each accepted step: by default yes in FMI 2, no in FMI 3."""
-    if major == 2:
-        return exchange.get("completedIntegratorStepNotNeeded") not in {"true", "1"}
-    return exchange.get("needsCompletedIntegratorStep") in {"true", "1"}
 
 
 def find_platform_folder(version: int) -> tuple[str, str]:

@@ -21,15 +21,13 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_work_folder
 from mb2fmu.validation.reference.experiment_numbers import ExperimentNumbers
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_description
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 
 Floats = npt.NDArray[np.float64]
 Operations = Sequence[Sequence[Any]]
 """Of a session: names of operations and their arguments, see ``mb2fmu.fmu.runner.api_sessions``."""
 
 TIME_LIMIT = 300.0
-MODEL_EXCHANGE_TOLERANCE_FACTOR = 1e-3
-TIGHTEST_TOLERANCE = 1e-12
 _SHOWN_LOG_LINES = 20
 
 
@@ -130,7 +128,7 @@ def run_fmu_process(
     :func:`simulate_fmu`; the time limit is for each experiment, and for all sessions together.
     """
     tree = read_archive(fmu)
-    description = read_description(tree)
+    description = read_fmu_description(tree)
     interface_type = next(iter(description.identifiers)) if kind is None else kind
     if interface_type not in description.identifiers:
         remedy = f"it offers {' and '.join(description.identifiers)}"
@@ -144,16 +142,7 @@ def run_fmu_process(
         request = {
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
-            "version": description.version,
-            "kind": interface_type,
-            "identifier": description.identifiers[interface_type],
-            "token": description.token,
-            "arrays": list(description.arrays.items()),
-            "integration_tolerance": max(MODEL_EXCHANGE_TOLERANCE_FACTOR * fmu_tolerance, TIGHTEST_TOLERANCE),
-            "states": description.states,
-            "indicators": description.indicators,
-            "completes_steps": description.needs_completed_steps,
-            "troubles": description.trouble_log_categories,
+            **description.driver_request(interface_type, fmu_tolerance),
             "variables": [description.variables[v].reference for v in variables],
             "watched": [description.variables[v].reference for v in watched],
             "experiments": [
@@ -193,7 +182,7 @@ def list_interface_types(fmu: Path) -> tuple[InterfaceType, ...]:
         PackageError: If the file is no FMU archive.
         ValidationError: If it cannot be run here at all.
     """
-    return tuple(read_description(read_archive(fmu)).identifiers)
+    return tuple(read_fmu_description(read_archive(fmu)).identifiers)
 
 
 def check_required_variables(

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from lxml import etree
-
-from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
 from mb2fmu.validation.runs.fmu_description import FmuDescription, FmuVariableDescription
 
@@ -59,24 +57,19 @@ class FmuVariables:
             return None
 
 
-def read_fmu_variables(tree: FileTree, description: FmuDescription) -> FmuVariables:
-    """Read units and roles of the variables of an unpacked FMU."""
-    root = etree.fromstring(tree["modelDescription.xml"], etree.XMLParser(resolve_entities=False, no_network=True))
-    second = description.version == 2
-    types = _read_units_of_types(root, second=second)
+def read_fmu_variables(description: FmuDescription) -> FmuVariables:
+    """Return units and roles of the variables of an FMU."""
     states = tuple(state for state, _ in description.rates)
     scalars: dict[str, ScalarVariable] = {}
-    for element in root.iterfind("ModelVariables/*"):
-        name = str(element.get("name"))
-        variable = description.variables.get(name)
-        real = element.find("Real") if second else element
-        if variable is None or real is None or not variable.is_double:
+    for declared in description.model.variables:
+        name, variable = declared.name, description.variables[declared.name]
+        if not variable.is_double:
             continue
-        unit = str(real.get("unit") or types.get(str(real.get("declaredType")), ""))
         role = "state" if name in states else _find_role(variable)
-        scalars[name] = ScalarVariable(name, variable.reference, role, unit, variable.settable or role == "input")
+        settable = variable.settable or role == "input"
+        scalars[name] = ScalarVariable(name, variable.reference, role, declared.get("unit") or "", settable)
     named = {f"der({state})": scalars[rate] for state, rate in description.rates if f"der({state})" not in scalars}
-    return FmuVariables(scalars | named, states, _read_unit_definitions(root))
+    return FmuVariables(scalars | named, states, _read_unit_definitions(description.model))
 
 
 def _find_role(variable: FmuVariableDescription) -> VariableRole:
@@ -86,29 +79,18 @@ def _find_role(variable: FmuVariableDescription) -> VariableRole:
     return "parameter" if variable.causality in {"parameter", "structuralParameter"} else "result"
 
 
-def _read_units_of_types(root: etree._Element, *, second: bool) -> dict[str, str]:
-    """Return declared type → unit."""
-    found = {}
-    for element in root.iterfind("TypeDefinitions/*"):
-        inner = element.find("Real") if second else element
-        if inner is not None and inner.get("unit"):
-            found[str(element.get("name"))] = str(inner.get("unit"))
-    return found
-
-
-def _read_unit_definitions(root: etree._Element) -> dict[str, UnitOfMeasurement]:
+def _read_unit_definitions(model: DescribedModel) -> dict[str, UnitOfMeasurement]:
     """Return units by the FMU's own definitions."""
-    found = {}
-    for element in root.iterfind("UnitDefinitions/Unit"):
-        base = element.find("BaseUnit")
-        name = str(element.get("name"))
+    units = {}
+    for definition in model.units:
+        base = definition.base
         if base is None:
             continue
         try:
-            exponents = tuple(int(base.get(each, "0")) for each in BASE_UNITS)
-            found[name] = UnitOfMeasurement(
-                name, float(base.get("factor", "1")), float(base.get("offset", "0")), exponents
+            exponents = tuple(int(base.get(unit, "0")) for unit in BASE_UNITS)
+            units[definition.name] = UnitOfMeasurement(
+                definition.name, float(base.get("factor", "1")), float(base.get("offset", "0")), exponents
             )
-        except ValueError:  # the checkers tell of it; Modelica's reading is left
+        except ValueError:  # the checkers report it; Modelica's notation is left
             continue
-    return found
+    return units

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sympy.physics.mechanics.joint import Joint as SympyJoint
@@ -10,12 +10,8 @@ from sympy.physics.mechanics.joint import Joint as SympyJoint
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
-
-_POINT_OUTPUT_KINDS = {"position", "distance", "velocity", "acceleration", "relative_velocity"}
-_FRAME_OUTPUT_KINDS = {"angular_velocity", "angular_acceleration", "orientation"}
-_BODY_OUTPUT_KINDS = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum"}
 
 
 def compare_output_requests(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
@@ -61,15 +57,16 @@ def _pair_model_and_import_objects(
     definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest, imported_output: RequestedOutput
 ) -> dict[str, tuple[Any, Any]]:
     """Return, for subjects, reference and axes, the model's object and the object of the number that was read."""
-    name = _make_name_lookup(definition, mechanism, item)
+    records = _find_named_records(definition, mechanism, item)
     pairs: dict[str, tuple[Any, Any]] = {}
-    if name is not None:
+    if records:
+        subjects = zip(item.subject, imported_output.subject, records, strict=True)
         pairs |= {
-            str(k): (_name_model_objects(definition, model_object), name(number))
-            for k, (model_object, number) in enumerate(zip(item.subject, imported_output.subject, strict=True), 1)
+            str(k): (_name_model_objects(definition, model_object), _name_record(mechanism, among[number]))
+            for k, (model_object, number, among) in enumerate(subjects, 1)
         }
     if item.relative_to is not None and imported_output.relative_to is not None:
-        of_frame = item.kind in {*_FRAME_OUTPUT_KINDS, "relative_velocity"}
+        of_frame = OUTPUT_KINDS[item.kind].relative_to in {"frame", "oriented frame"}
         nodes: Any = mechanism.frames if of_frame else mechanism.points
         pairs["relative to"] = ((item.relative_to.name,), (nodes[imported_output.relative_to].name,))
     axes: Any = item.expressed_in
@@ -81,32 +78,35 @@ def _pair_model_and_import_objects(
     return pairs
 
 
-def _make_name_lookup(
+def _find_named_records(
     definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest
-) -> Callable[[int], tuple[str, ...]] | None:
-    """Return a function from a number to names; None for subjects without names."""
+) -> Sequence[Sequence[Any]]:
+    """Return, for each subject, the records among which the import counts it; nothing where they have no names."""
     m = mechanism
-    if item.kind in {"force", "power"}:
-        return lambda k: _name_load_places(m, m.loads[k])
-    records: Any = None
-    if item.kind in _POINT_OUTPUT_KINDS:
-        records = m.points
-    elif item.kind in _FRAME_OUTPUT_KINDS:
-        records = m.frames
-    elif item.kind.startswith("reaction") and isinstance(item.subject[0], SympyJoint):
-        records = m.joints
-    elif item.kind in _BODY_OUTPUT_KINDS or item.kind.startswith("reaction"):
-        records = m.bodies
-    elif item.kind in {"mass_matrix", "momentum"} and item.subject[0] in {s.symbol for s in definition.speeds}:
-        records = m.declared.speeds
-    return None if records is None else lambda k: (records[k].name,)
+    records: Mapping[str, Sequence[Any]] = {
+        **dict.fromkeys(("point", "located point", "point and speed"), m.points),
+        **dict.fromkeys(("frame", "oriented frame", "frame and speed"), m.frames),
+        "body": m.bodies, "joint": m.joints, "load": m.loads,
+    }  # fmt: skip
+    speeds = {speed.symbol for speed in definition.speeds}
+    kind = OUTPUT_KINDS[item.kind].subject
+    if kind == "joint or bodies":
+        kind = "joint" if isinstance(item.subject[0], SympyJoint) else "body"
+    if kind == "coordinate or speed":
+        return [m.declared.speeds if symbol in speeds else m.declared.coordinates for symbol in item.subject]
+    if kind in {"point and speed", "frame and speed"}:
+        return [records[kind], m.declared.speeds]
+    return [records[kind]] * len(item.subject) if kind in records else []
 
 
 def _name_model_objects(definition: ModelDefinition, model_object: Any) -> tuple[Any, ...]:
     """Return the names of the model's objects; for a load those of the points or frames it acts on."""
-    speeds = {s.symbol: s.name for s in definition.speeds}
+    names = {
+        **{coordinate.symbol: coordinate.name for coordinate in definition.coordinates},
+        **{speed.symbol: speed.name for speed in definition.speeds},
+    }
     if getattr(model_object, "is_Function", False) or getattr(model_object, "is_Derivative", False):
-        return (speeds[model_object],)
+        return (names[model_object],)
     if hasattr(model_object, "pathway"):
         return tuple(point.name for point in model_object.pathway.attachments)
     if hasattr(model_object, "target_frame"):
@@ -120,13 +120,12 @@ def _name_model_objects(definition: ModelDefinition, model_object: Any) -> tuple
     return (model_object.name,)
 
 
-def _name_load_places(m: Mechanism, load: Any) -> tuple[str, ...]:
-    """Return the points or frames that a load acts on."""
-    if isinstance(load, ForceLoad):
-        return (m.points[load.point].name,)
-    if isinstance(load, PathwayLoad):
-        return tuple(m.points[k].name for k in (load.points[0], load.points[-1]))
-    if isinstance(load, TorqueActuatorLoad):
-        return (m.frames[load.frame].name, *([m.frames[load.reaction].name] if load.reaction >= 0 else []))
-    assert isinstance(load, TorqueLoad)
-    return (m.frames[load.frame].name,)
+def _name_record(m: Mechanism, record: Any) -> tuple[str, ...]:
+    """Return the name of a record; of a load the points or frames that it acts on."""
+    if isinstance(record, ForceLoad):
+        return (m.points[record.point].name,)
+    if isinstance(record, PathwayLoad):
+        return tuple(m.points[k].name for k in (record.points[0], record.points[-1]))
+    if isinstance(record, TorqueActuatorLoad):
+        return (m.frames[record.frame].name, *([m.frames[record.reaction].name] if record.reaction >= 0 else []))
+    return (m.frames[record.frame].name,) if isinstance(record, TorqueLoad) else (record.name,)

@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.mechanics.mechanism.numeric.random_states import StateSample, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load
 from mb2fmu.model import ModelDefinition
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy as sm
 
-from mb2fmu.model.declarations.output_requests import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
 from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion, SourceKinematics, SourceMotion

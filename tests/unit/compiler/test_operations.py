@@ -15,7 +15,7 @@ from compiled_c import compile_motion, missing
 from markupsafe import escape
 
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.lowering.sympy_rules import LOWERING_RULES
+from mb2fmu.compiler.lowering.sympy_walker import LOWERING_RULES
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files

@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Model, check_model
-from mb2fmu.model.checks.speed_unit_checks import speed_unit_faults
+from mb2fmu.model.checks.mechanics_completeness import speed_unit_faults
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 
 TIME = me.dynamicsymbols._t

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu import Model
-from mb2fmu.robots.experiment_length import MAX_DEVIATION_GROWTH, MAX_LENGTH_S
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
+from mb2fmu.robots.robot_model import MAX_DEVIATION_GROWTH, MAX_LENGTH_S
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
 from mb2fmu.robots.tree.tree_inertia import (

@@ -12,8 +12,8 @@ from planted.description import edited
 from unit.robots.robot_texts import ARM
 
 from mb2fmu import pipeline
-from mb2fmu.audit.description.description_import import read_description
-from mb2fmu.audit.description.description_records import DESCRIPTION
+from mb2fmu.audit.description.description_import import read_description, read_terminals
+from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
@@ -25,7 +25,7 @@ from mb2fmu.validation.conformity_checks import (
     _compare_terminals,
     check_conformity,
 )
-from mb2fmu.validation.runs import fmu_description
+from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
 
@@ -144,8 +144,9 @@ def test_arrays_are_the_models(edit, told):
     core = pipeline.build(derivation, fmi="3.0").core
     for change, meant in ((None, []), (edit, told)):
         tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
-        elements = fmu_description.read_description(tree).elements
-        declared = _add_array_elements(read_description(tree[DESCRIPTION]), elements)
+        description = read_fmu_description(tree)
+        elements = description.elements
+        declared = _add_array_elements(description.model, elements)
         found = _compare_declarations(declared, derivation.definition, derivation.equations, elements)
         said = [each.message for each in found if each.severity == "error"]
         assert len(said) == len(meant), said
@@ -161,8 +162,9 @@ def test_an_array_has_the_widest_bounds_of_its_elements(tmp_path):
     core = pipeline.build(derivation, fmi="3.0").core
     for change, count in ((None, 0), (put("//Float64[@name='tau']", max="20.0"), 3)):
         tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
-        elements = fmu_description.read_description(tree).elements
-        declared = _add_array_elements(read_description(tree[DESCRIPTION]), elements)
+        description = read_fmu_description(tree)
+        elements = description.elements
+        declared = _add_array_elements(description.model, elements)
         found = _compare_declarations(declared, derivation.definition, derivation.equations, elements)
         said = [each.message for each in found if each.severity == "error"]
         assert len(said) == count, said
@@ -174,11 +176,11 @@ def test_terminals_are_the_models(fmi):
     model.terminal("drive", {"f": "force", "s": "x", "v": "v"}, inflow=["f"])
     derivation = pipeline.derive(model)
     tree = pipeline.build(derivation, fmi=fmi).core
-    text = tree[fmu_description.TERMINALS_FILE]
+    text = tree[TERMINALS]
     for old, new in ((b"", b""), (b'"v" memberName', b'"omega" memberName'), (b'"inflow"', b'"signal"')):
         assert text.count(old) == 1 or not old
-        changed = FileTree({**tree.files, fmu_description.TERMINALS_FILE: text.replace(old, new)})
-        found = list(_compare_terminals(fmu_description.read_terminals(changed), derivation.definition))
+        changed = FileTree({**tree.files, TERMINALS: text.replace(old, new)})
+        found = list(_compare_terminals(read_terminals(changed[TERMINALS]), derivation.definition))
         assert len(found) == (old != new)
         assert all(each.severity == "error" and "the terminal drive has " in each.message for each in found)
 

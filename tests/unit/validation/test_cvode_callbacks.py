@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.model_exchange_run import _ConstantInputs, _CvodeWithFailures
+from mb2fmu.fmu.runner.fmpy_instances import _ConstantInputs, _CvodeWithFailures
 
 
 class Decay:

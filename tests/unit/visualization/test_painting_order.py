@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mb2fmu.visualization.painting_order import (
+from mb2fmu.visualization.still_picture import (
     MAX_COMPARED_SOLIDS,
     box_hull,
     cylinder_hull,

@@ -26,7 +26,7 @@ from mb2fmu.visualization.scene.drawing import (
     is_motion_of_balls_only,
 )
 from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, AnchorPoint, DrawnSolid
-from mb2fmu.visualization.scene.mesh_decimation import decimate_mesh
+from mb2fmu.visualization.scene.mesh_files import decimate_mesh
 from mb2fmu.visualization.scene.unit_quaternions import (
     make_signs_continuous,
     quaternion_matrix,

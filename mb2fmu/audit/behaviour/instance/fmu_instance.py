@@ -36,8 +36,7 @@ from mb2fmu.audit.behaviour.instance.grouped_reads import (
     VariableGroup,
     value_reference_array,
 )
-from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages
-from mb2fmu.audit.behaviour.instance.printf_logger import make_printf_logger
+from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages, make_printf_logger
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
 TERMINATED_STATUS_KIND = 3

@@ -123,11 +123,11 @@ def _build_host_program(target: str) -> Path:
         _make_cache_folder() / f"remote_host-{_hash_content(HOST_SOURCE.read_bytes() + ' '.join(flags).encode())}.exe"
     )
     if not program.exists():
-        with make_work_folder("compile the host of the unit", program.parent) as folder:
+        with make_work_folder("compile the host of the FMU", program.parent) as folder:
             built = folder / program.name
             command = [sys.executable, "-I", "-m", "ziglang", "cc", *flags, str(HOST_SOURCE), "-o", str(built)]
             _run_setup_command(
-                [*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the unit is not compiled"
+                [*command, *(() if "windows" in target else ("-ldl",))], {}, "the host of the FMU is not compiled"
             )
             built.replace(program)
     return program

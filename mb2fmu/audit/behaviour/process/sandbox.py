@@ -85,7 +85,7 @@ def limit_resources(memory: int | None) -> Iterator[str]:
     if memory is not None:
         limits["RLIMIT_AS"] = memory
     else:
-        yield "memory of the unit is not limited: what runs it in the auditor's place needs much of it"
+        yield "memory of the FMU is not limited: what runs it in the auditor's place needs much of it"
     for name, limit in limits.items():
         try:
             resource_number = getattr(resource, name)

@@ -365,7 +365,7 @@ def run_confined(request: dict[str, Any], channel: SharedMemoryChannel, connecti
         ]
         connection.close()
         channel.write({"lacking": [bound for bound in lacking if bound]})
-        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the unit's
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  what Python says is not the FMU's
         run_requested_trials(request, channel)
     except BaseException:  # noqa: BLE001  a fork must not go on as its parent would
         channel.write({"fault": traceback.format_exc()})

@@ -1,21 +1,426 @@
-"""Energies and powers of a mechanism."""
+"""Energies and powers of a mechanism.
+
+Potential energy of the loads: known, absent or unknown for each load.
+
+Only what a load does at rest and without inputs can have a potential; dampers and motors have none. Then
+
+- a constant force, written in a frame that does not turn, has -F·r, whatever frame that is (a tilted ground),
+- a force along a pathway that depends on its length l alone has -∫ F dl,
+- all others are turned into generalized forces along the coordinates and integrated (``potential_energy_search``):
+  springs that are written as torques or as forces. A torque on one frame and its opposite on another only work on what
+  turns between the two, so what comes before both cancels, and the expressions stay small.
+
+What is left is judged by numbers: generalized forces that are not symmetric, ∂F_i/∂q_j ≠ ∂F_j/∂q_i, have no potential
+(a force that follows a body); else it is not known.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EnergyBalance
-from mb2fmu.mechanics.formulations.energies.load_potentials import (
-    LoadPotential,
-    find_load_potential,
-    integrate_generalized_forces,
-    is_load_potential,
+from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
+    MAX_OPERATIONS,
+    GeneralizedForces,
+    exceeds_operations,
+    find_potential_energy,
+    integrate_expression,
+    is_conservative,
 )
-from mb2fmu.mechanics.formulations.generalized_forces import load_power
-from mb2fmu.mechanics.mechanism.records.mechanism_records import Lagrangian, Mechanism
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, load_power
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    Components,
+    ForceLoad,
+    Lagrangian,
+    Load,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
+)
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+    NamedKinematics,
+    add_components,
+    dot_product,
+    scale_components,
+)
+
+_FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides
+_MAX_LOAD_OPERATIONS = 5 * MAX_OPERATIONS  # operations of a load, speeds and all
+_MAX_SUBSET_LOADS = 4  # loads without a potential of their own whose sums are tried
+
 
 _PRESCRIBED_WORK_REASON = "a prescribed motion (time or a rate in the kinematics, a constraint that moves) does work"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPotential:
+    """The potential energy of all loads.
+
+    Attributes:
+        energy: V in J, the sum of what was found.
+        unknown: Names of loads of which nobody knows it: then ``energy`` is not the whole of it.
+        without: Names of loads that surely have none, though they act at rest.
+    """
+
+    energy: sm.Expr
+    unknown: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _ActionGroup:
+    """A vector applied at points or frames, each with a sign; these do work together.
+
+    Attributes:
+        torque: True: on frames.
+        vector: At rest.
+        at: Number of a point or frame → how often it acts there.
+        loads: Names.
+    """
+
+    torque: bool
+    vector: VectorTerms
+    at: dict[int, int] = field(default_factory=dict)
+    loads: dict[str, None] = field(default_factory=dict)
+
+
+class _UnknownForceError(Exception):
+    """The generalized force is unknown, or too long to write."""
+
+
+def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
+    """Return the potential energy of the loads of a mechanism."""
+    m = kinematics.mechanism
+    terms: list[sm.Expr] = []
+    unknown: dict[str, None] = {}
+    without: dict[str, None] = {}
+    actions: dict[tuple[bool, VectorTerms], _ActionGroup] = {}
+    told = _element_potentials(m)
+    terms += [energy for _, energy in told]
+    places = {s for sensed in m.sensed if sensed.kind == "position" for s in sensed.symbols}
+    settled = frozenset().union(*(names for names, _ in told))
+    for load in m.loads:
+        if load.name in settled:
+            continue
+        pieces = any(sm.sympify(c).has(sm.Piecewise) for c in load_scalars(load))
+        if exceeds_operations(load_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS):
+            unknown[load.name] = None
+            continue
+        scalars = [evaluate_at_rest(m, load, c) for c in load_scalars(load)]
+        symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
+        if all(s == 0 for s in scalars):
+            continue
+        if symbols & ({*m.z} | places):
+            unknown[load.name] = None
+        elif m.t in symbols:
+            without[load.name] = None
+        elif isinstance(load, PathwayLoad):
+            energy = _pathway_potential(load, scalars[0], m)
+            if energy is None:
+                unknown[load.name] = None
+            else:
+                kinematics.pathway(load)
+                terms.append(energy)
+        elif (weight := _constant_force_potential(load, kinematics)) is not None:
+            terms += weight
+        else:
+            _collect_action(load, m, actions)
+    found, lost, none = _integrate_actions(m, actions.values())
+    return LoadPotential(sm.Add(*terms, *found), (*unknown, *lost), (*without, *none))
+
+
+def _element_potentials(m: Mechanism) -> list[tuple[frozenset[str], sm.Expr]]:
+    """Return potentials that elements state for their loads, if -∂V/∂q are the loads' generalized forces."""
+    found = []
+    for names, energy in m.known_potentials:
+        loads = tuple(load for load in m.loads if load.name in names)
+        alone = replace(m, loads=loads, potential_forces=(), lagrangian=None)
+        if len(loads) == len(names) and is_load_potential(alone, energy):
+            found.append((names, energy))
+    return found
+
+
+@np.errstate(all="ignore")  # random places may be where a force has no value
+def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
+    """Return whether -∂V/∂q are the generalized forces of all loads at rest, at random places and parameters."""
+    arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
+    if not energy.free_symbols <= set(arguments):
+        return False
+    slopes = sm.lambdify(arguments, [energy.diff(q) for q in m.q], modules=["scipy", "numpy"], cse=True)
+    numeric = NumericMechanism(m)
+    for sample in draw_random_states(numeric, without_zeros=True):
+        numeric.set(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
+        forces = numeric.generalized_forces()[: len(m.u)]
+        wanted = -np.array(slopes(*sample.q, *sample.parameters), dtype=float) @ numeric.kinematics()[0]
+        if np.max(np.abs(forces - wanted)) > _FORCE_TOLERANCE * np.max(np.abs([*forces, *wanted])):
+            return False
+    return True
+
+
+def integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPotential:
+    """Return the potential of known generalized forces whose loads share one name."""
+    energy = find_potential_energy(forces)
+    if energy is not None:
+        return LoadPotential(energy)
+    return LoadPotential(sm.S.Zero, (name,)) if is_conservative(forces) else LoadPotential(sm.S.Zero, (), (name,))
+
+
+def evaluate_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
+    """Return a load's scalar without inputs, speeds and unknown forces."""
+    moving = {*m.r, *m.u_all, *m.constraint_forces}
+    moving |= {s for sensed in m.sensed if sensed.kind != "position" for s in sensed.symbols}
+    moving |= {load.rate} if isinstance(load, PathwayLoad) else set()
+    return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
+
+
+def load_scalars(load: Load) -> list[sm.Expr]:
+    """Return the scalars that the magnitude of a load depends on."""
+    match load:
+        case ForceLoad():
+            return [c for _, vector in load.force for c in vector]
+        case TorqueLoad():
+            return [c for _, vector in load.torque for c in vector]
+        case PathwayLoad():
+            return [load.force]
+        case TorqueActuatorLoad():
+            return [load.torque]
+    raise TypeError(load)
+
+
+def _constant_symbols(m: Mechanism) -> set[sm.Symbol]:
+    """Return the symbols that do not change while the FMU runs: free and calculated parameters."""
+    return {*m.p, *(a.symbol for a in m.calculated_parameters)}
+
+
+def _pathway_potential(load: PathwayLoad, force: sm.Expr, m: Mechanism) -> sm.Expr | None:
+    """Return the potential of a force that depends on the length of its pathway alone."""
+    if load.potential is not None:
+        return load.potential
+    if not force.free_symbols <= {load.length, *_constant_symbols(m)}:
+        return None
+    return integrate_expression(-force, load.length)
+
+
+def _constant_force_potential(load: Load, kinematics: NamedKinematics) -> list[sm.Expr] | None:
+    """Return -F·r of a force that is constant in a non-rotating frame, at a point that moves as its position does."""
+    m = kinematics.mechanism
+    if (
+        not isinstance(load, ForceLoad)
+        or not m.points[load.point].located
+        or _velocity_differs_from_rate(m, load.point)
+    ):
+        return None
+    rest = _vector_at_rest(load, load.force, m)
+    constants = _constant_symbols(m)
+    for frame, components in rest:
+        if not all(c.free_symbols <= constants for c in components) or _may_rotate(m, frame):
+            return None
+    force = express_in_inertial_frame(rest, kinematics)
+    return [-c * r for c, r in zip(force, kinematics.position(load.point), strict=True) if c != 0]
+
+
+def _vector_at_rest(load: Load, vector: VectorTerms, m: Mechanism) -> VectorTerms:
+    """Evaluate the components of a load with all speeds zero; frames without any are left out."""
+    terms = []
+    for frame, components in vector:
+        x, y, z = (evaluate_at_rest(m, load, c) for c in components)
+        if (x, y, z) != (0, 0, 0):
+            terms.append((frame, (x, y, z)))
+    return tuple(terms)
+
+
+def _may_rotate(m: Mechanism, frame: int) -> bool:
+    """Return whether a frame turns against the inertial one, or may."""
+    constants = _constant_symbols(m)
+    while frame > 0:
+        record = m.frames[frame]
+        if not record.oriented or not record.rotation.free_symbols <= constants:
+            return True
+        frame = record.parent
+    return False
+
+
+def _velocity_differs_from_rate(m: Mechanism, point: int) -> bool:
+    """Return whether a point's velocity is not the rate of its position."""
+    while point >= 0:
+        if m.points[point].is_instantaneous:
+            return True
+        point = m.points[point].parent
+    return False
+
+
+# ---------------------------------------------------------------------- loads as actions
+
+
+def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTerms], _ActionGroup]) -> None:
+    """Add a load to the action that has the same or the opposite vector."""
+    if isinstance(load, ForceLoad):
+        torque, vector, ends = False, _vector_at_rest(load, load.force, m), [(load.point, 1)]
+    elif isinstance(load, TorqueLoad):
+        torque, vector, ends = True, _vector_at_rest(load, load.torque, m), [(load.frame, 1)]
+    else:
+        assert isinstance(load, TorqueActuatorLoad)
+        size = evaluate_at_rest(m, load, load.torque)
+        torque, vector = True, tuple((frame, scale_components(size, axis)) for frame, axis in load.axis)
+        ends = [(load.frame, 1), *([(load.reaction, -1)] if load.reaction >= 0 else [])]
+    opposite = tuple((frame, scale_components(sm.S.NegativeOne, components)) for frame, components in vector)
+    sign = -1 if (torque, opposite) in actions else 1
+    action = actions.setdefault((torque, vector if sign == 1 else opposite), _ActionGroup(torque, vector))
+    for at, count in ends:
+        action.at[at] = action.at.get(at, 0) + sign * count
+    action.loads[load.name] = None
+
+
+def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[list[sm.Expr], list[str], list[str]]:
+    """Return the potentials, the names of loads with unknown potential, and of loads without one."""
+    energies: list[sm.Expr] = []
+    unknown: list[str] = []
+    left: list[tuple[_ActionGroup, GeneralizedForces]] = []
+    for action in actions:
+        try:
+            forces = _CoordinateForces(m).forces(action)
+        except _UnknownForceError:
+            unknown += action.loads
+            continue
+        energy = find_potential_energy(forces)
+        if energy is None:
+            left.append((action, forces))
+        else:
+            energies.append(energy)
+    if not left:
+        return energies, unknown, []
+    together = find_potential_energy(
+        _add_generalized_forces(forces for _, forces in left)
+    )  # springs whose ends are told one by one
+    if together is not None:
+        return [*energies, together], unknown, []
+    names = [name for action, _ in left for name in action.loads]
+    if len(left) > _MAX_SUBSET_LOADS or unknown:
+        return energies, [*unknown, *names], []
+    some = [s for n in range(1, len(left) + 1) for s in itertools.combinations((forces for _, forces in left), n)]
+    if any(is_conservative(_add_generalized_forces(forces)) for forces in some):
+        return energies, names, []
+    return energies, [], names
+
+
+def _add_generalized_forces(forces: Iterable[GeneralizedForces]) -> GeneralizedForces:
+    """Add generalized forces by coordinate, expanded."""
+    total: dict[sm.Symbol, sm.Expr] = {}
+    for some in forces:
+        for q, force in some.items():
+            total[q] = total.get(q, sm.S.Zero) + force
+    return {q: sm.expand(force) for q, force in total.items()}
+
+
+class _CoordinateForces:
+    """Generalized forces along the coordinates, from local relations; given velocities are not used."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.m = mechanism
+
+    def forces(self, action: _ActionGroup) -> GeneralizedForces:
+        """Return coordinate → generalized force; zero for coordinates that occur only in other forces."""
+        forces = self._of_torque(action) if action.torque else self._of_force(action)
+        forces = {q: sm.expand(force) for q, force in forces.items()}
+        standing: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
+        if standing - {*self.m.q, *_constant_symbols(self.m)}:
+            raise _UnknownForceError
+        return {q: forces.get(q, sm.S.Zero) for q in self.m.q if q in standing or forces.get(q, sm.S.Zero) != 0}
+
+    def _of_torque(self, action: _ActionGroup) -> GeneralizedForces:
+        """T·∂w/∂q' along all frames that turn."""
+        steps: dict[int, int] = {}
+        for frame, count in action.at.items():
+            k = frame
+            while k > 0:
+                if not self.m.frames[k].oriented:
+                    raise _UnknownForceError
+                steps[k] = steps.get(k, 0) + count
+                k = self.m.frames[k].parent
+        total: dict[sm.Symbol, sm.Expr] = {}
+        for frame, count in sorted(steps.items()):
+            turning = [q for q in self.m.q if q in self.m.frames[frame].rotation.free_symbols] if count else []
+            for q in turning:
+                axis = _rotation_axis(sm.ImmutableMatrix(self.m.frames[frame].rotation), q)
+                for k, components in action.vector:
+                    turned = self._turned(axis, frame, k)
+                    total[q] = total.get(q, sm.S.Zero) + count * dot_product(components, turned)
+        return total
+
+    def _of_force(self, action: _ActionGroup) -> GeneralizedForces:
+        """F·∂r/∂q along all points that move."""
+        steps: dict[int, int] = {}
+        for point, count in action.at.items():
+            if not self.m.points[point].located or _velocity_differs_from_rate(self.m, point):
+                raise _UnknownForceError
+            k = point
+            while k > 0:
+                steps[k] = steps.get(k, 0) + count
+                k = self.m.points[k].parent
+        place: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+        for point, count in sorted(steps.items()):
+            for frame, components in self.m.points[point].position or () if count else ():
+                place = add_components(place, scale_components(sm.Integer(count), self._turned(components, frame, 0)))
+        force: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
+        for frame, components in action.vector:
+            force = add_components(force, self._turned(components, frame, 0))
+        moving: set[sm.Basic] = set().union(*(c.free_symbols for c in place))
+        return {q: dot_product(force, make_components(c.diff(q) for c in place)) for q in self.m.q if q in moving}
+
+    def _turned(self, vector: Components, frame: int, into: int) -> Components:
+        """Return a vector's components in another frame: up to the frame that both hang on, and down from there."""
+        m, up, down = self.m, _frame_ancestors(self.m, frame), _frame_ancestors(self.m, into)
+        common = next(k for k in up if k in down)
+        column = sm.Matrix(vector)
+        for k in up[: up.index(common)]:
+            column = self._checked(m.frames[k].rotation * column)
+        for k in reversed(down[: down.index(common)]):
+            column = self._checked(m.frames[k].rotation.T * column)
+        return (column[0], column[1], column[2])
+
+    def _checked(self, column: sm.Matrix) -> sm.Matrix:
+        """Return a short column of expressions; raise where it is too long to integrate."""
+        if not _is_short(column):
+            raise _UnknownForceError
+        return column
+
+
+@functools.lru_cache(maxsize=1000)  # asked once more where a reference is formulated; simplifying takes a second
+def _rotation_axis(rotation: sm.ImmutableMatrix, q: sm.Symbol) -> Components:
+    """∂w/∂q' of a frame in its parent, in its own components: of the direction cosines' derivative."""
+    skew = rotation.T * rotation.diff(q)
+    return make_components(
+        sm.trigsimp(sm.expand(e)) if _is_short([e]) else e for e in (skew[2, 1], skew[0, 2], skew[1, 0])
+    )
+
+
+def make_components(components: Iterable[sm.Expr]) -> Components:
+    """Return three components as a tuple."""
+    x, y, z = components
+    return (x, y, z)
+
+
+def _is_short(expressions: Iterable[sm.Expr]) -> bool:
+    """Return whether expressions together have at most `LARGEST` operations."""
+    return bool(sum(sm.count_ops(e) for e in expressions) <= MAX_OPERATIONS)
+
+
+def _frame_ancestors(m: Mechanism, frame: int) -> Sequence[int]:
+    """Return a frame, its parent, and so on to the inertial frame (number 0)."""
+    chain = [frame]
+    while chain[-1] > 0:
+        chain.append(m.frames[chain[-1]].parent)
+    return chain
 
 
 def form_energy_balance(kinematics: NamedKinematics) -> EnergyBalance:

@@ -22,7 +22,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.named_quantities import NamedQuantity
 from mb2fmu.mechanics.formulations.intermediate_substitution import multiply_out
-from mb2fmu.mechanics.formulations.outputs.multi_body_outputs import angular_momentum, linear_momentum
+from mb2fmu.mechanics.formulations.outputs.output_expressions import angular_momentum, linear_momentum
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantities,

@@ -1,25 +1,52 @@
-"""Outputs: the user's expressions in plain symbols, and requested kinematic, load and energy quantities."""
+"""Outputs: the user's expressions in plain symbols, and requested kinematic, load and energy quantities.
+
+Outputs of several bodies together and of one body against another.
+
+centre of mass      Σ m r / Σ m          its velocity    Σ m v / Σ m
+momentum            Σ m v                about a point P or the centre of mass    Σ (r - r_P) × m v + I ω
+of P in frame A     v_P - v_Q - ω_A × (r_P - r_Q), Q fixed in A
+of B in frame A     α_B - α_A - ω_A × (ω_B - ω_A), the rate that A sees
+
+Equations of motion as outputs: M, Jacobians, gravity efforts, and efforts of a given motion (inverse dynamics).
+
+    M u' = f(q, u, r, t),   gravity effort = f without weights - f,   inverse effort = M a - f without drives
+
+all along the speeds, before constraints. A recursion sweeps its links for them; every other formulation projects
+Newton's and Euler's laws of each body on the partial velocities (Kane and Levinson, Dynamics, 1985, ch. 2).
+
+Quaternions and Euler angles out of a direction cosine matrix.
+
+Conventions as in docs/notation.md: ``A_C_B`` takes components in B to components in A; quaternion (w, x, y, z), unit
+length, w >= 0; Euler angles of a body-fixed sequence ijk: ``A_C_B`` = R_i(a) R_j(b) R_k(c).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, load_potential, potential_energy
-from mb2fmu.mechanics.formulations.generalized_forces import express_in_inertial_frame, load_magnitude, load_power
-from mb2fmu.mechanics.formulations.outputs.joint_space_quantities import JOINT_SPACE_KINDS, JointSpaceQuantities
-from mb2fmu.mechanics.formulations.outputs.multi_body_outputs import MULTI_BODY_KINDS, form_vector_output
+from mb2fmu.mechanics.formulations.generalized_forces import (
+    applied_loads,
+    express_in_inertial_frame,
+    load_magnitude,
+    load_power,
+)
 from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
-from mb2fmu.mechanics.formulations.rotation_conversions import euler_angles_from_matrix, quaternion_from_matrix
-from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
+from mb2fmu.mechanics.formulations.recursive_kinematics import RecursiveKinematics
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.plain_symbols import invert_blocks
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput, UnavailableOutput
+from mb2fmu.mechanics.mechanism.symbolic.gravity import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+    ZERO,
     NamedKinematics,
     add_components,
+    cross_product,
     dot_product,
     multiply_matrix,
     scale_components,
@@ -33,6 +60,238 @@ _DIAGNOSTIC_KINDS = {
     "constraint_rank": DIAGNOSTIC_SYMBOLS.rank,
     "constraint_condition": DIAGNOSTIC_SYMBOLS.condition,
 }
+
+
+def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Expr]:
+    """Return unit quaternion of a direction cosine matrix.
+
+    The largest of the four components is taken from the diagonal and the others from it, so that nothing is lost by
+    cancellation anywhere (Shepperd, J. Guidance and Control 1, 1978, 223-224).
+    """
+    trace = C[0, 0] + C[1, 1] + C[2, 2]
+    squares = [1 + trace, *(1 + 2 * C[i, i] - trace for i in range(3))]  # 4w², 4x², 4y², 4z²
+    off = (C[2, 1] - C[1, 2], C[0, 2] - C[2, 0], C[1, 0] - C[0, 1])
+    both = {(0, 1): C[0, 1] + C[1, 0], (0, 2): C[0, 2] + C[2, 0], (1, 2): C[1, 2] + C[2, 1]}
+    candidates = [[squares[0], *off]]
+    for i in range(3):
+        row = [off[i], *(squares[1 + i] if j == i else both[min(i, j), max(i, j)] for j in range(3))]
+        sign = sm.Piecewise((1, off[i] >= 0), (-1, True))
+        candidates.append([sign * part for part in row])
+    # The largest square is at least 1; the others, whose branches are not taken, must not divide by zero either.
+    scales = [1 / (2 * sm.sqrt(sm.Max(square, 1))) for square in squares]
+    parts = []
+    for part in range(4):
+        branches = []
+        for i in range(4):
+            condition = sm.And(*(squares[i] >= squares[j] for j in range(4) if j != i)) if i < 3 else sm.true
+            branches.append((candidates[i][part] * scales[i], condition))
+        parts.append(sm.Piecewise(*branches))
+    return (parts[0], parts[1], parts[2], parts[3])
+
+
+def euler_angles_from_matrix(C: sm.ImmutableMatrix, sequence: str) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
+    """Return angles of a body-fixed sequence.
+
+    Args:
+        C: ``A_C_B``.
+        sequence: Three axes such as ``zxy`` or ``313``, neighbours different.
+
+    Returns:
+        (a, b, c) in rad: a, c in (-π, π]; b in [-π/2, π/2] for three different axes, in [0, π] otherwise.
+
+    Raises:
+        ValueError: If it is no sequence of axes.
+    """
+    axes = sequence.lower().translate(str.maketrans("123", "xyz"))
+    if len(axes) != 3 or set(axes) - set("xyz") or axes[0] == axes[1] or axes[1] == axes[2]:
+        raise ValueError(f"{sequence!r} is not a body-fixed rotation sequence")
+    i, j, k = ("xyz".index(axis) for axis in axes)
+    if i != k:
+        e = sm.LeviCivita(i, j, k)
+        return sm.atan2(-e * C[j, k], C[k, k]), sm.asin(e * C[i, k]), sm.atan2(-e * C[i, j], C[i, i])
+    third = 3 - i - j
+    e = sm.LeviCivita(i, j, third)
+    return sm.atan2(C[j, i], -e * C[third, i]), sm.acos(C[i, i]), sm.atan2(C[i, j], e * C[i, third])
+
+
+def form_vector_output(request: RequestedOutput, k: NamedKinematics) -> Components:
+    """Return the vector that is asked for, components in the inertial frame.
+
+    Raises:
+        FormulationError: If a body's mass centre is nowhere, or the bodies have no mass.
+    """
+    if request.kind == "angular_acceleration":
+        return _angular_acceleration(request.subject[0], request.relative_to, k)
+    if request.kind == "relative_velocity":
+        point, origin = request.subject
+        return _relative_velocity(point, origin, request.relative_to or 0, k)
+    bodies = [k.mechanism.bodies[i] for i in request.subject] or list(k.mechanism.bodies)
+    _check_located(request, bodies, k)
+    if request.kind == "linear_momentum":
+        return linear_momentum(bodies, k)
+    if request.kind == "angular_momentum":
+        return angular_momentum(bodies, request.relative_to, k)
+    return _mass_weighted_mean(bodies, k.position if request.kind == "centre_of_mass" else k.velocity)
+
+
+def _subtract(a: Components, b: Components) -> Components:
+    """Return a − b by components."""
+    return add_components(a, scale_components(sm.S.NegativeOne, b))
+
+
+def _angular_acceleration(frame: int, base: int | None, k: NamedKinematics) -> Components:
+    """Return α of a frame as seen in a base frame: α_f − α_b − ω_b × (ω_f − ω_b); the absolute one without base."""
+    if not base:
+        return k.alpha(frame)
+    swing = cross_product(k.omega(base), _subtract(k.omega(frame), k.omega(base)))
+    return _subtract(_subtract(k.alpha(frame), k.alpha(base)), swing)
+
+
+def _relative_velocity(point: int, origin: int, base: int, k: NamedKinematics) -> Components:
+    """Return a point's velocity against an origin, as seen in a turning base: v_P − v_O − ω_b × r."""
+    arm = _subtract(k.position(point), k.position(origin))
+    return _subtract(_subtract(k.velocity(point), k.velocity(origin)), cross_product(k.omega(base), arm))
+
+
+def _mass_weighted_sum(bodies: Iterable[Body], of: Callable[[int], Components]) -> Components:
+    """Return the sum of mass times a quantity of the mass centre."""
+    total = ZERO
+    for body in bodies:
+        total = add_components(total, scale_components(body.mass, of(body.masscenter)))
+    return total
+
+
+def _mass_weighted_mean(bodies: list[Body], of: Callable[[int], Components]) -> Components:
+    """Return the mean of a point quantity over bodies, weighted by their masses."""
+    return scale_components(1 / sm.Add(*(body.mass for body in bodies)), _mass_weighted_sum(bodies, of))
+
+
+def linear_momentum(bodies: Iterable[Body], k: NamedKinematics) -> Components:
+    """Return Σ m v in N, kg·m/s."""
+    return _mass_weighted_sum(bodies, k.velocity)
+
+
+def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) -> Components:
+    """Return the angular momentum of all bodies about a point (None: mass centre), components in N, kg·m²/s."""
+    place = k.position(about) if about is not None else k.named(_mass_weighted_mean(bodies, k.position), "r_com")
+    total = ZERO
+    for body in bodies:
+        arm = _subtract(k.position(body.masscenter), place)
+        total = add_components(total, cross_product(arm, scale_components(body.mass, k.velocity(body.masscenter))))
+        if body.inertia is not None and not body.inertia.is_zero_matrix:
+            R = k.rotation(body.frame)
+            w = k.named(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
+            total = add_components(total, multiply_matrix(R, multiply_matrix(body.inertia, w)))
+    return total
+
+
+def _check_located(request: RequestedOutput, bodies: list[Body], k: NamedKinematics) -> None:
+    """Refuse a sum over bodies whose mass centres have no position, or that have no mass at all."""
+    if request.kind in {"centre_of_mass", "angular_momentum"}:
+        lost = [body.name for body in bodies if not k.mechanism.points[body.masscenter].located]
+        if lost:
+            what = f"no chain of positions leads from the origin to the mass centre of {', '.join(lost)}"
+            raise FormulationError("", [Fault(what, remedy="locate it by set_pos or locatenew")])
+    if all(body.mass == 0 for body in bodies):
+        what = f"{request.name}: the bodies have no mass"
+        raise FormulationError("", [Fault(what, remedy="ask for bodies with a mass")])
+
+
+class JointSpaceQuantities:
+    """Quantities along the speeds of one mechanism, each computed once.
+
+    Args:
+        kinematics: Takes the names.
+    """
+
+    def __init__(self, kinematics: NamedKinematics) -> None:
+        self._k, self._m = kinematics, kinematics.mechanism
+
+    def answer(self, request: RequestedOutput) -> sm.Expr:
+        """Return an entry of M or of a Jacobian, or an effort along a speed."""
+        subject = request.subject
+        if request.kind == "mass_matrix":
+            return self._mass_matrix[subject]
+        if request.kind in {"gravity_effort", "inverse_effort"}:
+            return (self._gravity if request.kind == "gravity_effort" else self._inverse)[subject[0]]
+        node, speed = subject
+        assert request.component is not None
+        of_point = request.kind == "partial_velocity"
+        partials = self._k.velocity_partials(node) if of_point else self._k.omega_partials(node)
+        return partials.get(speed, ZERO)[request.component]
+
+    @cached_property
+    def _mass_matrix(self) -> sm.MatrixBase:
+        """Form M, in speeds: the sum over bodies of partial velocities times momenta."""
+        k, n = self._k, len(self._m.u)
+        if isinstance(k, RecursiveKinematics):
+            return k.mass_matrix()
+        M = sm.zeros(n, n)
+        for body in self._m.bodies:
+            for columns, momenta in self._momenta(body):
+                for i in columns:
+                    for j in momenta:
+                        M[i, j] += dot_product(columns[i], momenta[j])
+        return M
+
+    def _momenta(self, body: Body) -> list[tuple[dict[int, Components], dict[int, Components]]]:
+        """Return partial velocities and the momenta that they cause; the same for partial angular velocities."""
+        k, n = self._k, len(self._m.u)
+        v = {j: column for j, column in k.velocity_partials(body.masscenter).items() if j < n}
+        found = [(v, {j: k.named(scale_components(body.mass, column), f"mJv_{body.name}") for j, column in v.items()})]
+        if body.inertia is not None and not body.inertia.is_zero_matrix:
+            w = {j: column for j, column in k.omega_partials(body.frame).items() if j < n}
+            found.append((w, {j: self._spin(body, column, "IJw") for j, column in w.items()}))
+        return found
+
+    def _spin(self, body: Body, turning: Components, hint: str) -> Components:
+        """Return the inertia times a vector, both in N."""
+        k, R = self._k, self._k.rotation(body.frame)
+        return k.named(
+            multiply_matrix(R, multiply_matrix(body.inertia, multiply_matrix(R.T, turning))), f"{hint}_{body.name}"
+        )
+
+    @cached_property
+    def _gravity(self) -> tuple[sm.Expr, ...]:
+        """Form the generalized efforts of gravity, speed by speed."""
+        k, m = self._k, self._m
+        if isinstance(k, RecursiveKinematics):
+            return k.gravity_efforts()
+        efforts = [sm.S.Zero] * len(m.u)
+        for number in find_gravity(m).weights:
+            load = m.loads[number]
+            assert isinstance(load, ForceLoad)
+            for j, column in k.velocity_partials(load.point).items():
+                efforts[j] -= dot_product(load.force[0][1], column)
+        return tuple(efforts)
+
+    @cached_property
+    def _inverse(self) -> tuple[sm.Expr, ...]:
+        """Form the efforts that given accelerations need: inertia, less passive forces and loads."""
+        k, m = self._k, self._m
+        if isinstance(k, RecursiveKinematics):
+            return k.inverse_efforts()
+        asked = m.inverse_dynamics
+        assert asked is not None, "the reader gives it"
+        efforts = [self._mass_matrix[i, :].dot(asked.accelerations) for i in range(len(m.u))]
+        for j, force in enumerate(asked.passive):
+            efforts[j] -= force
+        for body in m.bodies:
+            rate = k.named(scale_components(body.mass, k.acceleration0(body.masscenter)), f"ma_{body.name}")
+            terms = [(k.velocity_partials(body.masscenter), rate)]
+            if body.inertia is not None and not body.inertia.is_zero_matrix:
+                omega = k.omega(body.frame)
+                turning = add_components(
+                    self._spin(body, k.alpha0(body.frame), "Ia"), cross_product(omega, self._spin(body, omega, "Iw"))
+                )
+                terms.append((k.omega_partials(body.frame), k.named(turning, f"Hdot_{body.name}")))
+            for partials, momentum_rate in terms:
+                for j, column in partials.items():
+                    efforts[j] += dot_product(column, momentum_rate)
+        for load in applied_loads(k):
+            for j, column in load.partials.items():
+                efforts[j] -= dot_product(column, load.vector)
+        return tuple(efforts)
 
 
 def form_outputs(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
@@ -96,9 +355,11 @@ def _expand_request(  # noqa: C901 (one case per family of kinds)
     match request.kind:
         case "position" | "velocity" | "acceleration" | "angular_velocity":
             yield from _vector_output(request, k)
-        case _ if request.kind in MULTI_BODY_KINDS:
+        case "angular_acceleration" | "relative_velocity":
             yield from _component_outputs(request, form_vector_output(request, k), k)
-        case _ if request.kind in JOINT_SPACE_KINDS:
+        case "centre_of_mass" | "centre_of_mass_velocity" | "linear_momentum" | "angular_momentum":
+            yield from _component_outputs(request, form_vector_output(request, k), k)
+        case "mass_matrix" | "gravity_effort" | "inverse_effort" | "partial_velocity" | "partial_angular_velocity":
             yield request.name, joint_space.answer(request)
         case "orientation":
             yield from _orientation_output(request, k)

@@ -18,8 +18,7 @@ from mb2fmu.mechanics.mechanism.assembly.assembly_branches import (
     follow_newton_path,
 )
 from mb2fmu.mechanics.mechanism.assembly.initial_speeds import solve_start_speeds
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
-from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import free_parameter_values, start_faults

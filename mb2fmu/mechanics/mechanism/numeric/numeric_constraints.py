@@ -1,8 +1,11 @@
-"""``NumericConstraints``: A, b, γ and K of a mechanism as functions of numbers, without the rest of it."""
+"""``NumericConstraints``: A, b, γ and K of a mechanism as functions of numbers, without the rest of it.
+
+``make_parameter_function``: all parameters of a mechanism in numbers, from the free ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -10,10 +13,26 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import GroupedEvaluation
-from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import Array, make_parameter_function
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
+Array = npt.NDArray[np.float64]
+
+
 EntryPositions = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+def make_parameter_function(mechanism: Mechanism) -> Callable[[Sequence[float] | Array], Array]:
+    """Return all parameters, free ones first, then calculated ones."""
+    calculate = sm.lambdify(mechanism.p, _substitute_calculated(mechanism), modules=["scipy", "numpy"])
+    return lambda p: np.array([*p, *calculate(*p)], dtype=float)
+
+
+def _substitute_calculated(mechanism: Mechanism) -> list[sm.Expr]:
+    """Return calculated parameters as expressions of free ones."""
+    known: dict[sm.Symbol, sm.Expr] = {}
+    for assignment in mechanism.calculated_parameters:
+        known[assignment.symbol] = assignment.expression.xreplace(known)
+    return list(known.values())
 
 
 class NumericConstraints:

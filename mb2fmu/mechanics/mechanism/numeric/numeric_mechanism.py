@@ -9,31 +9,39 @@ With the partial velocities J (v_P = J u + v_t) of every mass centre and frame, 
 
 where a0, alpha0 are the accelerations at u' = 0 (Kane and Levinson, Dynamics, 1985, ch. 6; Moore, Learn Multibody
 Dynamics, "Unconstrained Equations of Motion with the TMT Method").
+
+Vectors of a ``Mechanism`` as numbers: all terms are evaluated at once, and summed along the paths from the origin.
+
+A term is a vector written in one frame. Its numbers, in that frame, are three rows of (partials with respect to the
+speeds it contains, component, rate of the component, second rate).
+
+Loads of a ``Mechanism`` as numbers: forces on points and torques on frames, all expressed in N.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
+from scipy.sparse import csr_array
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_evaluation import GroupedEvaluation
-from mb2fmu.mechanics.mechanism.numeric.load_evaluation import AppliedVectors, LoadTables
-from mb2fmu.mechanics.mechanism.numeric.parameter_evaluation import make_parameter_function
-from mb2fmu.mechanics.mechanism.numeric.vector_terms import (
-    PathSums,
-    TermGroups,
-    TermLocation,
-    cross_product_matrices,
-    cross_rows,
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
+from mb2fmu.mechanics.mechanism.records.mechanism_records import (
+    ForceLoad,
+    Load,
+    Mechanism,
+    PathwayLoad,
+    TorqueActuatorLoad,
+    TorqueLoad,
+    VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import (
     coordinate_rates,
     directional_derivative,
@@ -41,6 +49,223 @@ from mb2fmu.mechanics.mechanism.records.plain_symbols import (
 )
 
 Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class TermLocation:
+    """Place of the numbers of a vector that is written in a frame.
+
+    Attributes:
+        frame: Number of the frame.
+        columns: Speeds that its partials are not zero for, indices into ``u_all``.
+        start: Of its three rows.
+    """
+
+    frame: int
+    columns: Indices
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressedTerms:
+    """Terms in N's components: partials (n_terms, 3, n_u), vector, first and second rate (n_terms, 3)."""
+
+    partials: Array
+    vector: Array
+    rate: Array
+    second: Array
+
+
+class TermGroups:
+    """Terms that are evaluated together, in groups of the same number of speeds.
+
+    Args:
+        terms: In any order, which stays.
+        n_u: Number of all speeds.
+    """
+
+    def __init__(self, terms: Sequence[TermLocation], n_u: int) -> None:
+        self.frames = np.array([term.frame for term in terms], dtype=np.intp)
+        self._n_u = n_u
+        sizes = [len(term.columns) for term in terms]
+        self._groups: list[tuple[Indices, Indices, Indices]] = []  # (numbers of terms, places of values, columns)
+        for size in sorted(set(sizes)):
+            numbers = np.array([k for k, each in enumerate(sizes) if each == size], dtype=np.intp)
+            starts = np.array([terms[k].start for k in numbers], dtype=np.intp)
+            places = starts[:, None] + np.arange(3 * (size + 3))
+            columns = np.array([terms[k].columns for k in numbers], dtype=np.intp).reshape(len(numbers), size)
+            self._groups.append((numbers, places.reshape(-1, 3, size + 3), columns))
+
+    def express_in_inertial_frame(self, values: Array, rotations: Array) -> ExpressedTerms:
+        """Return the terms in N.
+
+        Args:
+            values: Where the places of the terms point to.
+            rotations: ``N_C_B`` of every frame, shape (n_frames, 3, 3).
+        """
+        partials, rest = np.zeros((len(self.frames), 3, self._n_u)), np.zeros((len(self.frames), 3, 3))
+        for numbers, places, columns in self._groups:
+            block = rotations[self.frames[numbers]] @ values[places]
+            size = columns.shape[1]
+            rest[numbers] = block[:, :, size:]
+            partials[numbers[:, None], :, columns] = block[:, :, :size].transpose(0, 2, 1)
+        return ExpressedTerms(partials, rest[:, :, 0], rest[:, :, 1], rest[:, :, 2])
+
+
+class PathSums:
+    """A forest of nodes, each with terms of its own on the path from the node above it.
+
+    Args:
+        own: Numbers of the terms of each node.
+        above: The node above each, -1 for none.
+        count: Of all terms.
+    """
+
+    def __init__(self, own: Sequence[Sequence[int]], above: Sequence[int], count: int) -> None:
+        rows = [k for k, some in enumerate(own) for _ in some]
+        columns = [number for some in own for number in some]
+        self._own = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(own), count))
+        self._steps = [(k, above[k]) for k in _parents_first_order(above) if above[k] >= 0]
+
+    def sum(self, values: Array) -> Array:
+        """Return the terms' values added up along the path to each node; shapes (n_terms, …) and (n_nodes, …)."""
+        total = np.asarray(self._own @ values.reshape(len(values), math.prod(values.shape[1:])))
+        for k, up in self._steps:
+            total[k] += total[up]
+        return total.reshape(len(total), *values.shape[1:])
+
+
+def _parents_first_order(above: Sequence[int]) -> list[int]:
+    """Return the numbers of nodes so that each comes after the one above it."""
+    depth = [-1] * len(above)
+    for k in range(len(above)):
+        path = [k]
+        while depth[path[-1]] < 0 and above[path[-1]] >= 0:
+            path.append(above[path[-1]])
+        for node in reversed(path):
+            depth[node] = 0 if above[node] < 0 else depth[above[node]] + 1
+    return sorted(range(len(above)), key=depth.__getitem__)
+
+
+def cross_rows(a: Array, b: Array) -> Array:
+    """Return a × b, row by row, shape (n, 3)."""
+    (a1, a2, a3), (b1, b2, b3) = a.T, b.T
+    return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
+
+
+def cross_product_matrices(rho: Array) -> Array:
+    """Return the matrices of w × rho as linear in w, shape (n, 3, 3)."""
+    matrices = np.zeros((len(rho), 3, 3))
+    x, y, z = rho.T
+    matrices[:, 0, 1], matrices[:, 0, 2], matrices[:, 1, 2] = z, -y, x
+    return matrices - matrices.transpose(0, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedVectors:
+    """Forces on points, or torques on frames.
+
+    Attributes:
+        nodes: Number of the point or frame of each, shape (n,).
+        loads: Number of the load it belongs to, shape (n,).
+        vectors: In N's components, N or N·m, shape (n, 3).
+    """
+
+    nodes: Indices
+    loads: Indices
+    vectors: Array
+
+    def over(self, count: int) -> Array:
+        """Return their sum at each of ``count`` points or frames, shape (count, 3)."""
+        total = np.zeros((count, 3))
+        np.add.at(total, self.nodes, self.vectors)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadPiece:
+    """A vector written in a frame, acting on a point or frame: sign times factor times components."""
+
+    node: int
+    load: int
+    frame: int
+    components: int
+    factor: int
+    sign: float
+
+
+class _LoadPieceTable:
+    """Pieces as columns."""
+
+    def __init__(self, pieces: Sequence[_LoadPiece]) -> None:
+        self._nodes = np.array([p.node for p in pieces], dtype=np.intp)
+        self._loads = np.array([p.load for p in pieces], dtype=np.intp)
+        self._frames = np.array([p.frame for p in pieces], dtype=np.intp)
+        self._components = np.array([p.components for p in pieces], dtype=np.intp)[:, None] + np.arange(3)
+        self._factors = np.array([p.factor for p in pieces], dtype=np.intp)
+        self._signs = np.array([p.sign for p in pieces])
+
+    def evaluated(self, numbers: Array, rotations: Array) -> AppliedVectors:
+        """Return all of them."""
+        vectors = (rotations[self._frames] @ numbers[self._components][:, :, None])[:, :, 0]
+        return AppliedVectors(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
+
+
+class LoadTables:
+    """Where the numbers of all loads are; those along pathways need the points' motion and are left to the caller.
+
+    Args:
+        loads: Of the mechanism.
+        add: Takes three components that depend on the motion only, gives the place of their values.
+
+    Attributes:
+        scalars: Expressions of all loads, in order: components by frame, or a magnitude.
+        magnitudes: Of loads along pathways: number of the load, and place of its magnitude among ``scalars``.
+    """
+
+    def __init__(self, loads: Sequence[Load], add: Callable[[Sequence[sm.Expr]], int]) -> None:
+        scalars = [_load_scalars(load) for load in loads]
+        self.scalars = [sm.sympify(e) for some in scalars for e in some]
+        starts = np.cumsum([0, *map(len, scalars)]).tolist()
+        one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluated``
+        on_points: list[_LoadPiece] = []
+        on_frames: list[_LoadPiece] = []
+        self.magnitudes: list[tuple[int, int]] = []
+        for number, (load, at) in enumerate(zip(loads, starts, strict=False)):
+            if isinstance(load, ForceLoad):
+                pieces = enumerate(load.force)
+                on_points += [_LoadPiece(load.point, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
+            elif isinstance(load, TorqueLoad):
+                pieces = enumerate(load.torque)
+                on_frames += [_LoadPiece(load.frame, number, frame, at + 3 * i, one, 1.0) for i, (frame, _) in pieces]
+            elif isinstance(load, TorqueActuatorLoad):
+                axis = [(frame, one + 1 + add(components)) for frame, components in load.axis]
+                ends = [(node, sign) for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)) if node >= 0]
+                on_frames += [_LoadPiece(node, number, k, place, at, sign) for node, sign in ends for k, place in axis]
+            else:
+                self.magnitudes.append((number, at))
+        self._on_points, self._on_frames = _LoadPieceTable(on_points), _LoadPieceTable(on_frames)
+
+    def evaluated(self, scalars: Array, values: Array, rotations: Array) -> tuple[AppliedVectors, AppliedVectors]:
+        """Return forces on points and torques on frames, those along pathways left out.
+
+        Args:
+            scalars: Values of ``self.scalars``.
+            values: Where the places that ``add`` gave point to.
+            rotations: ``N_C_B`` of every frame, shape (n_frames, 3, 3).
+        """
+        numbers = np.concatenate([scalars, [1.0], values])
+        return self._on_points.evaluated(numbers, rotations), self._on_frames.evaluated(numbers, rotations)
+
+
+def _load_scalars(load: Load) -> list[sm.Expr]:
+    """Return all expressions that a load needs evaluated: three per vector term, or the one of an actuator."""
+    if isinstance(load, ForceLoad):
+        return [c for _, components in load.force for c in components]
+    if isinstance(load, TorqueLoad):
+        return [c for _, components in load.torque for c in components]
+    return [load.torque if isinstance(load, TorqueActuatorLoad) else load.force]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.model.declarations.output_requests import OutputKind
+from mb2fmu.model.declarations.declared_outputs import OutputKind
 from mb2fmu.model.quantity_declarations import Quantity
 
 Components = tuple[sm.Expr, sm.Expr, sm.Expr]

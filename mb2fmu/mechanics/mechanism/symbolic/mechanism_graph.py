@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.records.requested_quantities import RequestedOutput
-from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 
 GROUND_NUMBER = -1
 

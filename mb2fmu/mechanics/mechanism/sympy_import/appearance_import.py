@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
 )
 from mb2fmu.mechanics.mechanism.records.kinematic_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
-from mb2fmu.model.declarations.shapes import AppearanceItem, LoadArrow, Mesh, PointTrace, VisualShape
+from mb2fmu.model.declarations.appearance_declarations import AppearanceItem, LoadArrow, Mesh, PointTrace, VisualShape
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 

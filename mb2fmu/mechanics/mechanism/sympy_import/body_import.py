@@ -17,7 +17,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appea
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_application_places
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_wrapping_loads
-from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS, OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics

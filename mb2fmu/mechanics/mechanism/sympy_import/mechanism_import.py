@@ -289,9 +289,6 @@ class _MechanismReader:
     ) -> Mechanism:
         """Return the mechanism without frames, points, bodies and loads: all that a Lagrangian alone has."""
         d = self.definition
-        dependent = {self.u_user.index(u) for u in self.speeds.dependent}
-        if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
-            dependent = set(choose_dependent_speeds(constraints.velocity, self._start(), self._guessed()))
         declared, multipliers = self._declarations(), self._multipliers(constraints)
         contacts, latches = read_unilateral_rows(
             d, self.plain, self._rates(), self.u, self.taken, constraints.velocity, self._start()
@@ -312,7 +309,7 @@ class _MechanismReader:
             ),
             constraint_forces=self.forces,
             driven=self._driven(),
-            u_independent=tuple(i for i in range(len(self.u)) if i not in dependent),
+            u_independent=self._independent_speeds(constraints),
             holonomic=constraints.holonomic,
             velocity_constraints=constraints.velocity,
             kinematic_invariants=constraints.kinematic_invariants,
@@ -334,6 +331,13 @@ class _MechanismReader:
             bodies=(),
             loads=(),
         )
+
+    def _independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
+        """Return indices of the independent speeds: those not named as dependent, or a choice for a Lagrangian."""
+        dependent = {self.u_user.index(u) for u in self.speeds.dependent}
+        if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
+            dependent = set(choose_dependent_speeds(constraints.velocity, self._start(), self._guessed()))
+        return tuple(i for i in range(len(self.u)) if i not in dependent)
 
     def _declarations(self) -> Declarations:
         """Return the plain part of the definition, and what the mechanics name as dependent."""

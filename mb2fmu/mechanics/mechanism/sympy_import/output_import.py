@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.requested_quantities import (
     UnavailableOutput,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
-from mb2fmu.model.declarations.output_requests import OUTPUT_KINDS, OutputKind, SubjectKind
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind, SubjectKind
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output, Quantity

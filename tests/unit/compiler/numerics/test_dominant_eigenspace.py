@@ -5,7 +5,7 @@ import pytest
 
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.numerics.dominant_eigenspace import add_eigenspace_rotation
+from mb2fmu.compiler.numerics.constraint_systems import add_eigenspace_rotation
 from mb2fmu.compiler.program.program import Layout
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler.numerics.linear_solve import solve_dense
-from mb2fmu.compiler.program import cancelled_dependencies as vanishing
+from mb2fmu.compiler.program import result_dependencies as vanishing
 from mb2fmu.compiler.program.program import Layout, Op, Table
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.result_dependencies import find_dependencies

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from mb2fmu.fmu.toolchain.webm_writer import encode_webm
+from mb2fmu.fmu.toolchain.video_encoding import encode_webm
 
 HOLDERS = {0x1A45DFA3, 0x18538067, 0x1549A966, 0x1654AE6B, 0xAE, 0xE0, 0x1F43B675, 0x1C53BB6B, 0xBB, 0xB7}
 CLUSTER, TIMESTAMP, BLOCK, CLUSTER_POSITION, DURATION, SEGMENT = 0x1F43B675, 0xE7, 0xA3, 0xF1, 0x4489, 0x18538067

@@ -13,7 +13,7 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.formulations.rotation_conversions import euler_angles_from_matrix, quaternion_from_matrix
+from mb2fmu.mechanics.formulations.outputs.output_expressions import euler_angles_from_matrix, quaternion_from_matrix
 
 C_SYMBOLS = sm.ImmutableMatrix(3, 3, sm.symbols("c0:9"))
 QUATERNION = sm.lambdify(list(C_SYMBOLS), quaternion_from_matrix(C_SYMBOLS))

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from mb2fmu import Bushing, Model, Parts, rhs
 from mb2fmu.errors import ModelError
-from mb2fmu.mechanics.formulations.energies.load_potentials import is_load_potential
+from mb2fmu.mechanics.formulations.energies.energy_and_power import is_load_potential
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
 

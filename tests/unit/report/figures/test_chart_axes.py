@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mb2fmu.report.figures.chart_axes import ChartAxis, choose_linear_axis, choose_log_axis
+from mb2fmu.report.figures.svg_chart import ChartAxis, choose_linear_axis, choose_log_axis
 
 samples = arrays(float, st.integers(1, 50), elements=st.floats(-1e12, 1e12, allow_subnormal=False))
 positive = arrays(float, st.integers(1, 50), elements=st.floats(1e-200, 1e200))

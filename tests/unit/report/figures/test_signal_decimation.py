@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.report.figures.signal_decimation import decimate_signal, find_line_gaps
+from mb2fmu.report.figures.svg_chart import decimate_signal, find_line_gaps
 
 values = st.floats(-1e6, 1e6) | st.just(float("nan")) | st.just(float("inf"))
 signals = st.lists(st.tuples(st.floats(0.0, 10.0), values), min_size=1, max_size=300)

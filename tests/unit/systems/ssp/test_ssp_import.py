@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+from mb2fmu.audit.description.description_records import TERMINALS
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.pipeline.system_runs.system_run import wire_loaded_system
 from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_component, wire_system
-from mb2fmu.systems.fmu_component import TERMINALS
 from mb2fmu.systems.ssp.ssp_archive import STRUCTURE, VERSIONS, SspVersion, find_schema_faults, write_ssp_files
 
 Units = dict[str, dict[str, Path]]

@@ -21,9 +21,9 @@ from scipy.spatial.transform import Rotation
 from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.formulations import formulate, rotation_conversions
+from mb2fmu.mechanics.formulations import formulate, output_expressions
 from mb2fmu.validation import exceeds_symbolic_size, make_reference
-from mb2fmu.validation.reference_equations import orientation_angles
+from mb2fmu.validation.reference_equations import observables
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -130,15 +130,11 @@ def test_attitudes_are_those_of_the_formulations(sequence):
     """Two ways to write the angles of a matrix, near the ends of their ranges too."""
     rng = np.random.default_rng(3)
     R = sm.Matrix(3, 3, sm.symbols("r0:9"))
-    own = (
-        orientation_angles.unit_quaternion(R)
-        if sequence == "quaternion"
-        else orientation_angles.euler_angles(R, sequence)
-    )
+    own = observables.unit_quaternion(R) if sequence == "quaternion" else observables.euler_angles(R, sequence)
     theirs = (
-        rotation_conversions.quaternion_from_matrix(sm.ImmutableMatrix(R))
+        output_expressions.quaternion_from_matrix(sm.ImmutableMatrix(R))
         if sequence == "quaternion"
-        else rotation_conversions.euler_angles_from_matrix(sm.ImmutableMatrix(R), sequence)
+        else output_expressions.euler_angles_from_matrix(sm.ImmutableMatrix(R), sequence)
     )
     function = sm.lambdify([list(R)], [*own, *theirs])
     for matrix in Rotation.from_rotvec(rng.uniform(-3, 3, (40, 3))).as_matrix():

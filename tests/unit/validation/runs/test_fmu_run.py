@@ -13,7 +13,7 @@ from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.validation import ExperimentNumbers, check_conformance, simulate_fmu, validate
 from mb2fmu.validation.result import PerturbedExperimentResult
-from mb2fmu.validation.runs.fmu_description import find_platform_folder, read_description
+from mb2fmu.validation.runs.fmu_description import find_platform_folder, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
 OUTPUTS = ("q", "u", "acceleration")
@@ -186,7 +186,7 @@ def test_an_fmi3_description_is_read():
         <Int32 name="count" valueReference="9" causality="parameter"/>
       </ModelVariables></fmiModelDescription>"""
     tree = FileTree({"modelDescription.xml": xml, f"binaries/{folder}/arm{extension}": b""})
-    found = read_description(tree)
+    found = read_fmu_description(tree)
     assert (found.version, found.identifiers, found.token) == (3, {"CoSimulation": "arm"}, "{token}")
     read = {name: (v.reference, v.is_double, v.causality) for name, v in found.variables.items()}
     assert read == {"q": (7, True, "output"), "list": (8, False, "local"), "count": (9, False, "parameter")}

@@ -6,8 +6,8 @@ import pytest
 import sympy as sm
 from scipy.spatial.transform import Rotation
 
-from mb2fmu.model.declarations.output_requests import OutputRequest
-from mb2fmu.validation.reference_equations.orientation_angles import euler_angles, unit_quaternion
+from mb2fmu.model.declarations.declared_outputs import OutputRequest
+from mb2fmu.validation.reference_equations.observables import euler_angles, unit_quaternion
 from mb2fmu.validation.source_checks.source_kinematics import RequestedMotion
 from mb2fmu.validation.source_checks.source_outputs import _evaluate_orientation
 

@@ -14,8 +14,8 @@ import sympy.physics.mechanics as me
 from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.motion_drawings import require_scene
-from mb2fmu.visualization.scene.contact_locations import locate_contacts
 from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_contact_overlay
+from mb2fmu.visualization.scene.drawing import locate_contacts
 from mb2fmu.visualization.scene.poses import StateTrajectory
 from mb2fmu.visualization.scene.scene import Scene
 
