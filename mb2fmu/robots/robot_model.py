@@ -1,7 +1,7 @@
 """``make_robot_model``: a robot description and its settings → ``Model``, with everything declared.
 
-Its default experiment is short where the motion becomes chaotic, since a chaotic motion tells little. Where its steps are far
-longer than what dampers take to stop a joint, a note says so.
+Its default experiment is short where the motion becomes chaotic, since a chaotic motion tells little. Where its steps
+are far longer than what dampers take to stop a joint, a note says so.
 """
 
 from __future__ import annotations
