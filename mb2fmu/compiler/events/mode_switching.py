@@ -12,11 +12,6 @@ margin ends upon the surface (``_ON_SURFACE_TOLERANCE``): a counter that is set 
 
 A sign whose argument its own value can keep at zero (dry friction: s is a speed, and ds/dt falls as the sign grows) has
 the mode "held", in which its value is the factor that keeps ds/dt = 0 (Filippov 1988, section 2.2; ``sliding``).
-
-``LinearFormFinder``: sums of products with numbers, however they are written, so that equal surfaces are found.
-
-SymPy writes one comparison in several ways: ``g <= 0`` and ``0 <= -g``, ``w < -x`` and ``x < -w``. Each is a
-difference of its sides of its own, with other nodes. As a sum of atoms, each with its factor, they are one.
 """
 
 from __future__ import annotations
@@ -27,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mb2fmu.compiler.events.linear_forms import LinearFormFinder
 from mb2fmu.compiler.events.powers_of_switches import PowersOfSwitches
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_system
 from mb2fmu.compiler.events.time_events import (
@@ -40,16 +36,8 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import ProgramCopy
 from mb2fmu.compiler.program.pruning import find_needed_nodes, prune_program
 
-_MAX_ATOMS = 64
-"""Longer sums are atoms themselves."""
-
-_CONSTANT_ATOM = -1
-"""The atom of numbers."""
-
-LinearForm = Mapping[int, float]
-
-
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
+
 _MOTION_ENTRIES = (
     "rhs",
     "position",
@@ -62,6 +50,7 @@ _MOTION_ENTRIES = (
 )
 DEAD_CENTRE_RATIO = 1e4
 """Times what a sign can hold, that would be needed to hold it: nothing has brought it to rest."""
+
 _ON_SURFACE_TOLERANCE = 4e-10
 """Of a surface's size: so near to it what is set counts as upon it. More than importers see indicators too late by."""
 _SEPARATELY_COPIED_ENTRIES = (
@@ -74,81 +63,6 @@ _SEPARATELY_COPIED_ENTRIES = (
     "equations",
     "outputs",
 )
-
-
-class LinearFormFinder:
-    """Sums of a program's nodes.
-
-    Args:
-        program: Has the nodes.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._known: dict[int, LinearForm] = {}
-
-    def difference(self, a: int, b: int) -> frozenset[tuple[int, float]]:
-        """Return a − b as atoms with their factors, those with the factor zero left out.
-
-        Args:
-            a: Node.
-            b: Node; negative: zero.
-        """
-        whole = self._of(a) if b < 0 else _add_forms(self._of(a), self._of(b), -1.0)
-        return frozenset((atom, factor) for atom, factor in whole.items() if factor)
-
-    def _of(self, node: int) -> LinearForm:
-        """Return a node's sum."""
-        pending = [node]
-        while pending:  # no recursion: programs are deep
-            top = pending[-1]
-            missing = [part for part in self._parts(top) if part not in self._known]
-            if top in self._known or not missing:
-                self._known.setdefault(top, self._made(top))
-                pending.pop()
-            else:
-                pending += missing
-        return self._known[node]
-
-    def _parts(self, node: int) -> tuple[int, ...]:
-        """Return the operands that a node is a sum of; empty where it is an atom."""
-        op, a, b = self._program.op[node], int(self._program.a[node]), int(self._program.b[node])
-        if op in {Op.ADD, Op.SUB}:
-            return a, b
-        if op == Op.NEG:
-            return (a,)
-        if op == Op.MUL and self._number(a) is not None:
-            return (b,)
-        return (a,) if op == Op.MUL and self._number(b) is not None else ()
-
-    def _number(self, node: int) -> float | None:
-        """Return the value of a constant; None of anything else."""
-        return float(self._program.constants[self._program.a[node]]) if self._program.op[node] == Op.CONSTANT else None
-
-    def _made(self, node: int) -> LinearForm:
-        """Return a node's sum from those of its operands."""
-        parts = self._parts(node)
-        op, forms = self._program.op[node], [self._known[part] for part in parts]
-        if not parts:
-            number = self._number(node)
-            return {node: 1.0} if number is None else {_CONSTANT_ATOM: number}
-        if op == Op.MUL:
-            others = {int(self._program.a[node]), int(self._program.b[node])} - set(parts)
-            factor = self._number(others.pop()) if others else self._number(parts[0])
-            found = {atom: factor * each for atom, each in forms[0].items()} if factor is not None else {node: 1.0}
-        elif op == Op.NEG:
-            found = {atom: -each for atom, each in forms[0].items()}
-        else:
-            found = _add_forms(forms[0], forms[1], 1.0 if op == Op.ADD else -1.0)
-        return found if len(found) <= _MAX_ATOMS else {node: 1.0}
-
-
-def _add_forms(first: LinearForm, second: LinearForm, sign: float) -> dict[int, float]:
-    """Return first + sign · second."""
-    found = dict(first)
-    for atom, factor in second.items():
-        found[atom] = found.get(atom, 0.0) + sign * factor
-    return found
 
 
 @dataclass(frozen=True, slots=True)
