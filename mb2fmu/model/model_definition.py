@@ -11,11 +11,10 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
-from mb2fmu.model.declarations.declared_contacts import DeclaredContact
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
-from mb2fmu.model.declarations.declared_latches import DeclaredLatch
 from mb2fmu.model.declarations.declared_loops import DeclaredLoop
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
+from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import (
     Constraint,
@@ -61,6 +60,12 @@ class ModelDefinition(Declarations):
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
     element_of_load: tuple[tuple[Any, str], ...] = ()
     latches: tuple[DeclaredLatch, ...] = ()
+
+    @property
+    def unilateral_forces(self) -> list[sm.Expr]:
+        """Functions of time that stand for the forces of contacts, then of latches."""
+        items: tuple[DeclaredContact | DeclaredLatch, ...] = (*self.contacts, *self.latches)
+        return [force for item in items for force in item.forces]
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
         """Return declarations as plain data, for all stages after the reading.

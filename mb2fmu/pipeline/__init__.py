@@ -1,18 +1,18 @@
 """The pipeline: the only place that composes stages.
 
-    Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      deriving, choosing
-         → Linearization, Sensitivities                                                 linearize   studies
-                            → NamedQuantities, graph                                    quantities  explaining
-         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       building, appearance
-         → .fmu                                                                         export      publication
-         → ValidationResult                                                             validate    validating
-         → report → .fmu with its report                                                run         pages, publication
+    Path → Model → Declarations → Mechanism → EquationsOfMotion → Program            derive      model_derivation
+         → Linearization, Sensitivities                                                 linearize   point_analyses
+                            → NamedQuantities, graph                                    quantities  theory_display
+         → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)   build       core_fmu
+         → .fmu                                                                         export      publication_rules
+         → ValidationResult                                                             validate    validation_run
+         → report → .fmu with its report                                                run         report_pages
 
-Input: a model, or the file that has its function, and options (``options``). Output: frozen records
-(``derivation.pipeline_results``).
+Input: a model, or the file that has its function, and options (``pipeline_options``). Output: frozen records
+(``pipeline_results``).
 
-Promises: every function returns a frozen record with all intermediates; showing equations or a program is a print. Time
-is read (``stopwatch``) for the observer and for the page beside the FMU only; it never enters an FMU.
+Promises: every function returns a frozen record with all intermediates, each made once; showing equations or a program
+is a print. Time is read (``stopwatch``) for the observer and for the page beside the FMU only; it never enters an FMU.
 
 Must not: derive, lower, print, judge or draw by itself; the stages do.
 """
@@ -26,14 +26,14 @@ from typing import Any, Unpack
 
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
+from mb2fmu.fmu.package.fmu_archive import make_archive
 from mb2fmu.pipeline.derivation.derivation_callable import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
-    select_build_options,
-    select_formulation_options,
+    split_options,
 )
 from mb2fmu.pipeline.derivation.pipeline_results import (
     Derivation,
@@ -86,9 +86,10 @@ def export(
     describes it; the validation is put there by :func:`run`. A report beside it, of the FMU that it replaces, is
     removed.
     """
-    derivation = derive(model, arguments=arguments, observer=observer, **select_formulation_options(options))
+    forming, building = split_options(options)
+    derivation = derive(model, arguments=arguments, observer=observer, **forming)
     sources = [list_source_files(derivation, language) for language in languages]
-    built = build(derivation, observer=observer, **select_build_options(options))
+    built = build(derivation, observer=observer, **building)
     stage = Stopwatch(observer, built.timings)
     with stage("describe the FMU"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
@@ -117,8 +118,9 @@ def run(
         Mb2FmuError: The class of the stage that found fault; ``PlatformError`` if the FMU would not run here.
     """
     publication_rules.refuse_unrunnable_fmu(options)
-    derivation = derive(model, arguments=arguments, observer=observer, **select_formulation_options(options))
-    built = build(derivation, observer=observer, **select_build_options(options))
+    forming, building = split_options(options)
+    derivation = derive(model, arguments=arguments, observer=observer, **forming)
+    built = build(derivation, observer=observer, **building)
     stage = Stopwatch(observer, built.timings)
     with publication_rules.publish_results(derivation.definition.name, folder) as results:
         with stage("pack"):
@@ -129,11 +131,10 @@ def run(
         with stage("compile for the page"):
             built = replace(built, live=build_page_fmu(built))
         with stage("report"):
-            command = report_pages.format_run_command(derivation.definition, arguments or {}, options)
-            proved = report_pages.add_validation_page(built, validated, command)
+            command = report_pages.format_run_command(built, arguments or {}, options)
+            documented = report_pages.add_validation_page(built, validated, command)
         with stage("pack"):
-            results.pack(proved)
-        results.publish_with_report(
-            report_pages.render_report_beside_fmu(built, validated, command, stage.timings, results.content)
-        )
+            archive = make_archive(documented)
+        page = report_pages.render_report_beside_fmu(built, validated, command, stage.timings, archive)
+        results.publish_with_report(archive, page)
     return RunResult(ExportResult(built, results.path, stage.timings), validated, results.page, stage.timings)

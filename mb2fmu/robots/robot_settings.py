@@ -93,6 +93,7 @@ class RobotSettings:
             every joint are inputs, and the efforts that this takes are outputs.
         base: How the root link stands: ``fixed``, ``floating`` (six degrees of freedom, by a quaternion), ``planar``.
         gravity: Acceleration in the root's frame at rest, m/s²; None: as the file says, or 9.81 against z.
+            ``robot_model.py`` makes the parameter ``gravity`` of it.
         inputs: Joints whose effort is an input; None: every joint that something may drive.
         locked: Joint → position at which it is held, rad or m.
         prescribed: Joints whose position, speed and acceleration are inputs.

@@ -61,7 +61,7 @@ def _of_gap(mechanism: Mechanism, i: int, contact: UnilateralContact) -> Planted
     moving = [q for q in mechanism.q if q in contact.gap.free_symbols]
     for q in moving[:1]:
         farther = contact.gap.xreplace({q: SLIGHTLY * q})
-        yield "gap of a contact", f"{contact.name}: {q} times 1.03", _contact(i, contact, gap=farther)
+        yield "gap of a contact", f"{contact.name}: {q} times 1.03", _contact(i, contact, position=farther)
     for j, u in enumerate(mechanism.u):
         if contact.jacobian[0, j] != 0:
             wrong = _contact(i, contact, jacobian=_column(contact.jacobian, j))

@@ -39,16 +39,12 @@ class _ContactAndLatchRows:
     """
 
     def __init__(self, e: EquationsOfMotion) -> None:
-        self._contacts = [(contact.jacobian, contact.force) for contact in e.contacts.each] if e.contacts else []
-        self._contacts += [(f.jacobian, f.force) for f in e.contacts.frictions] if e.contacts else []
-        held = [(row.jacobian, row.force) for row in e.latches.rows] if e.latches else []
-        jacobians = [jacobian for jacobian, _ in (*held, *self._contacts)]
-        self.rows = [entry for jacobian in jacobians for entry in jacobian]
-        self.forces = [force for _, force in (*held, *self._contacts)]
+        rows = [*(e.latches.rows if e.latches else ()), *(e.contacts.rows if e.contacts else ())]
+        self.rows = [entry for row in rows for entry in row.jacobian]
+        self.forces = [row.force for row in rows]
         self.free = [sm.Dummy(f"free_{i}") for i in range(len(e.u))]
         self.response = [[sm.Dummy(f"response_{k}_{i}") for i in range(len(e.u))] for k in range(len(self.forces))]
-        pairs = [*zip(jacobians, self.forces, strict=True)]
-        self.pushes = [sm.Add(*(jacobian[i] * force for jacobian, force in pairs)) for i in range(len(e.u))]
+        self.pushes = [sm.Add(*(row.jacobian[i] * row.force for row in rows)) for i in range(len(e.u))]
 
     @property
     def flat(self) -> list[sm.Symbol]:
@@ -61,8 +57,7 @@ class _ContactAndLatchRows:
         if e.latches is None:
             contact_laws(builder, e, self.free, self.response).define(walker)
             return
-        pinned = e.contacts.held_by_latches if e.contacts else ()
-        laws = LatchLaws(builder, e, self.free, self.response, self._contacts, pinned)
+        laws = LatchLaws(builder, e, self.free, self.response)
         laws.define(walker)
         if e.contacts:
             contact_laws(builder, e, laws.free, laws.response).define(walker)
@@ -140,25 +135,15 @@ class FrictionlessContactLaws(ContactMobility):
         """Number of contacts."""
         return len(self._contacts.each)
 
-    @property
-    def rows(self) -> list[sm.Expr]:
-        """G, row by row."""
-        return [entry for contact in self._contacts.each for entry in contact.jacobian]
-
-    @property
-    def forces(self) -> list[sm.Symbol]:
-        """The symbols of the normal forces N."""
-        return [contact.force for contact in self._contacts.each]
-
     def define(self, walker: SympyLowering) -> None:
         """Define forces, impulses, jumps and accelerations."""
         b, e, each = self._builder, self._equations, self._contacts.each
         n, k = len(e.u), self._count
         flat = [symbol for column in self._response for symbol in column]
-        W = self._define_mobility(walker, self.rows)
+        W = self._define_mobility(walker)
         gaps = self._where_free(walker, [contact.acceleration(e.u, self._free) for contact in each])
-        walker.define(self.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
-        walker.define(e.u_dot, [*self._free, *flat, *self.forces], self._moved)
+        walker.define(self._contacts.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
+        self._define_sums(walker, e.u_dot, self._free, self._contacts.forces)
         blows = [contact.impact_impulse for contact in each]
         needs = [*W, *(c.rate(e.u) for c in each), *(sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each)]
         needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.rest_below for c in each)]

@@ -11,6 +11,8 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
+NodeMatrix = list[list[int]]
+
 
 class ContactMobility:
     """The contacts of equations, and the effects of their forces.
@@ -37,16 +39,16 @@ class ContactMobility:
         n = len(response)
         self._W = [[sm.Dummy(f"W_{i}_{j}") for j in range(n)] for i in range(n)]
 
-    def _define_mobility(self, walker: SympyLowering, rows: Sequence[sm.Expr]) -> list[sm.Symbol]:
+    def _define_mobility(self, walker: SympyLowering) -> list[sm.Symbol]:
         """Define W from G, row by row, and the responses, and return its symbols; pinned rows stand alone in it."""
         b, n, size = self._builder, len(self._equations.u), len(self._response)
+        rows = [entry for row in self._contacts.rows for entry in row.jacobian]
         flat = [symbol for column in self._response for symbol in column]
         W = [symbol for row in self._W for symbol in row]
 
         def mobility(nodes: Sequence[int]) -> list[int]:
             """Return W row by row; the same node on both sides of the diagonal."""
-            parts = [nodes[n * i : n * i + n] for i in range(2 * size)]
-            pinned = nodes[2 * n * size :]
+            parts, pinned = split_groups(nodes[: 2 * n * size], n), nodes[2 * n * size :]
             found = []
             for i in range(size):
                 for j in range(size):
@@ -73,10 +75,44 @@ class ContactMobility:
         walker.define(found, [*accelerations, *self._pinned], moving)
         return [*found]
 
-    def _moved(self, nodes: Sequence[int]) -> list[int]:
-        """Return a vector plus the contributions of the given forces or impulses of all rows, by the responses."""
-        b, n, size = self._builder, len(self._equations.u), len(self._response)
-        forces = nodes[n + n * size :]
+    def _define_sums(
+        self, walker: SympyLowering, after: Sequence[sm.Symbol], before: Sequence[sm.Expr], forces: Sequence[sm.Symbol]
+    ) -> None:
+        """Define a vector as another one plus what the given forces or impulses of all rows change it by."""
+        define_response_sums(self._builder, walker, after, before, self._response, forces)
+
+
+def define_response_sums(
+    b: ProgramBuilder,
+    walker: SympyLowering,
+    after: Sequence[sm.Symbol],
+    before: Sequence[sm.Expr],
+    responses: Sequence[Sequence[sm.Symbol]],
+    forces: Sequence[sm.Symbol],
+) -> None:
+    """Define after := before + sum of responses times forces.
+
+    Args:
+        b: Takes the nodes.
+        walker: Knows the symbols.
+        after: One symbol per speed.
+        before: One expression per speed.
+        responses: M⁻¹ Gᵀ, a column for each force.
+        forces: Or impulses.
+    """
+    n = len(after)
+
+    def sums(nodes: Sequence[int]) -> list[int]:
+        """Return one sum per speed."""
+        start, factors, columns = nodes[:n], nodes[n : n + len(forces)], split_groups(nodes[n + len(forces) :], n)
         return [
-            b.sum([nodes[i], *(b.mul(nodes[n + n * c + i], force) for c, force in enumerate(forces))]) for i in range(n)
+            b.sum([start[i], *(b.mul(column[i], factor) for column, factor in zip(columns, factors, strict=True))])
+            for i in range(n)
         ]
+
+    walker.define(after, [*before, *forces, *(symbol for column in responses for symbol in column)], sums)
+
+
+def split_groups(nodes: Sequence[int], size: int) -> NodeMatrix:
+    """Return nodes in groups of one size."""
+    return [list(nodes[i : i + size]) for i in range(0, len(nodes), size)]

@@ -46,9 +46,7 @@ class FrictionalContactLaws(ContactMobility):
         """Define forces, impulses, jumps, mode changes and accelerations."""
         e, contacts = self._equations, self._contacts
         frictions, each = contacts.frictions, contacts.each
-        rows = [*(c.jacobian for c in each), *(f.jacobian for f in frictions)]
-        flat = [symbol for column in self._response for symbol in column]
-        W = self._define_mobility(walker, [entry for row in rows for entry in row])
+        W = self._define_mobility(walker)
         known = [*W, *(f.coefficient for f in frictions)]
         pairs = [(c, c.friction) for c in contacts.rubbing]
         levels = [c.acceleration(e.u, self._free) for c in each]
@@ -56,23 +54,23 @@ class FrictionalContactLaws(ContactMobility):
         levels = self._where_free(walker, levels)
         states = [*(c.resting for c in each), *(f.sliding for f in frictions)]
         walker.define(contacts.forces, [*known, *levels, *states], self._forces)
-        walker.define(e.u_dot, [*self._free, *flat, *contacts.forces], self._moved)
-        rates = [*(c.rate(e.u) for c in each), *(f.slip(e.u) for f in frictions)]
+        self._define_sums(walker, e.u_dot, self._free, contacts.forces)
+        rates = [row.rate(e.u) for row in contacts.rows]
         closed = [sm.Piecewise((1, c.closed(e.u)), (0, True)) for c in each]
         laws = [*closed, *(c.restitution for c in each), *(c.rest_below for c in each)]
-        blows = [*(c.impact_impulse for c in each), *(f.impact_impulse for f in frictions)]
+        blows = [row.impact_impulse for row in contacts.rows]
         behind = [*(c.rests for c in each), *(f.slides for f in frictions)]
         walker.define([*blows, *behind], [*known, *rates, *states, *laws], self._blows)
         zeros = [sm.S.Zero] * len(e.u)
-        walker.define(contacts.jumps, [*zeros, *flat, *blows], self._moved)
-        pushes = [sm.Dummy(f"push_{i}") for i in range(len(rows))]
+        self._define_sums(walker, contacts.jumps, zeros, blows)
+        pushes = [sm.Dummy(f"push_{i}") for i in range(len(contacts.rows))]
         stays = [*(c.resting_after_change for c in each if c.resting_after_change), *(f.turns for f in frictions)]
         assert contacts.due is not None
         walker.define([contacts.due], [mode_change_indicator(contacts, e.latches, e.u)], lambda nodes: nodes)
         needs = [*known, *levels, *rates, *states, *(c.rest_below for c in each)]
         needs += [*(f.minimum_slip(e.u) for f in frictions), contacts.due]
         walker.define([*stays, *pushes], needs, self._changes)
-        walker.define(contacts.shifts, [*zeros, *flat, *pushes], self._moved)
+        self._define_sums(walker, contacts.shifts, zeros, pushes)
 
     def _known(self, nodes: Sequence[int]) -> tuple[FrictionContactRows, list[int]]:
         """Return W and the coefficients, and the remaining nodes."""

@@ -16,13 +16,12 @@ from collections.abc import Sequence
 
 import sympy as sm
 
+from mb2fmu.compiler.lowering.contact_mobility import define_response_sums, split_groups
 from mb2fmu.compiler.lowering.sympy_walker import SympyLowering
 from mb2fmu.compiler.numerics.unilateral_impulses import ActiveRowSystem
 from mb2fmu.compiler.program.program import Op
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-
-NodeMatrix = list[list[int]]
 
 _HELD_ROW_TOLERANCE = 1e-9
 """Part of its own W_cc that a contact's row still moves with, below which latches hold it still."""
@@ -36,8 +35,6 @@ class LatchLaws:
         equations: With latches.
         free: Symbols of u' without the forces of latches and contacts.
         response: Symbols of M^-1 G^T, a column for each row of latches, then one for each contact.
-        contacts: G of each contact's row, then its force.
-        pinned: Symbols, 1 for each contact's row that closed latches hold still, else 0.
 
     Attributes:
         free: Symbols of u' without the forces of contacts.
@@ -50,14 +47,14 @@ class LatchLaws:
         equations: EquationsOfMotion,
         free: Sequence[sm.Symbol],
         response: Sequence[Sequence[sm.Symbol]],
-        contacts: Sequence[tuple[sm.ImmutableMatrix, sm.Symbol]],
-        pinned: Sequence[sm.Symbol],
     ) -> None:
         assert equations.latches is not None
         self._builder, self._equations, self._latches = builder, equations, equations.latches
-        self._rows, self._contacts, self._pinned = equations.latches.rows, contacts, pinned
+        self._rows = equations.latches.rows
+        self._contact_rows = equations.contacts.rows if equations.contacts else ()
+        self._pinned = equations.contacts.held_by_latches if equations.contacts else ()
         self._bare, self._columns = free, response
-        r, n, k = len(self._rows), len(equations.u), len(contacts)
+        r, n, k = len(self._rows), len(equations.u), len(self._contact_rows)
         self._W = [[sm.Dummy(f"held_{i}_{j}") for j in range(r)] for i in range(r + k)]
         self._alone = [sm.Dummy(f"alone_{i}") for i in range(r)]
         self._answers = [[sm.Dummy(f"answer_{c}_{i}") for i in range(r)] for c in range(k)]
@@ -79,14 +76,14 @@ class LatchLaws:
     def _define_mobility(self, walker: SympyLowering) -> None:
         """Define W = G J: rows of latches and of contacts, columns of latches."""
         b, r, n = self._builder, len(self._rows), len(self._equations.u)
-        jacobians = [*(row.jacobian for row in self._rows), *(jacobian for jacobian, _ in self._contacts)]
+        jacobians = [row.jacobian for row in (*self._rows, *self._contact_rows)]
         entries = [entry for jacobian in jacobians for entry in jacobian]
         columns = [symbol for column in self._columns[:r] for symbol in column]
 
         def mobility(nodes: Sequence[int]) -> list[int]:
             """Return W row by row; the same node on both sides of the diagonal."""
-            G = _split_groups(nodes[: n * len(jacobians)], n)
-            J = _split_groups(nodes[n * len(jacobians) :], n)
+            G = split_groups(nodes[: n * len(jacobians)], n)
+            J = split_groups(nodes[n * len(jacobians) :], n)
             return [b.dot(G[max(i, j)], J[min(i, j)]) for i in range(len(G)) for j in range(r)]
 
         walker.define([symbol for row in self._W for symbol in row], [*entries, *columns], mobility)
@@ -100,16 +97,16 @@ class LatchLaws:
 
         def forces(nodes: Sequence[int]) -> list[int]:
             """Return the forces of the rows alone, then what each contact adds."""
-            W, rest = _split_groups(nodes[: r * r], r), nodes[r * r :]
+            W, rest = split_groups(nodes[: r * r], r), nodes[r * r :]
             half = b.constant(0.5)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
             system = ActiveRowSystem(b, W, held, "the forces of latches")
-            return [force for right in _split_groups(rest[r:], r) for force in system.solve([b.neg(x) for x in right])]
+            return [force for right in split_groups(rest[r:], r) for force in system.solve([b.neg(x) for x in right])]
 
         answers = [symbol for answer in self._answers for symbol in answer]
         walker.define([*self._alone, *answers], needs, forces)
         for i, row in enumerate(self._rows):
-            parts = (answer[i] * force for answer, (_, force) in zip(self._answers, self._contacts, strict=True))
+            parts = (answer[i] * c.force for answer, c in zip(self._answers, self._contact_rows, strict=True))
             walker.define([row.force], [sm.Add(self._alone[i], *parts)], lambda nodes: nodes)
 
     def _define_pinned(self, walker: SympyLowering) -> None:
@@ -118,14 +115,14 @@ class LatchLaws:
 
         def pinned(nodes: Sequence[int]) -> list[int]:
             """Return 1 or 0 from G_c, J_c, W_cL and lambda_c."""
-            (G, J), (W, answers) = _split_groups(nodes[: 2 * n], n), _split_groups(nodes[2 * n :], r)
+            (G, J), (W, answers) = split_groups(nodes[: 2 * n], n), split_groups(nodes[2 * n :], r)
             alone = b.dot(G, J)
             left = b.add(alone, b.dot(W, answers))
             still = b.binary(Op.LT, left, b.mul(b.constant(_HELD_ROW_TOLERANCE), alone))
             return [b.select(still, b.constant(1.0), b.constant(0.0))]
 
-        for c, ((jacobian, _), symbol) in enumerate(zip(self._contacts, self._pinned, strict=True)):
-            needs = [*jacobian, *self._columns[r + c], *self._W[r + c], *self._answers[c]]
+        for c, (contact_row, symbol) in enumerate(zip(self._contact_rows, self._pinned, strict=True)):
+            needs = [*contact_row.jacobian, *self._columns[r + c], *self._W[r + c], *self._answers[c]]
             walker.define([symbol], needs, pinned)
 
     def _define_motion(self, walker: SympyLowering) -> None:
@@ -133,28 +130,7 @@ class LatchLaws:
         before = (self._bare, *self._columns[len(self._rows) :])
         after, weights = (self.free, *self.response), (self._alone, *self._answers)
         for column, found, forces in zip(before, after, weights, strict=True):
-            self._define_sums(walker, found, column, forces)
-
-    def _define_sums(
-        self,
-        walker: SympyLowering,
-        after: Sequence[sm.Symbol],
-        before: Sequence[sm.Expr],
-        weights: Sequence[sm.Symbol],
-    ) -> None:
-        """Define after := before + J_L weights."""
-        b, n = self._builder, len(after)
-        columns = [symbol for column in self._columns[: len(self._rows)] for symbol in column]
-
-        def sums(nodes: Sequence[int]) -> list[int]:
-            """Return one sum per speed."""
-            start, factors, J = nodes[:n], nodes[n : n + len(weights)], _split_groups(nodes[n + len(weights) :], n)
-            return [
-                b.sum([start[i], *(b.mul(column[i], factor) for column, factor in zip(J, factors, strict=True))])
-                for i in range(n)
-            ]
-
-        walker.define(after, [*before, *weights, *columns], sums)
+            define_response_sums(self._builder, walker, found, column, self._columns[: len(self._rows)], forces)
 
     def _define_closing(self, walker: SympyLowering) -> None:
         """Define impulses of latches that close at this instant, and the jumps of speeds."""
@@ -164,7 +140,7 @@ class LatchLaws:
 
         def struck(nodes: Sequence[int]) -> list[int]:
             """Return one impulse per row; 0 where nothing closes."""
-            W, rest = _split_groups(nodes[: r * r], r), nodes[r * r :]
+            W, rest = split_groups(nodes[: r * r], r), nodes[r * r :]
             half, zero = b.constant(0.5), b.constant(0.0)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
             some = b.binary(Op.LT, half, b.sum(list(rest[r : 2 * r])))
@@ -172,9 +148,4 @@ class LatchLaws:
             return [b.select(some, impulse, zero) for impulse in system.solve([b.neg(x) for x in rest[2 * r :]])]
 
         walker.define(blows, needs, struck)
-        self._define_sums(walker, latches.jumps, [sm.S.Zero] * len(e.u), blows)
-
-
-def _split_groups(nodes: Sequence[int], size: int) -> NodeMatrix:
-    """Return nodes in groups of one size."""
-    return [list(nodes[i : i + size]) for i in range(0, len(nodes), size)]
+        define_response_sums(b, walker, latches.jumps, [sm.S.Zero] * len(e.u), self._columns[:r], blows)

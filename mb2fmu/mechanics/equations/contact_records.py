@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
+from mb2fmu.mechanics.equations.unilateral_rows import UnilateralPositionRow, UnilateralRow
 from mb2fmu.model.functions import no_event
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 
@@ -76,39 +77,26 @@ def _state_flag(state: sm.Expr) -> sm.Expr:
     return (1 + no_event(sm.sign(state - sm.Rational(1, 2)))) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class ContactFriction:
-    """Coulomb's friction of one contact along one tangent; its symbols are plain.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactFriction(UnilateralRow):
+    """Coulomb's friction of one contact along one tangent: the row of slip, with H, d and h for G, b and c.
+
+    ``force`` is T: what holds it while it sticks, -mu N times the sense while it slides, else 0; impulses are
+    tangential.
 
     Attributes:
         coefficient: mu >= 0, an expression of parameters.
-        jacobian: H(q, t), shape (1, n_u).
-        offset: d(q, t).
-        bias: h(q, u, t): s' = H u' + h.
         sliding: State: 1 or -1, the sense of slip; 0 where the contact sticks or is open.
-        impulse: State: tangential impulse of its last impact.
-        force: T: what holds it while it sticks, -mu N times the sense while it slides, else 0.
-        impact_impulse: Tangential impulse of an impact at this instant.
         slides: What ``sliding`` is after an impact at this instant.
         turns: What ``sliding`` is after a change of modes at this instant.
         held_by_latches: 1 where closed latches hold the slip at zero; None where there are no latches.
     """
 
     coefficient: sm.Expr
-    jacobian: sm.ImmutableMatrix
-    offset: sm.Expr
-    bias: sm.Expr
     sliding: sm.Symbol
-    impulse: sm.Symbol
-    force: sm.Symbol
-    impact_impulse: sm.Symbol
     slides: sm.Symbol
     turns: sm.Symbol
     held_by_latches: sm.Symbol | None = None
-
-    def slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """Return the slip s at speeds u, m/s."""
-        return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
 
     def minimum_slip(self, u: Sequence[sm.Symbol]) -> sm.Expr:
         """The magnitude of slip with which sliding begins, m/s: just large enough to have a sign in spite of round-off.
@@ -127,29 +115,19 @@ class ContactFriction:
             u_dot: Their rates.
             back: Rate of stabilization in 1/s.
         """
-        rate = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
-        return rate + back * self.slip(u)
+        return self.rate_derivative(u_dot) + back * self.rate(u)
 
 
-@dataclass(frozen=True, slots=True)
-class UnilateralContact:
-    """One contact; its symbols are plain.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnilateralContact(UnilateralPositionRow):
+    """One contact: the row of its gap; ``force`` is N while it rests, else 0.
 
     Attributes:
-        name: For messages.
-        gap: g(q, t).
-        jacobian: G(q, t), shape (1, n_u).
-        offset: b(q, t).
-        bias: c(q, u, t).
         restitution: Coefficient e in [0, 1], an expression of parameters.
         rest_below: Where it leaves an impact more slowly than this it rests, in the gap's unit per second, > 0.
-        stabilization: s in 1/s, an expression of parameters.
         law: What e is a ratio of: rates of the gap (Newton), or impulses of restitution and compression (Poisson).
         resting: State: 1 while the contact rests, :data:`OPENING_STATE` as it leaves, else 0.
-        impulse: State: Lambda of its last impact.
         count: State: number of its impacts.
-        force: N while it rests, else 0.
-        impact_impulse: Lambda of an impact at this instant; 0 where the contact is not struck.
         rests: What ``resting`` is after an impact at this instant.
         friction: None where there is none.
         resting_after_change: With friction in the model: what ``resting`` is after a change of modes at this instant.
@@ -157,34 +135,20 @@ class UnilateralContact:
             then; else 0. None where there are no latches.
     """
 
-    name: str
-    gap: sm.Expr
-    jacobian: sm.ImmutableMatrix
-    offset: sm.Expr
-    bias: sm.Expr
     restitution: sm.Expr
     rest_below: sm.Expr
-    stabilization: sm.Expr
     law: RestitutionLaw
     resting: sm.Symbol
-    impulse: sm.Symbol
     count: sm.Symbol
-    force: sm.Symbol
-    impact_impulse: sm.Symbol
     rests: sm.Symbol
     friction: ContactFriction | None = None
     resting_after_change: sm.Symbol | None = None
     held_by_latches: sm.Symbol | None = None
 
-    def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """Return the rate of the gap."""
-        return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
-
-    def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
-        """Return the residual that is zero while it rests: second rate of the gap, with terms that remove drift."""
-        s = self.stabilization
-        second = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
-        return second + 2 * s * self.rate(u) + s**2 * self.gap
+    @property
+    def gap(self) -> sm.Expr:
+        """The position of the row, g(q, t)."""
+        return self.position
 
     def closed(self, u: Sequence[sm.Symbol]) -> sm.Basic:
         """Return the condition that the bodies touch; a resting contact touches unless it was lifted."""
@@ -282,15 +246,19 @@ class Contacts:
         return tuple(contact.friction for contact in self.each if contact.friction)
 
     @property
+    def rows(self) -> tuple[UnilateralContact | ContactFriction, ...]:
+        """All rows: normals of all contacts, then tangents of those with friction."""
+        return (*self.each, *self.frictions)
+
+    @property
     def forces(self) -> tuple[sm.Symbol, ...]:
         """Symbols of the contact forces: N of each contact, then T of those with friction."""
-        return (*(c.force for c in self.each), *(f.force for f in self.frictions))
+        return tuple(row.force for row in self.rows)
 
     @property
     def held_by_latches(self) -> tuple[sm.Symbol, ...]:
         """For each row of ``forces``, 1 where closed latches hold it still, else 0; none where there are no latches."""
-        found = (*(each.held_by_latches for each in self.each), *(each.held_by_latches for each in self.frictions))
-        return tuple(symbol for symbol in found if symbol is not None)
+        return tuple(row.held_by_latches for row in self.rows if row.held_by_latches is not None)
 
     @property
     def impact_unknowns(self) -> tuple[sm.Symbol, ...]:
@@ -355,7 +323,7 @@ def _mode_margins(contact: UnilateralContact, u: Sequence[sm.Symbol]) -> Iterato
         return
     f = contact.friction
     onwards, backwards = _state_flag(f.sliding), _state_flag(-f.sliding)
-    slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.slip(u)
+    slides, most, slip = onwards + backwards, f.coefficient * contact.force, f.rate(u)
     forth, back, held = slip, -slip, sm.S.Zero
     if f.held_by_latches is not None:  # what latches hold sticks, at no force: neither is told by round-off
         held = f.held_by_latches
@@ -369,4 +337,4 @@ def _sticking_undisturbed(contact: UnilateralContact, u: Sequence[sm.Symbol]) ->
     f = contact.friction
     assert f is not None
     sticks = _state_flag(contact.resting) * (1 - _state_flag(f.sliding) - _state_flag(-f.sliding))
-    return no_event(sm.Max(0, sm.sign((REIMPACT_SPEED_RATIO * contact.rest_below) ** 2 - sticks * f.slip(u) ** 2)))
+    return no_event(sm.Max(0, sm.sign((REIMPACT_SPEED_RATIO * contact.rest_below) ** 2 - sticks * f.rate(u) ** 2)))

@@ -461,9 +461,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         for c in (self.velocity_constraints, self.reduction):
             if c is not None:
                 symbols.use("velocity constraints", c.jacobian, c.offset, c.bias)
-        for contact in self.contacts.each if self.contacts else ():
-            symbols.use(contact.name, contact.gap, contact.jacobian, contact.offset, contact.bias)
-        for row in self.latches.rows if self.latches else ():
+        for row in (*(self.contacts.each if self.contacts else ()), *(self.latches.rows if self.latches else ())):
             symbols.use(row.name, row.position, row.jacobian, row.offset, row.bias)
         symbols.use("holonomic constraints", *(phi for _, phi in (*self.holonomic, *self.kinematic_invariants)))
         rates = [self.attractor_rate] if self.attractor_rate is not None else []

@@ -18,45 +18,23 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.contact_records import is_state_set
+from mb2fmu.mechanics.equations.unilateral_rows import UnilateralPositionRow
 
 
-@dataclass(frozen=True, slots=True)
-class LatchedRow:
-    """One position row phi of a latch; its symbols are plain (no functions of time).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatchedRow(UnilateralPositionRow):
+    """One position row of a latch; ``force`` is lambda while it is held, else 0.
 
     Attributes:
-        name: For messages.
-        position: phi(q, t).
-        jacobian: G(q, t), shape (1, n_u).
-        offset: b(q, t).
-        bias: c(q, u, t).
-        stabilization: s in 1/s, an expression of parameters.
-        impulse: State: Lambda of the last closing.
         held_at: State: phi_0.
-        force: lambda while it is held, else 0.
-        impact_impulse: Lambda of a closing at this instant; 0 where nothing closes.
     """
 
-    name: str
-    position: sm.Expr
-    jacobian: sm.ImmutableMatrix
-    offset: sm.Expr
-    bias: sm.Expr
-    stabilization: sm.Expr
-    impulse: sm.Symbol
     held_at: sm.Symbol
-    force: sm.Symbol
-    impact_impulse: sm.Symbol
 
-    def rate(self, u: Sequence[sm.Symbol]) -> sm.Expr:
-        """Return phi' at speeds u."""
-        return sm.Add(*(slope * speed for slope, speed in zip(self.jacobian, u, strict=True)), self.offset)
-
-    def acceleration(self, u: Sequence[sm.Symbol], u_dot: Sequence[sm.Symbol]) -> sm.Expr:
-        """Return the residual that is zero while the row is held: phi'' plus the terms that stabilize phi at phi_0."""
-        s = self.stabilization
-        second = sm.Add(*(slope * rate for slope, rate in zip(self.jacobian, u_dot, strict=True)), self.bias)
-        return second + 2 * s * self.rate(u) + s**2 * (self.position - self.held_at)
+    @property
+    def held_position(self) -> sm.Expr:
+        """What phi was where the latch closed."""
+        return self.held_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.added_loads import can_add_load, extend_bodies, extend_loads
-from mb2fmu.model.declarations.declared_contacts import DeclaredContact
-from mb2fmu.model.declarations.declared_latches import DeclaredLatch
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
+from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source
@@ -137,11 +136,6 @@ def latch_faults(model: Model) -> Iterator[Fault]:
         if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
             what = f"{request.name} is a reaction, and forces of latches that are closed are not in it yet"
             yield Fault(what, request.where, "leave it out, or ask for it in a model without latches")
-
-
-def latch_expressions(latch: DeclaredLatch) -> list[sm.Basic]:
-    """Return all expressions of a latch."""
-    return [latch.close, latch.open, latch.stabilization, *(row.position for row in latch.rows)]
 
 
 def loop_faults(model: Model) -> Iterator[Fault]:

@@ -12,11 +12,11 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.element_checks import latch_expressions
 from mb2fmu.model.checks.expression_contents import collect_contents, differentiate_by_time
 from mb2fmu.model.checks.mechanics_completeness import format_symbol
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
 from mb2fmu.model.declarations.declared_events import event_expressions
+from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
@@ -60,10 +60,8 @@ class _KnownSymbols:
         self.parameters = declared(Parameter)
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
-        self.multipliers = declared(Constraint) - {None} | {
-            force for contact in model.declared_contacts for force in contact.forces
-        }
-        self.multipliers |= {row.force for latch in model.declared_latches for row in latch.rows}
+        unilateral: tuple[DeclaredContact | DeclaredLatch, ...] = (*model.declared_contacts, *model.declared_latches)
+        self.multipliers = declared(Constraint) - {None} | {force for item in unilateral for force in item.forces}
         self.states = declared(AuxiliaryState)
         self.coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
         self.speeds: set[sm.Basic] = set(speeds.all)
@@ -118,7 +116,7 @@ def _event_expressions(model: Model) -> Iterator[_ExpressionOccurrence]:
         for expression in contact.expressions:
             yield _ExpressionOccurrence(f"the contact {contact.name}", "state", expression, contact.where)
     for latch in model.declared_latches:
-        for expression in latch_expressions(latch):
+        for expression in latch.expressions:
             yield _ExpressionOccurrence(f"the latch {latch.name}", "state", expression, latch.where)
 
 

@@ -11,8 +11,7 @@ from typing import Literal
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.declarations.declared_contacts import DeclaredContact
-from mb2fmu.model.declarations.declared_latches import DeclaredLatch
+from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredLatch
 from mb2fmu.model.functions import no_event
 from mb2fmu.model.quantity_declarations import AuxiliaryState, symbol_word
 from mb2fmu.model.source_location import find_user_line

@@ -13,7 +13,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_latches import DeclaredLatch, DeclaredLatchRow
+from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredLatch, DeclaredLatchRow
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.link_contact import link_position_faults
 from mb2fmu.model.sources.record_mechanics import RecordedMechanics

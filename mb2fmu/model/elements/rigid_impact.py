@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.checks.element_checks import ONE_TANGENT_REMEDY
-from mb2fmu.model.declarations.declared_contacts import DeclaredContact, DeclaredFriction
+from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact, DeclaredFriction
 from mb2fmu.model.elements.element import NamedElement
 from mb2fmu.model.elements.link_contact import link_position_faults
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw

@@ -11,6 +11,8 @@ from mb2fmu.compiler import events
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Program
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.model import Declarations
 from mb2fmu.model.scales.switching_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
@@ -21,23 +23,24 @@ def needs_events(derivation: Derivation) -> bool:
     """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
     if derivation.mechanism.has_event_sources:
         return True
-    return bool(find_sticking_switches(derivation.program))
+    return has_sticking_friction(derivation)
 
 
-def find_sticking_switches(program: Program) -> tuple[events.Switch, ...]:
-    """Return the switches of a lowered program in which friction can stick."""
-    switches = events.list_switches(events.freeze_switches(program))
-    return tuple(switch for switch in switches if switch.kind == "sticking")
+def has_sticking_friction(derivation: Derivation) -> bool:
+    """Return whether friction can stick in a mode of the program."""
+    return any(switch.kind == "sticking" for switch in events.list_switches(derivation.program_with_modes))
 
 
-def add_discrete_modes(derivation: Derivation) -> Program:
-    """Return the program with modes, surfaces divided by natural magnitudes; the same one without switches.
+def add_discrete_modes(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Program:
+    """Return a program with modes, surfaces divided by natural magnitudes; the very same one if nothing switches.
 
     Args:
-        derivation: Of the model.
+        definition: What the model declares.
+        equations: Of its motion.
+        program: The same, lowered.
     """
-    definition, independent = derivation.definition, derivation.equations.u_independent
-    states = (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
+    independent = [definition.speeds[i] for i in equations.u_independent]
+    states = (*definition.coordinates, *independent, *definition.auxiliary_states)
 
     def sizes(frozen: Program) -> tuple[float, ...]:
         """Return the natural size of each surface of the program with modes."""
@@ -53,4 +56,4 @@ def add_discrete_modes(derivation: Derivation) -> Program:
 
         return estimate_switching_scales(definition, states, surfaces, n)
 
-    return events.freeze_switches(derivation.program, sizes)
+    return events.freeze_switches(program, sizes)

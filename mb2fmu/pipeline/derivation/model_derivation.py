@@ -17,6 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Me
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
+from mb2fmu.pipeline.derivation.event_support import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_options import FormulationOptions
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
@@ -72,9 +73,19 @@ def derive(
         treated = [plan.treated(one) for one in tried]
     with stage("lower"):
         choice = choose_cheapest_equations(treated)
-    why = choice.why if method in OPEN_METHOD_CHOICES else ""
-    program = CompilableProgram.of(choice.program)
-    return Derivation(checked, read.declared, read, choice.equations, program, stage.timings, why, plan.reason)
+        program = CompilableProgram.of(choice.program)
+        with_modes = add_discrete_modes(read.declared, choice.equations, program)
+    return Derivation(
+        checked=checked,
+        definition=read.declared,
+        mechanism=read,
+        equations=choice.equations,
+        program=program,
+        program_with_modes=with_modes,
+        timings=stage.timings,
+        why=choice.why if method in OPEN_METHOD_CHOICES else "",
+        treated=plan.reason,
+    )
 
 
 def import_model(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Literal, TypedDict, cast, get_args
-
-from mb2fmu.errors import Fault, InterfaceError
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Compiler
@@ -57,32 +55,9 @@ class ExportOptions(FormulationOptions, BuildOptions, total=False):
     """All options on the way from a model to its unit."""
 
 
-def select_formulation_options(options: ExportOptions) -> FormulationOptions:
-    """Return the options of the formulation."""
-    return cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__})
-
-
-def select_build_options(options: ExportOptions) -> BuildOptions:
-    """Return the options of the build."""
-    return cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__})
-
-
-def choose_compiler(options: BuildOptions) -> Compiler:
-    """Return the compiler of a native FMU: the requested one, else zig, else the system's if that alone exists."""
-    from mb2fmu.fmu.toolchain import default_compiler
-
-    return options.get("compiler") or default_compiler()
-
-
-def fmi_major_version(options: BuildOptions) -> Literal["2", "3"]:
-    """Return the version of the standard that an FMU is built for, from any of its spellings.
-
-    Raises:
-        InterfaceError: It is none that FMUs are built for.
-    """
-    asked = options.get("fmi", "2")
-    for known in get_args(FmiVersion):
-        if type(asked) is type(known) and asked == known:
-            return "3" if str(known).startswith("3") else "2"
-    fault = Fault(f"there are FMUs of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
-    raise InterfaceError("no such FMU can be built:", [fault])
+def split_options(options: ExportOptions) -> tuple[FormulationOptions, BuildOptions]:
+    """Return the options of the formulation, and those of the build."""
+    return (
+        cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__}),
+        cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__}),
+    )

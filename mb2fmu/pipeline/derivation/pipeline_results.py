@@ -14,6 +14,7 @@ from mb2fmu.mechanics.equations import notebook_display
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:
+    from mb2fmu.compiler.program.program import Program
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -53,6 +54,8 @@ class Derivation:
         mechanism: The mechanism as plain records.
         equations: The equations of motion by the chosen formulation.
         program: The same as one scalar graph.
+        program_with_modes: The same with each switch as a mode in discrete memory, as native FMUs are made of; the
+            very same program where nothing switches.
         timings: Of the stages so far.
         why: Why this formulation, if it was left open; empty otherwise.
         treated: How holonomic constraints are treated, and why; empty where there are none.
@@ -63,6 +66,7 @@ class Derivation:
     mechanism: Mechanism
     equations: EquationsOfMotion
     program: CompilableProgram
+    program_with_modes: Program
     timings: tuple[StageTime, ...]
     why: str = ""
     treated: str = ""

@@ -5,16 +5,20 @@ Program → FmuInterface → FileTree (sources, description, binaries) → FileT
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import TYPE_CHECKING, Literal, Unpack, get_args
 
 from mb2fmu.compiler import derivatives
-from mb2fmu.errors import EmitError, Fault
+from mb2fmu.errors import EmitError, Fault, InterfaceError
 from mb2fmu.fmu.file_tree import FileTree
-from mb2fmu.pipeline.derivation.event_support import add_discrete_modes, needs_events
-from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, choose_compiler, fmi_major_version
+from mb2fmu.pipeline.derivation.event_support import needs_events
+from mb2fmu.pipeline.derivation.pipeline_options import Backend, BuildOptions, FmiVersion
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stopwatch import PlatformStopwatch, Stopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import form_model_scene
+
+if TYPE_CHECKING:
+    from mb2fmu.fmu.interface import FmuInterface, Target
+    from mb2fmu.fmu.toolchain import Compiler
 
 DEFAULT_BACKEND: Backend = "native"
 """What units are built with if nothing else is said."""
@@ -45,19 +49,16 @@ def build_native(
     derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: StageObserver | None
 ) -> FmuBuild:
     """Describe, emit and compile the FMU in C; compilers run while derivatives are formed and pictures drawn."""
-    from mb2fmu import analysis
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
 
+    program = derivation.program_with_modes
     native_platforms, component = toolchain.split_wasm_component(options.get("platforms", "host"))
     platforms = toolchain.parse_platforms(native_platforms) if native_platforms or not component else ()
     if component:
         _refuse_component_options(options)
     fmi, compiler, fast = fmi_major_version(options), choose_compiler(options), options.get("fast", False)
     with stage("describe"):
-        target = interface.Target(fmi, "native", options.get("solver"), compiler, fast)
-        definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
-        program = add_discrete_modes(derivation)
-        described = interface.describe_interface(definition, derivation.equations, program, target)
+        described = describe_fmu(derivation, interface.Target(fmi, "native", options.get("solver"), compiler, fast))
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.BuildOrder(described.model_identifier, compiler, fast)
     with toolchain.FmuCompilation(order, platforms, PlatformStopwatch(observer) if observer else None) as compilation:
@@ -83,6 +84,37 @@ def build_native(
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(looks.files)
     return FmuBuild(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
+
+
+def describe_fmu(derivation: Derivation, target: Target) -> FmuInterface:
+    """Return the variables of an FMU, with nominal values; native FMUs have the discrete memory of modes, too."""
+    from mb2fmu import analysis
+    from mb2fmu.fmu import interface
+
+    definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
+    program = derivation.program_with_modes if target.backend == "native" else derivation.program
+    return interface.describe_interface(definition, derivation.equations, program, target)
+
+
+def choose_compiler(options: BuildOptions) -> Compiler:
+    """Return the compiler of a native FMU: the requested one, else zig, else the system's if that alone exists."""
+    from mb2fmu.fmu.toolchain import default_compiler
+
+    return options.get("compiler") or default_compiler()
+
+
+def fmi_major_version(options: BuildOptions) -> Literal["2", "3"]:
+    """Return the version of the standard that an FMU is built for, from any of its spellings.
+
+    Raises:
+        InterfaceError: It is none that FMUs are built for.
+    """
+    asked = options.get("fmi", "2")
+    for known in get_args(FmiVersion):
+        if type(asked) is type(known) and asked == known:
+            return "3" if str(known).startswith("3") else "2"
+    fault = Fault(f"there are FMUs of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
+    raise InterfaceError("no such FMU can be built:", [fault])
 
 
 def _refuse_component_options(options: BuildOptions) -> None:
@@ -117,7 +149,6 @@ def _build_wasm_component(sources: FileTree, identifier: str) -> FileTree:
 
 def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> FmuBuild:
     """Describe, emit and pack the FMU that runs in Python; refuse models with events."""
-    from mb2fmu import analysis
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
 
     _refuse_native_options(options)
@@ -125,9 +156,9 @@ def build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions
         what = f"{derivation.definition.name} has events or friction that sticks, which FMUs of Python do not have"
         raise EmitError("this FMU cannot be built:", [Fault(what, "events", "take the native backend")])
     with stage("describe"):
-        target = interface.Target(fmi=fmi_major_version(options), backend="python", solver=options.get("solver"))
-        definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
-        described = interface.describe_interface(definition, derivation.equations, derivation.program, target)
+        described = describe_fmu(
+            derivation, interface.Target(fmi_major_version(options), "python", options.get("solver"))
+        )
     with stage("emit"):
         sources = emit_python.emit_python_sources(derivation.program, described)
         description = emit_xml.emit_description_files(described)

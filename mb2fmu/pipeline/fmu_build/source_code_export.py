@@ -17,7 +17,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.event_support import add_discrete_modes, find_sticking_switches, needs_events
+from mb2fmu.pipeline.derivation.event_support import has_sticking_friction, needs_events
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import SOURCE_TARGETS
 
@@ -132,9 +132,9 @@ def _add_modelica_modes(derivation: Derivation) -> Program:
     """
     program, mechanism = derivation.program, derivation.mechanism
     of_conditions = any(event.late or event.kind == "when" for event in derivation.equations.events)
-    if not (find_sticking_switches(program) or mechanism.contacts or mechanism.latches or of_conditions):
+    if not (has_sticking_friction(derivation) or mechanism.contacts or mechanism.latches or of_conditions):
         return program
-    frozen = add_discrete_modes(derivation)
+    frozen = derivation.program_with_modes
     staged = [frozen.entries[name] for name in ("position", "velocity", "acceleration")]
     found = {label: node for entry in staged for label, node in zip(entry.labels, entry.results, strict=True)}
     labels = program.entries["outputs"].labels

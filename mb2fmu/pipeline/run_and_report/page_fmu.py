@@ -23,14 +23,13 @@ def build_page_fmu(built: FmuBuild) -> InteractiveFmu | None:
         ToolError: If the compiler fails.
     """
     from mb2fmu.fmu import emit_c, toolchain
-    from mb2fmu.pipeline.derivation.event_support import add_discrete_modes
     from mb2fmu.visualization.interactive_fmu import MAX_MODULE_BYTES, InteractiveFmu, make_parameter_slider
 
     described = built.interface
     if described.target.backend != "native":
         return None
     module = toolchain.compile_web_module(
-        emit_c.emit_web_module(built.sources, add_discrete_modes(built.derivation), described)
+        emit_c.emit_web_module(built.sources, built.derivation.program_with_modes, described)
     )
     if module is None or len(module) > MAX_MODULE_BYTES:
         return None

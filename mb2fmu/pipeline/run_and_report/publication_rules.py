@@ -41,11 +41,6 @@ class UnpublishedResults:
         """Path of the archive until it is published."""
         return self.private_folder / self.path.name
 
-    @property
-    def content(self) -> bytes:
-        """The archive as it was packed last."""
-        return self.unit.read_bytes()
-
     def pack(self, tree: FileTree) -> None:
         """Write the archive."""
         from mb2fmu.fmu import package
@@ -60,10 +55,11 @@ class UnpublishedResults:
             self.private_folder, [self.path.name], [self.page.name] if is_fmu_report(self.page) else []
         )
 
-    def publish_with_report(self, page: bytes) -> None:
-        """Publish the FMU together with its report."""
+    def publish_with_report(self, archive: bytes, page: bytes) -> None:
+        """Publish an archive, instead of what was packed, together with its report."""
         from mb2fmu.fmu import package
 
+        package.write_file_atomically(self.unit, archive)
         package.write_file_atomically(self.private_folder / self.page.name, page)
         package.publish_files(self.private_folder, [self.path.name, self.page.name])
 

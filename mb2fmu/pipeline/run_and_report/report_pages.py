@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions, choose_compiler, fmi_major_version
+from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild, StageTime, ValidationOutcome
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.file_tree import FileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model import Declarations
     from mb2fmu.report.pages.report_content import TheoryContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
@@ -119,14 +118,15 @@ def add_validation_page(built: FmuBuild, validated: ValidationOutcome, command: 
     return package.add_validation_report(built.core, page, files)
 
 
-def format_run_command(definition: Declarations, arguments: Mapping[str, Any], options: ExportOptions) -> str:
+def format_run_command(built: FmuBuild, arguments: Mapping[str, Any], options: ExportOptions) -> str:
     """Return the command that makes the same unit again; empty where the model came from no file.
 
     Args:
-        definition: The checked model, with its file and the values that were set.
-        arguments: Of its function.
+        built: The FMU, with its target, and with the model's file and the values that were set.
+        arguments: Of the model's function.
         options: Of equations and unit, as asked for.
     """
+    definition, target = built.derivation.definition, built.interface.target
     if definition.source is None:
         return ""
     words = ["mb2fmu run", definition.source.name]
@@ -137,14 +137,14 @@ def format_run_command(definition: Declarations, arguments: Mapping[str, Any], o
         "--constraints": (options.get("constraints"), "auto"),
         "--baumgarte": (options.get("baumgarte"), None),
         "--independent": (",".join(options.get("independent", ())), ""),
-        "--backend": (options.get("backend"), "native"),
-        "--fmi": (fmi_major_version(options), "2"),
+        "--backend": (target.backend, "native"),
+        "--fmi": (target.fmi, "2"),
         "--platform": (options.get("platforms"), "host"),
-        "--compiler": (None if options.get("backend") == "python" else choose_compiler(options), "zig"),
-        "--solver": (options.get("solver"), None),
+        "--compiler": (target.compiler, "zig"),
+        "--solver": (target.solver, None),
     }
     words += [f"{name} {value}" for name, (value, usual) in given.items() if value not in (None, usual)]
-    return " ".join([*words, *(["--fast"] if options.get("fast") else [])])
+    return " ".join([*words, *(["--fast"] if target.fast else [])])
 
 
 def render_validation_report(validated: ValidationOutcome) -> bytes:
@@ -159,7 +159,7 @@ def render_report_beside_fmu(
     validated: ValidationOutcome,
     command: str,
     timings: tuple[StageTime, ...],
-    unit: bytes | None = None,
+    archive: bytes | None = None,
 ) -> bytes:
     """Return the report for a folder, with times.
 
@@ -168,9 +168,10 @@ def render_report_beside_fmu(
         validated: The verdict.
         command: What to type to get the same again.
         timings: Of all stages.
-        unit: The archive that lies beside it; None: the one that was judged.
+        archive: What lies beside it; None: what was judged.
     """
-    name = str(validated.result.provenance["fmu_sha256"]) if unit is None else hashlib.sha256(unit).hexdigest()
+    judged = str(validated.result.provenance["fmu_sha256"])
+    name = judged if archive is None else hashlib.sha256(archive).hexdigest()
     return _render_report(validated, built, command, timings, None, name)
 
 

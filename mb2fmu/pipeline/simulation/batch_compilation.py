@@ -13,7 +13,6 @@ import numpy.typing as npt
 from mb2fmu import analysis
 from mb2fmu.analysis.studies.ensembles import BatchFunction, BatchIntegrator, Ensemble, EnsembleSolver
 from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
-from mb2fmu.compiler import events
 from mb2fmu.compiler.program.program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_arguments import BatchResult, BatchTimeGrid
@@ -83,7 +82,7 @@ def compile_ensemble(
 def _can_take_different_paths(derivation: Derivation) -> bool:
     """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
     program = derivation.program
-    return needs_events(derivation) or bool(program.layout.memory) or events.freeze_switches(program) is not program
+    return needs_events(derivation) or bool(program.layout.memory) or derivation.program_with_modes is not program
 
 
 def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
@@ -254,7 +253,7 @@ _MAX_DERIVATIVE_TOLERANCE = 1e-9
 def sensitivities_unavailable_reason(derivation: Derivation) -> str:
     """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
-    if program.layout.memory and events.freeze_switches(program) is program:
+    if program.layout.memory and derivation.program_with_modes is program:
         return "its loops remember their branch"
     return ""
 

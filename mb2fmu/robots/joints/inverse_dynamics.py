@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import sympy as sm
@@ -25,11 +25,11 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
     Raises:
         ModelError: Naming all that such a unit cannot have.
     """
-    where = description.source.name if description.source else description.name
+    where = description.locate()
     odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]
     faults = [
-        Fault(f"joint {joint.name} is {joint.kind}, and no drive gives all of its motion", f"{where}:{joint.line}",
-              _PLANT_REMEDY)
+        Fault(f"joint {joint.name} is {joint.kind}, and no drive gives all of its motion",
+              description.locate(joint.line), _PLANT_REMEDY)
         for joint in odd
     ]  # fmt: skip
     if settings.base != "fixed":
@@ -50,14 +50,14 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
 
 
 def request_joint_efforts(
-    tree: ArticulatedTree, variables: Mapping[int, JointVariables], where: Callable[[int], str]
+    tree: ArticulatedTree, variables: Mapping[int, JointVariables], description: RobotDescription
 ) -> list[OutputRequest]:
     """Return the effort along every joint with a given motion, with those of its followers.
 
     Args:
         tree: The parts that move.
         variables: Number of a part → symbols of its joint.
-        where: Line of the file → place for messages.
+        description: Locates the joints in the file.
     """
     found = []
     for i, each in variables.items():
@@ -70,7 +70,7 @@ def request_joint_efforts(
                 kind="joint_effort",
                 unit="N.m" if turns else "N",
                 subject=tuple(map(RecordedJoint, moved)),
-                where=where(joint.line),
+                where=description.locate(joint.line),
                 description=f"{'torque' if turns else 'force'} along joint {joint.name} that its motion takes",
             )
         )

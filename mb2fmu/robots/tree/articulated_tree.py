@@ -114,7 +114,7 @@ def build_articulated_tree(description: RobotDescription, settings: RobotSetting
         ModelError: Naming every inertia that no body can have, every joint of the settings that there is not, and
             every leaf without mass that would make the mass matrix singular.
     """
-    where = description.source.name if description.source else description.name
+    where = description.locate()
     notes: list[str] = []
     joints = _apply_settings(description, settings, where)
     links = _check_inertias(description, settings, where, notes)

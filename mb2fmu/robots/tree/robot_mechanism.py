@@ -35,12 +35,12 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 from mb2fmu.mechanics.mechanism.records.requested_quantities import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers, read_outputs
+from mb2fmu.mechanics.mechanism.sympy_import.unilateral_import import read_unilateral_rows
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.record_mechanics import RecordedBody, RecordedFrame, RecordedJoint, RecordedPoint
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.joints.joint_contacts import contact_force_symbols, read_joint_contacts
 from mb2fmu.robots.robot_appearance import FrameAndPointNumbers, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import TreePart
 from mb2fmu.robots.tree.loop_rows import (
@@ -221,7 +221,8 @@ class _RobotReader:
         start |= {m.t: 0.0, **dict(zip(m.r, (float(item.start) for item in d.inputs), strict=True))}
         for p in d.parameters:
             start[p.symbol] = float(sm.sympify(p.value).subs(start))
-        contacts, latches = read_joint_contacts(d, self.plain, moving, m.u, m.velocity_constraints, start)
+        taken = {str(symbol) for symbol in (*self.plain.to_plain.values(), *start)}
+        contacts, latches = read_unilateral_rows(d, self.plain, moving, m.u, taken, m.velocity_constraints, start)
         return replace(m, contacts=contacts, latches=latches)
 
     # --- symbols -----------------------------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ class _RobotReader:
         ]
         self.to_plain: dict[sm.Basic, sm.Expr] = dict(pairs)
         self.to_dynamic: dict[sm.Basic, sm.Expr] = {own: user for user, own in pairs}
-        forces = contact_force_symbols(d)
+        forces = d.unilateral_forces
         self.to_plain.update(zip(forces, plain_symbols(forces, taken), strict=True))
         self.to_dynamic |= {self.to_plain[force]: force for force in forces}
         self.plain = SymbolMap(self.to_plain, self.to_dynamic)

@@ -5,13 +5,13 @@ A variable v is judged against
     bound_v(t) = min(F(t) · tolerance · max(size_v, S_v(t)) + rounding_v, 5 % of size_v) + 2 · uncertainty_v(t)
     F(t) = max(FACTOR, N(t))
 
-with the tolerance of the experiment, v's own size and round-off (``scales``: its range if it moves), the measured
-sensitivity S_v (``sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps the error of
-each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5, tried on double
-pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its range by then
-(``count_traversals``): what oscillates a thousand times adds up more errors, at every tolerance.
+with the tolerance of the experiment, v's own size and round-off (``variable_scales``: its range if it moves), the
+measured sensitivity S_v (``start_sensitivity``) and the reference's own uncertainty. FACTOR = 50: an integrator keeps
+the error of each of its steps at about the tolerance and makes many of them; Dormand and Prince's method of order 5,
+tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t) says how often the motion has gone through its
+range by then (``traversal_count``): what oscillates a thousand times adds up more errors, at every tolerance.
 
-Where events graze, what they may have set or not is added (``compute_grazing_uncertainty``).
+Where events graze, what they may have set or not is added (``grazing_events``).
 
 v is judged up to the time until which it is predictable: as long as the reference knows v a hundred times better than
 the bound (100 · uncertainty_v ≤ bound_v), and errors have not grown beyond what says anything

@@ -20,7 +20,7 @@ import numpy as np
 import sympy as sm
 from sympy.core.relational import Relational
 
-from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
@@ -30,7 +30,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     OutputExpression,
 )
 from mb2fmu.mechanics.equations.event_records import mode_change_indicator
-from mb2fmu.mechanics.equations.latch_records import LatchedRow, Latches
+from mb2fmu.mechanics.equations.latch_records import Latches
+from mb2fmu.mechanics.equations.unilateral_rows import UnilateralRow
 from mb2fmu.model.functions import LookupTable, NoEvent, Pre, StickingSign, TableValue
 from mb2fmu.validation.evaluation_plans.shared_subexpressions import iterate_distinct_parts
 
@@ -404,7 +405,7 @@ def _request_contact_frictions(e: EquationsOfMotion, contacts: Contacts) -> Iter
     """Yield requests for contacts with friction at an instant: one quantity of all, then the next."""
     pairs = [(c.stabilization, f) for c, f in zip(contacts.rubbing, contacts.frictions, strict=True)]
     yield from (f.acceleration(e.u, e.u_dot, back) for back, f in pairs)
-    yield from (f.slip(e.u) for _, f in pairs)
+    yield from (f.rate(e.u) for _, f in pairs)
     yield from (f.minimum_slip(e.u) for _, f in pairs)
     yield from (f.coefficient for _, f in pairs)
     yield from (f.sliding for _, f in pairs)
@@ -447,9 +448,8 @@ def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.E
 
 def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotion) -> EquationsOfMotion:
     """Return the equations with the forces of contacts and latches."""
-    rows: list[UnilateralContact | ContactFriction | LatchedRow] = [
-        *(before.contacts.each if before.contacts else ()),
-        *(before.contacts.frictions if before.contacts else ()),
+    rows: list[UnilateralRow] = [
+        *(before.contacts.rows if before.contacts else ()),
         *(before.latches.rows if before.latches else ()),
     ]
     generalized_forces = [sm.Add(*(each.jacobian[i] * each.force for each in rows)) for i in range(len(e.u))]
@@ -472,9 +472,7 @@ def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotio
     )
 
 
-def _iterate_contact_powers(
-    e: EquationsOfMotion, rows: Sequence[UnilateralContact | ContactFriction | LatchedRow]
-) -> Iterator[tuple[str, sm.Expr]]:
+def _iterate_contact_powers(e: EquationsOfMotion, rows: Sequence[UnilateralRow]) -> Iterator[tuple[str, sm.Expr]]:
     """Yield powers of contacts and latches: at moving surfaces, in sliding, and in stabilization."""
     for c in rows:
         rate = sm.Add(*(slope * speed for slope, speed in zip(c.jacobian, e.u, strict=True)))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import sympy as sm
 
+from mb2fmu.mechanics.equations.unilateral_rows import UnilateralPositionRow
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.requested_quantities import ExpressionOutput, RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
@@ -285,21 +286,21 @@ class EventImportCheck:
             return
         d, m = self._definition, self._mechanism
         for declared, imported in zip(d.contacts, m.contacts.each if m.contacts else (), strict=True):
-            yield self._form_position(f"gap of {declared.name}", declared.gap, imported.gap, imported)
+            yield self._form_position(f"gap of {declared.name}", declared.gap, imported)
             if declared.friction and imported.friction:
-                friction = imported.friction
-                second = sm.Add(*map(sm.Mul, friction.jacobian, self._u_dot), friction.bias)
+                slip = imported.friction
                 yield _QuantityWithRates(
-                    f"slip of {declared.name}", declared.friction.slip, friction.slip(m.u), None, second
-                )
+                    f"slip of {declared.name}", declared.friction.slip, slip.rate(m.u), None,
+                    slip.rate_derivative(self._u_dot),
+                )  # fmt: skip
         for latch, imported_latch in zip(d.latches, m.latches.each if m.latches else (), strict=True):
             for row, imported_row in zip(latch.rows, imported_latch.rows, strict=True):
-                yield self._form_position(row.name, row.position, imported_row.position, imported_row)
+                yield self._form_position(row.name, row.position, imported_row)
 
-    def _form_position(self, description: str, source: sm.Expr, imported: sm.Expr, rates: Any) -> _QuantityWithRates:
+    def _form_position(self, description: str, source: sm.Expr, row: UnilateralPositionRow) -> _QuantityWithRates:
         """Return a position with the rates that were read."""
-        second = sm.Add(*map(sm.Mul, rates.jacobian, self._u_dot), rates.bias)
-        return _QuantityWithRates(description, source, imported, rates.rate(self._mechanism.u), second)
+        rate, second = row.rate(self._mechanism.u), row.rate_derivative(self._u_dot)
+        return _QuantityWithRates(description, source, row.position, rate, second)
 
     def differences(self, values: Sequence[float]) -> Iterator[tuple[str, float, float]]:
         """Yield the name, error and bound of each comparison at a point; ``values`` of all slots, q' included."""

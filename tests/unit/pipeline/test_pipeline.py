@@ -19,12 +19,12 @@ from shorter_validations import shorten_validations, shorter_validations
 import mb2fmu
 from mb2fmu import pipeline, visualization
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
+from mb2fmu.fmu.interface import Target
 from mb2fmu.pipeline.derivation.pipeline_options import (
     BuildOptions,
     ExportOptions,
     FormulationOptions,
-    select_build_options,
-    select_formulation_options,
+    split_options,
 )
 from mb2fmu.pipeline.derivation.stopwatch import Stopwatch
 from mb2fmu.pipeline.run_and_report import report_pages
@@ -225,7 +225,9 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
 def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
     asked: ExportOptions = {"method": "tmt", "constraints": "partition", "independent": ("q1", "q2"), "fmi": "3"}
     definition = SimpleNamespace(source=Path("models/andrews.py"), given={"m1": 0.5})
-    typed = report_pages.format_run_command(definition, {"n": 2}, asked)
+    target = Target("3", "native")
+    built = SimpleNamespace(derivation=SimpleNamespace(definition=definition), interface=SimpleNamespace(target=target))
+    typed = report_pages.format_run_command(built, {"n": 2}, asked)
     words = (
         "mb2fmu run andrews.py --set n=2 --at m1=0.5 --method tmt --constraints partition --independent q1,q2 --fmi 3"
     )
@@ -234,8 +236,7 @@ def test_what_to_type_for_the_same_unit_has_the_treatment_of_its_loops():
 
 def test_options_fall_into_those_of_equations_and_those_of_the_unit():
     asked: ExportOptions = {"method": "tmt", "baumgarte": 1.0, "fmi": "3", "fast": True}
-    assert select_formulation_options(asked) == {"method": "tmt", "baumgarte": 1.0}
-    assert select_build_options(asked) == {"fmi": "3", "fast": True}
+    assert split_options(asked) == ({"method": "tmt", "baumgarte": 1.0}, {"fmi": "3", "fast": True})
     assert set(ExportOptions.__annotations__) == {*FormulationOptions.__annotations__, *BuildOptions.__annotations__}
 
 

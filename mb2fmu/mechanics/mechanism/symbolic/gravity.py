@@ -1,4 +1,8 @@
-"""Find gravity once per mechanism, for recursions (as an acceleration) and for pictures."""
+"""Find gravity once per mechanism, for recursions (as an acceleration) and for pictures.
+
+It enters as loads: of SymPy's objects by ``sympy_import/load_import.py``, of robots by
+``robots/tree/robot_mechanism.py``.
+"""
 
 from __future__ import annotations
 

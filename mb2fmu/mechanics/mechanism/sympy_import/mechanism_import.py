@@ -14,17 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 import sympy as sm
-from sympy.physics.mechanics import LagrangesMethod, Point, ReferenceFrame, System
-from sympy.physics.mechanics.body_base import BodyBase
+from sympy.physics.mechanics import LagrangesMethod, Point, System
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.contact_records import Contacts
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
-from mb2fmu.mechanics.equations.latch_records import Latches
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
-from mb2fmu.mechanics.mechanism.records.inertia_components import dyadic_components, simplify_constant_matrix
-from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, ForceApplication, Frame, Lagrangian, Mechanism
+from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceApplication, Frame, Lagrangian, Mechanism
 from mb2fmu.mechanics.mechanism.records.plain_symbols import (
     SymbolMap,
     coordinate_rates,
@@ -42,34 +37,23 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     stabilize_unit_length,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points, read_appearance
+from mb2fmu.mechanics.mechanism.sympy_import.body_import import list_needed_frames, list_needed_points, read_bodies
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     ConstraintSymbols,
     ImportedConstraints,
     choose_dependent_speeds,
-    list_application_places,
     read_constraints,
     read_force_applications,
-)
-from mb2fmu.mechanics.mechanism.sympy_import.contact_import import (
-    constrained_contact_faults,
-    coupled_slip_faults,
-    duplicate_contact_faults,
-    read_contacts,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.mechanics.mechanism.sympy_import.kinematics_check import check_kinematics, kinetic_energy_matches
-from mb2fmu.mechanics.mechanism.sympy_import.latch_import import (
-    constrained_latch_faults,
-    dependent_latch_faults,
-    read_latches,
-)
-from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_wrapping_loads, read_loads
+from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_loads
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import RecordNumbers, read_closed_forms, read_outputs
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_row_removal import remove_redundant_rows
+from mb2fmu.mechanics.mechanism.sympy_import.unilateral_import import read_unilateral_rows
 from mb2fmu.model.checks.expression_contents import differentiate_by_time
-from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition
@@ -93,7 +77,11 @@ def read_mechanism(definition: ModelDefinition) -> Mechanism:
 
 
 class _MechanismReader:
-    """State of the reading of one definition."""
+    """State of the import of one definition.
+
+    ``__init__`` makes symbols and reads q' = K u + k0, so that all rates can be translated; :meth:`mechanism` reads the
+    rest with them.
+    """
 
     def __init__(self, definition: ModelDefinition) -> None:
         self.recast = recast_prescribed_motion(definition)
@@ -120,8 +108,7 @@ class _MechanismReader:
             [i.symbol for i in d.inputs],
             [f.symbol for f in d.constraint_forces],
             [c.symbol for c in d.constraints if c.symbol is not None],
-            [force for c in d.contacts for force in c.forces],
-            [row.force for latch in d.latches for row in latch.rows],
+            d.unilateral_forces,
         ]
         plain = [plain_symbols(group, self.taken) for group in groups]
         self.q, self.u, self.u_aux, self.z, self.r, self.forces, *_ = plain
@@ -176,15 +163,8 @@ class _MechanismReader:
             if kinetic_energy_matches(mechanism):
                 return mechanism
         constraints = self._constraints()
-        alone = Mechanism(
-            **self._shared(constraints, acts=((),) * len(constraints.said)),
-            frames=(),
-            points=(),
-            bodies=(),
-            loads=(),
-            lagrangian=lagrangian,
-            scenery=self._ground_scenery(),
-        )
+        alone = self._form_without_bodies(constraints, acts=((),) * len(constraints.said))
+        alone = replace(alone, lagrangian=lagrangian, scenery=self._ground_scenery())
         return self._with_observables(alone, RecordNumbers())
 
     def _with_observables(self, mechanism: Mechanism, numbers: RecordNumbers) -> Mechanism:
@@ -219,7 +199,7 @@ class _MechanismReader:
 
     def _frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
         """Return all frames; quaternions among the coordinates are drawn to unit length from here on."""
-        wanted = self._wanted_frames()
+        wanted = list_needed_frames(self.definition)
         frames = trees.read_frames(wanted)
         groups = self.quaternions = find_quaternions((frame.rotation for frame in frames), self.q)
         if not groups:
@@ -247,15 +227,21 @@ class _MechanismReader:
         at_rest = lagrangian.expression.xreplace(dict.fromkeys(self.u, sm.S.Zero))
         return tuple(at_rest.diff(q) for q in self.q)
 
-    def _with_bodies(self, **more: Any) -> Mechanism:
-        """Read frames, points, bodies, loads and constraints of mechanics that have bodies."""
+    def _with_bodies(
+        self, lagrangian: Lagrangian | None = None, potential_forces: tuple[sm.Expr, ...] = ()
+    ) -> Mechanism:
+        """Read frames, points, bodies, loads and constraints of mechanics that have bodies.
+
+        The order matters: frames tell which coordinates are quaternions, which changes the kinematics; constraints are
+        read with quaternions as they are, and everything behind them with quaternions of unit length.
+        """
         trees = KinematicTree(mechanics_source.inertial_frame(self.mechanics), self.plain, self._declared())
         frames = self._frames(trees)
         constraints = self._constraints()
         self._scale_quaternions()
         bodies = mechanics_source.bodies(self.mechanics)
         origin, pivot = mechanics_source.origin(self.mechanics), mechanics_source.pivot_origin(self.mechanics)
-        points = trees.read_points(origin or Point("O"), self._wanted_points(), pivot=pivot)
+        points = trees.read_points(origin or Point("O"), list_needed_points(self.definition), pivot=pivot)
         loads, load_of, z_dot = read_loads(
             mechanics_source.loads(self.mechanics),
             mechanics_source.actuators(self.mechanics),
@@ -263,7 +249,7 @@ class _MechanismReader:
             [self.plain(s.derivative) for s in self.definition.auxiliary_states],
             self.taken,
         )
-        shared = self._shared(constraints, read_force_applications(constraints.said, trees, bodies))
+        shared = self._form_without_bodies(constraints, read_force_applications(constraints.said, trees, bodies))
         numbers = RecordNumbers(
             frames=trees.frame_of,
             points=trees.point_of,
@@ -271,12 +257,14 @@ class _MechanismReader:
             bodies={id(body): i for i, body in enumerate(bodies)},
             joints=mechanics_source.joints(self.mechanics),
         )
-        draft = Mechanism(
-            **shared | {"z_dot": z_dot},
-            **more,
+        draft = replace(
+            shared,
+            z_dot=z_dot,
+            lagrangian=lagrangian,
+            potential_forces=potential_forces,
             frames=frames,
             points=points,
-            bodies=self._read_bodies(trees),
+            bodies=read_bodies(self.mechanics, trees, self.plain, self._moving()),
             loads=loads,
             joints=numbers.joint_records(),
             scenery=read_appearance(self.definition, trees, load_of, self._moving()),
@@ -296,89 +284,60 @@ class _MechanismReader:
             return frozenset({0, trees.point_of[pivot]})
         return frozenset({0} if mechanics_source.origin(self.mechanics) is not None else ())
 
-    def _shared(
+    def _form_without_bodies(
         self, constraints: ImportedConstraints, acts: tuple[tuple[ForceApplication, ...], ...]
-    ) -> dict[str, Any]:
-        """Return fields common to all mechanics types."""
+    ) -> Mechanism:
+        """Return the mechanism without frames, points, bodies and loads: all that a Lagrangian alone has."""
         d = self.definition
+        declared, multipliers = self._declarations(), self._multipliers(constraints)
+        contacts, latches = read_unilateral_rows(
+            d, self.plain, self._rates(), self.u, self.taken, constraints.velocity, self._start()
+        )
+        body_potentials = map(mechanics_source.potential_energy, mechanics_source.bodies(self.mechanics))
+        return Mechanism(
+            declared=declared,
+            t=self.t,
+            q=self.q,
+            u=self.u,
+            u_dot=self.u_dot,
+            u_auxiliary=self.u_aux,
+            z=self.z,
+            p=tuple(p.symbol for p in d.parameters if not p.calculated),
+            r=self.r,
+            calculated_parameters=tuple(
+                Assignment(p.symbol, sm.sympify(p.value)) for p in d.parameters if p.calculated
+            ),
+            constraint_forces=self.forces,
+            driven=self._driven(),
+            u_independent=self._independent_speeds(constraints),
+            holonomic=constraints.holonomic,
+            velocity_constraints=constraints.velocity,
+            kinematic_invariants=constraints.kinematic_invariants,
+            auxiliary_rows=constraints.auxiliary,
+            multipliers=multipliers,
+            dynamic=self.to_dynamic,
+            kinematics=self.kinematics,
+            z_dot=tuple(self.plain(s.derivative) for s in d.auxiliary_states),
+            quaternions=self.quaternions,
+            events=read_declared_events(d, self.plain, {*self.q, *self.u, *self.z}),
+            contacts=contacts,
+            latches=latches,
+            acts=acts,
+            needs_multipliers=self._asks_for_multipliers(constraints, acts),
+            given_potential=None if d.potential_energy is None else self.plain(d.potential_energy),
+            declared_potential=sm.Add(*map(self.plain, body_potentials)),
+            frames=(),
+            points=(),
+            bodies=(),
+            loads=(),
+        )
+
+    def _independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
+        """Return indices of the independent speeds: those not named as dependent, or a choice for a Lagrangian."""
         dependent = {self.u_user.index(u) for u in self.speeds.dependent}
         if constraints.velocity and isinstance(self.mechanics, LagrangesMethod):  # which names none
             dependent = set(choose_dependent_speeds(constraints.velocity, self._start(), self._guessed()))
-        return {
-            "declared": self._declarations(),
-            "t": self.t,
-            "q": self.q,
-            "u": self.u,
-            "u_dot": self.u_dot,
-            "u_auxiliary": self.u_aux,
-            "z": self.z,
-            "p": tuple(p.symbol for p in d.parameters if not p.calculated),
-            "r": self.r,
-            "calculated_parameters": tuple(
-                Assignment(p.symbol, sm.sympify(p.value)) for p in d.parameters if p.calculated
-            ),
-            "constraint_forces": self.forces,
-            "driven": self._driven(),
-            "u_independent": tuple(i for i in range(len(self.u)) if i not in dependent),
-            "holonomic": constraints.holonomic,
-            "velocity_constraints": constraints.velocity,
-            "kinematic_invariants": constraints.kinematic_invariants,
-            "auxiliary_rows": constraints.auxiliary,
-            "multipliers": self._multipliers(constraints),
-            "dynamic": self.to_dynamic,
-            "kinematics": self.kinematics,
-            "z_dot": tuple(self.plain(s.derivative) for s in d.auxiliary_states),
-            "quaternions": self.quaternions,
-            "events": read_declared_events(d, self.plain, {*self.q, *self.u, *self.z}),
-            "contacts": self._contacts(constraints),
-            "latches": self._latches(constraints),
-            "acts": acts,
-            "needs_multipliers": self._asks_for_multipliers(constraints, acts),
-            "given_potential": None if d.potential_energy is None else self.plain(d.potential_energy),
-            "declared_potential": sm.Add(
-                *(
-                    self.plain(mechanics_source.potential_energy(body))
-                    for body in mechanics_source.bodies(self.mechanics)
-                )
-            ),
-        }
-
-    def _contacts(self, constraints: ImportedConstraints) -> Contacts | None:
-        """Return the unilateral contacts in plain symbols.
-
-        Raises:
-            MechanismError: If no speed, or no motion that constraints leave free, changes a gap, or two have the same.
-        """
-        declared = self.definition.contacts
-        contacts = read_contacts(
-            declared, self.plain, self._rates(), self.u, self.taken, latched=bool(self.definition.latches)
-        )
-        start = self._start()
-        faults = [
-            *constrained_contact_faults(contacts, declared, constraints.velocity, start),
-            *coupled_slip_faults(contacts, declared, constraints.velocity, start),
-            *duplicate_contact_faults(contacts, declared, start),
-        ]
-        if faults:
-            raise MechanismError("contacts cannot be read:", faults)
-        return contacts
-
-    def _latches(self, constraints: ImportedConstraints) -> Latches | None:
-        """Return the latches in plain symbols.
-
-        Raises:
-            MechanismError: If no speed, or no motion that constraints and other rows leave free, changes a row.
-        """
-        declared = self.definition.latches
-        latches = read_latches(declared, self.plain, self._rates(), self.u, self.taken)
-        start = self._start()
-        faults = [
-            *constrained_latch_faults(latches, declared, constraints.velocity, start),
-            *dependent_latch_faults(latches, declared, constraints.velocity, start),
-        ]
-        if faults:
-            raise MechanismError("latches cannot be read:", faults)
-        return latches
+        return tuple(i for i in range(len(self.u)) if i not in dependent)
 
     def _declarations(self) -> Declarations:
         """Return the plain part of the definition, and what the mechanics name as dependent."""
@@ -409,69 +368,6 @@ class _MechanismReader:
         loads_only.form_lagranges_equations()
         forces = tuple(self.plain(force) for force in loads_only.forcing)
         return Lagrangian(self.plain(method._L[0]), forces)
-
-    def _wanted_frames(self) -> dict[ReferenceFrame, ReferenceFrame | None]:
-        """Return the frames that are needed, some for their angular velocity only; also those of bodies' inertias."""
-        wanted: dict[Any, ReferenceFrame | None] = {}
-        for body in mechanics_source.bodies(self.mechanics):
-            terms = getattr(getattr(body, "inertia", (None,))[0], "args", ())
-            wanted[getattr(body, "frame", None)] = terms[0][1].args[0][1] if terms else None
-        others: list[Any] = [load[0] for load in mechanics_source.loads(self.mechanics)]
-        for actuator in mechanics_source.actuators(self.mechanics):
-            others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
-        for request in self.definition.outputs:
-            if isinstance(request, OutputRequest) and OUTPUT_KINDS[request.kind].subject == "frame":
-                others += request.subject
-        for item in others:
-            wanted.setdefault(item, None)
-        return {item: axes for item, axes in wanted.items() if isinstance(item, ReferenceFrame)}
-
-    def _wanted_points(self) -> list[Point]:
-        """Return the points that are needed: mass centres, loads, pathways, outputs, joints."""
-        wanted: list[Point] = [body.masscenter for body in mechanics_source.bodies(self.mechanics)]
-        places = [load[0] for load in mechanics_source.loads(self.mechanics)]
-        wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
-        for actuator in mechanics_source.actuators(self.mechanics):
-            wanted += getattr(getattr(actuator, "pathway", None), "attachments", ())
-            wanted += [load[0] for load in list_wrapping_loads(actuator)]
-        for request in self.definition.outputs:
-            if isinstance(request, OutputRequest):
-                wanted += [*request.subject, request.relative_to]
-        wanted += list_application_places(self.definition.constraints)
-        for joint in mechanics_source.joints(self.mechanics):
-            wanted += [joint.parent_point, joint.child_point]
-        wanted += list_appearance_points(self.definition)
-        return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
-
-    def _read_bodies(self, trees: KinematicTree) -> tuple[Body, ...]:
-        """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""
-        bodies, faults = [], []
-        for body in mechanics_source.bodies(self.mechanics):
-            point, mass = trees.point_of[body.masscenter], self.plain(body.mass)
-            if not mechanics_source.is_rigid_body(body):
-                bodies.append(Body(body.name, point, -1, mass, None))
-                continue
-            if body.frame not in trees.frame_of:
-                what = f"the frame {body.frame.name} of body {body.name} is not connected to the inertial frame"
-                faults.append(Fault(what, remedy="orient it, or give its angular velocity by set_ang_vel"))
-                continue
-            axes = trees.axes(body.frame)
-            if not mechanics_source.needs_inertia(body, mechanics_source.inertial_frame(self.mechanics)):
-                bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
-                continue
-            matrix = sm.ImmutableMatrix(3, 3, list(map(self.plain, dyadic_components(body.central_inertia, axes))))
-            constant = simplify_constant_matrix(matrix, self._moving())
-            if constant is None and axes != body.frame:
-                what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
-                faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
-            elif constant is None:
-                moving = ", ".join(sorted(s.name for s in matrix.free_symbols & set(self._moving())))
-                what = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {moving}"
-                faults.append(Fault(what, remedy=f"write it along {body.frame.name}, or correct the body's frame"))
-            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, constant))
-        if faults:
-            raise MechanismError("the bodies cannot be read:", faults)
-        return tuple(bodies)
 
     def _constraints(self) -> ImportedConstraints:
         """Read all constraints; rates of holonomic ones come first. Lengths of quaternions are left out."""

@@ -20,7 +20,8 @@ from mb2fmu.fmu.toolchain import (
     compilers,
     host_platform,
 )
-from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions, choose_compiler
+from mb2fmu.pipeline.derivation.pipeline_options import BuildOptions
+from mb2fmu.pipeline.fmu_build.core_fmu import choose_compiler
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)

@@ -312,5 +312,5 @@ def test_loops_that_do_not_close_at_tried_numbers_have_sizes(monkeypatch):
         "estimate_switching_scales",
         lambda *told: found.append(estimate_switching_scales(*told)) or found[-1],
     )
-    event_support.add_discrete_modes(derive(model, constraints="attractor"))
+    derive(model, constraints="attractor")
     assert any(2**-12 < size < 2**-8 for size in found[-1])

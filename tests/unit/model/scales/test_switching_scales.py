@@ -17,7 +17,6 @@ from mb2fmu.compiler.events import freeze_switches, list_switches
 from mb2fmu.model import check_model, load
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.scales.switching_scales import estimate_switching_scales
-from mb2fmu.pipeline.derivation.event_support import add_discrete_modes
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation.reference.reference_run import drop_diagnostic_outputs, make_numeric_equations
 
@@ -58,7 +57,7 @@ def test_a_unit_is_found_by_changing_units(declared, surface, unit):
 def divided(model: Model) -> dict[str, float]:
     """Switches of a unit, and what their surfaces are divided by; those that are zero at the start are left out."""
     derivation = derive(model)
-    frozen, sized = freeze_switches(derivation.program), add_discrete_modes(derivation)
+    frozen, sized = freeze_switches(derivation.program), derivation.program_with_modes
     names = [switch.name for switch in list_switches(frozen)]
     assert names == [switch.name for switch in list_switches(sized)]
     layout = sized.layout

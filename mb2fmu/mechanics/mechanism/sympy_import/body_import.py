@@ -1,0 +1,93 @@
+"""Bodies of the user's mechanics: the frames and points that are needed, mass and inertia of each body."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sympy as sm
+from sympy.physics.mechanics import Point, ReferenceFrame
+from sympy.physics.mechanics.body_base import BodyBase
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.mechanism.records.inertia_components import dyadic_components, simplify_constant_matrix
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Body
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap
+from mb2fmu.mechanics.mechanism.sympy_import.appearance_import import list_appearance_points
+from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_application_places
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_wrapping_loads
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
+from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.mechanics_source import Mechanics
+
+
+def list_needed_frames(definition: ModelDefinition) -> dict[ReferenceFrame, ReferenceFrame | None]:
+    """Return the frames that are needed, some for their angular velocity only; also those of bodies' inertias."""
+    mechanics = definition.mechanics
+    wanted: dict[Any, ReferenceFrame | None] = {}
+    for body in mechanics_source.bodies(mechanics):
+        terms = getattr(getattr(body, "inertia", (None,))[0], "args", ())
+        wanted[getattr(body, "frame", None)] = terms[0][1].args[0][1] if terms else None
+    others: list[Any] = [load[0] for load in mechanics_source.loads(mechanics)]
+    for actuator in mechanics_source.actuators(mechanics):
+        others += [getattr(actuator, name, None) for name in ("target_frame", "reaction_frame")]
+    for request in definition.outputs:
+        if isinstance(request, OutputRequest) and OUTPUT_KINDS[request.kind].subject == "frame":
+            others += request.subject
+    for item in others:
+        wanted.setdefault(item, None)
+    return {item: axes for item, axes in wanted.items() if isinstance(item, ReferenceFrame)}
+
+
+def list_needed_points(definition: ModelDefinition) -> list[Point]:
+    """Return the points that are needed: mass centres, loads, pathways, outputs, joints."""
+    mechanics = definition.mechanics
+    wanted: list[Point] = [body.masscenter for body in mechanics_source.bodies(mechanics)]
+    places = [load[0] for load in mechanics_source.loads(mechanics)]
+    wanted += [place.masscenter if isinstance(place, BodyBase) else place for place in places]
+    for actuator in mechanics_source.actuators(mechanics):
+        wanted += getattr(getattr(actuator, "pathway", None), "attachments", ())
+        wanted += [load[0] for load in list_wrapping_loads(actuator)]
+    for request in definition.outputs:
+        if isinstance(request, OutputRequest):
+            wanted += [*request.subject, request.relative_to]
+    wanted += list_application_places(definition.constraints)
+    for joint in mechanics_source.joints(mechanics):
+        wanted += [joint.parent_point, joint.child_point]
+    wanted += list_appearance_points(definition)
+    return list(dict.fromkeys(item for item in wanted if isinstance(item, Point)))
+
+
+def read_bodies(
+    mechanics: Mechanics, trees: KinematicTree, plain: SymbolMap, moving: Collection[sm.Symbol]
+) -> tuple[Body, ...]:
+    """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""
+    bodies, faults = [], []
+    for body in mechanics_source.bodies(mechanics):
+        point, mass = trees.point_of[body.masscenter], plain(body.mass)
+        if not mechanics_source.is_rigid_body(body):
+            bodies.append(Body(body.name, point, -1, mass, None))
+            continue
+        if body.frame not in trees.frame_of:
+            what = f"the frame {body.frame.name} of body {body.name} is not connected to the inertial frame"
+            faults.append(Fault(what, remedy="orient it, or give its angular velocity by set_ang_vel"))
+            continue
+        axes = trees.axes(body.frame)
+        if not mechanics_source.needs_inertia(body, mechanics_source.inertial_frame(mechanics)):
+            bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
+            continue
+        matrix = sm.ImmutableMatrix(3, 3, list(map(plain, dyadic_components(body.central_inertia, axes))))
+        constant = simplify_constant_matrix(matrix, moving)
+        if constant is None and axes != body.frame:
+            what = f"frame {body.frame.name} of body {body.name} has an angular velocity only"
+            faults.append(Fault(f"{what}, and its inertia moves in {axes.name}", remedy="write it in one frame"))
+        elif constant is None:
+            varying = ", ".join(sorted(s.name for s in matrix.free_symbols & set(moving)))
+            what = f"the inertia of body {body.name} changes in its own frame {body.frame.name} with {varying}"
+            faults.append(Fault(what, remedy=f"write it along {body.frame.name}, or correct the body's frame"))
+        bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, constant))
+    if faults:
+        raise MechanismError("the bodies cannot be read:", faults)
+    return tuple(bodies)

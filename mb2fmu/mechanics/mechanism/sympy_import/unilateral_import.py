@@ -1,0 +1,410 @@
+"""Read contacts and latches: rows in plain symbols, with their first and second rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sm
+
+from mb2fmu.errors import Fault, MechanismError
+from mb2fmu.mechanics.equations.contact_records import ContactFriction, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
+from mb2fmu.mechanics.equations.latch_records import Latch, LatchedRow, Latches
+from mb2fmu.mechanics.mechanism.records.plain_symbols import SymbolMap, directional_derivative, time_derivative
+from mb2fmu.model.declarations.declared_unilateral_rows import (
+    DeclaredContact,
+    DeclaredFriction,
+    DeclaredLatch,
+    DeclaredLatchRow,
+)
+from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.quantity_declarations import symbol_word
+
+_RANK_TOLERANCE = 1e-9  # what is smaller than this part counts as none
+
+_COSINE_TOLERANCE = 1e-12  # 1 - cosine of the gaps at some places
+_SAMPLE_DISTANCE = 0.1  # of magnitudes, or of 1: how far places lie about the start
+
+Floats = npt.NDArray[np.float64]
+SymbolRates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
+
+
+def read_unilateral_rows(
+    definition: ModelDefinition,
+    plain: SymbolMap,
+    moving: SymbolRates,
+    u: Sequence[sm.Symbol],
+    taken: set[str],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> tuple[Contacts | None, Latches | None]:
+    """Return contacts and latches of a definition in plain symbols; None where it has none.
+
+    Args:
+        definition: Declares them.
+        plain: Translation to plain symbols.
+        moving: What positions may contain and that moves, its rates, and time.
+        u: Speeds.
+        taken: Names that are taken; grows.
+        constraints: Rows that hold always.
+        start: Plain symbols of coordinates and parameters → their values at the start.
+
+    Raises:
+        MechanismError: If no speed, or no motion that constraints and other rows leave free, changes a gap, a slip or a
+            row of a latch, or two gaps are the same.
+    """
+    reader = _RowReader(plain, moving, tuple(u), taken)
+    contacts = reader.contacts(definition.contacts, latched=bool(definition.latches))
+    latches = reader.latches(definition.latches)
+    faults = [
+        *_constrained_contact_faults(contacts, definition.contacts, constraints, start),
+        *_coupled_slip_faults(contacts, definition.contacts, constraints, start),
+        *_duplicate_contact_faults(contacts, definition.contacts, start),
+    ]
+    if faults:
+        raise MechanismError("contacts cannot be read:", faults)
+    faults = [
+        *_constrained_latch_faults(latches, definition.latches, constraints, start),
+        *_dependent_latch_faults(latches, definition.latches, constraints, start),
+    ]
+    if faults:
+        raise MechanismError("latches cannot be read:", faults)
+    return contacts, latches
+
+
+class _RowFields(TypedDict):
+    """Fields of :class:`UnilateralRow`."""
+
+    jacobian: sm.ImmutableMatrix
+    offset: sm.Expr
+    bias: sm.Expr
+    force: sm.Symbol
+    impulse: sm.Symbol
+    impact_impulse: sm.Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class _RowReader:
+    """Translates declarations to rows.
+
+    Attributes:
+        plain: Translation to plain symbols.
+        moving: What positions may contain and that moves, its rates, and time.
+        u: Speeds.
+        taken: Names that are taken; grows.
+    """
+
+    plain: SymbolMap
+    moving: SymbolRates
+    u: tuple[sm.Symbol, ...]
+    taken: set[str]
+
+    def contacts(self, declared: Sequence[DeclaredContact], *, latched: bool) -> Contacts | None:
+        """Return the contacts; ``latched``: there are latches, too.
+
+        Raises:
+            MechanismError: If no speed changes a gap or a slip.
+        """
+        if not declared:
+            return None
+        rough = any(contact.friction for contact in declared)
+        each = tuple(self._contact(contact, rough=rough) for contact in declared)
+        if latched:
+            each = tuple(self._add_latch_symbols(contact) for contact in each)
+        pairs = [*zip(declared, each, strict=True)]
+        faults = [
+            Fault(f"no speed changes the gap of {row.name}", item.where, "write it in coordinates that move")
+            for item, row in pairs
+            if row.jacobian.is_zero_matrix
+        ] or [
+            Fault(f"no speed changes the slip of {row.name}", item.where, "write it in speeds that move")
+            for item, row in pairs
+            if row.friction and row.friction.jacobian.is_zero_matrix
+        ]
+        if faults:
+            raise MechanismError("contacts cannot be read:", faults)
+        jumps = self._symbols_of_speeds("jump")
+        if not rough:
+            return Contacts(each, declared[0].order, jumps)
+        shifts = self._symbols_of_speeds("shift")
+        counted = next(contact.friction for contact in declared if contact.friction)
+        assert counted.changes is not None  # the first with friction counts for all
+        changes = self.plain(counted.changes)
+        return Contacts(each, declared[0].order, jumps, shifts, changes, self._symbol("contacts_change"))
+
+    def latches(self, declared: Sequence[DeclaredLatch]) -> Latches | None:
+        """Return the latches.
+
+        Raises:
+            MechanismError: If no speed changes a row.
+        """
+        if not declared:
+            return None
+        each = tuple(self._latch(latch) for latch in declared)
+        faults = [
+            Fault(f"no speed changes what {row.name} holds", item.where, "write it in coordinates that move")
+            for item, latch in zip(declared, each, strict=True)
+            for row in latch.rows
+            if row.jacobian.is_zero_matrix
+        ]
+        if faults:
+            raise MechanismError("latches cannot be read:", faults)
+        return Latches(each, self._symbols_of_speeds("latched"))
+
+    def _contact(self, contact: DeclaredContact, *, rough: bool) -> UnilateralContact:
+        """Return one contact; ``rough``: one of them has friction."""
+        gap, word = self.plain(contact.gap), symbol_word(contact.force)
+        return UnilateralContact(
+            **self._position_row(gap, contact),
+            name=contact.name,
+            position=gap,
+            stabilization=self.plain(contact.stabilization),
+            restitution=self.plain(contact.restitution),
+            rest_below=self.plain(contact.rest_below),
+            law=contact.law,
+            resting=self.plain(contact.resting),
+            count=self.plain(contact.count),
+            rests=self._symbol(f"rests_{word}"),
+            friction=self._friction(contact.friction) if contact.friction else None,
+            resting_after_change=self._symbol(f"stays_{word}") if rough else None,
+        )
+
+    def _friction(self, friction: DeclaredFriction) -> ContactFriction:
+        """Return a contact's friction."""
+        slip, word = self.plain(friction.slip), symbol_word(friction.force)
+        symbols, rates, t = self.moving
+        known = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
+        slopes = [directional_derivative(slip, {s: sm.S.One}) for s in self.u]
+        offset, bias = slip.xreplace(dict.fromkeys(self.u, sm.S.Zero)), directional_derivative(slip, known)
+        return ContactFriction(
+            **self._row(slopes, offset, bias, friction),
+            coefficient=self.plain(friction.coefficient),
+            sliding=self.plain(friction.sliding),
+            slides=self._symbol(f"slides_{word}"),
+            turns=self._symbol(f"turns_{word}"),
+        )
+
+    def _latch(self, latch: DeclaredLatch) -> Latch:
+        """Return one latch."""
+        positions = [self.plain(row.position) for row in latch.rows]
+        return Latch(
+            name=latch.name,
+            rows=tuple(
+                LatchedRow(
+                    **self._position_row(position, row),
+                    name=row.name,
+                    position=position,
+                    stabilization=self.plain(latch.stabilization),
+                    held_at=self.plain(row.held_at),
+                )
+                for position, row in zip(positions, latch.rows, strict=True)
+            ),
+            close=self.plain(latch.close),
+            open=self.plain(latch.open),
+            engaged=self.plain(latch.engaged),
+            changes=self.plain(latch.changes),
+        )
+
+    def _position_row(self, position: sm.Expr, item: DeclaredContact | DeclaredLatchRow) -> _RowFields:
+        """Return G, b and c of a position in plain symbols, whose second rate is G u' + c, and the row's symbols."""
+        symbols, rates, t = self.moving
+        rate = time_derivative(position, symbols, rates, t)
+        free = rate.free_symbols
+        slopes = [directional_derivative(rate, {s: sm.S.One}) if s in free else sm.S.Zero for s in self.u]
+        bias = directional_derivative(rate, {**dict(zip(symbols, rates, strict=True)), t: sm.S.One})
+        return self._row(slopes, rate.xreplace(dict.fromkeys(self.u, sm.S.Zero)), bias, item)
+
+    def _row(
+        self,
+        slopes: Sequence[sm.Expr],
+        offset: sm.Expr,
+        bias: sm.Expr,
+        item: DeclaredContact | DeclaredFriction | DeclaredLatchRow,
+    ) -> _RowFields:
+        """Return what all rows have."""
+        return {
+            "jacobian": sm.ImmutableMatrix(1, len(self.u), slopes),
+            "offset": offset,
+            "bias": bias,
+            "force": self.plain(item.force),
+            "impulse": self.plain(item.impulse),
+            "impact_impulse": self._symbol(f"blow_{symbol_word(item.force)}"),
+        }
+
+    def _add_latch_symbols(self, contact: UnilateralContact) -> UnilateralContact:
+        """Return a contact with symbols that say which of its rows latches hold."""
+        friction = contact.friction
+        if friction is not None:
+            friction = replace(friction, held_by_latches=self._symbol(f"pinned_{friction.force.name}"))
+        return replace(contact, friction=friction, held_by_latches=self._symbol(f"pinned_{contact.force.name}"))
+
+    def _symbols_of_speeds(self, word: str) -> tuple[sm.Symbol, ...]:
+        """Return a new symbol for each speed."""
+        return tuple(self._symbol(f"{word}_{speed.name}") for speed in self.u)
+
+    def _symbol(self, name: str) -> sm.Symbol:
+        """Return a symbol whose name nothing has yet."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return sm.Symbol(name)
+
+
+def _constrained_contact_faults(
+    contacts: Contacts | None,
+    declared: Sequence[DeclaredContact],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> Iterator[Fault]:
+    """Yield contacts whose gap no free motion at the start changes: an impact could not act there."""
+    if contacts is None or constraints is None:
+        return
+    free = _free_motion_directions(constraints, start)
+    for contact, item in zip(contacts.each, declared, strict=True):
+        if _is_constrained(free, contact.jacobian, start):
+            what = f"the constraints hold the gap of {contact.name}: no impact could change its rate"
+            yield Fault(what, item.where, "leave it out, or take away what is redundant")
+        if contact.friction and _is_constrained(free, contact.friction.jacobian, start):
+            what = f"the constraints hold the slip of {contact.name}: no friction could change it"
+            yield Fault(what, item.where, "leave the friction out, or take away what is redundant")
+
+
+def _constrained_latch_faults(
+    latches: Latches | None,
+    declared: Sequence[DeclaredLatch],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> Iterator[Fault]:
+    """Yield latch rows that no free motion at the start changes: the constraints hold them already."""
+    if latches is None or constraints is None:
+        return
+    free = _free_motion_directions(constraints, start)
+    for latch, item in zip(latches.each, declared, strict=True):
+        for row in latch.rows:
+            if _is_constrained(free, row.jacobian, start):
+                yield Fault(f"the constraints hold {row.name} already", item.where, "leave that row out")
+
+
+def _coupled_slip_faults(
+    contacts: Contacts | None,
+    declared: Sequence[DeclaredContact],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> Iterator[Fault]:
+    """Yield contacts with friction that slide as fast as they open, times a number: the tip of a lever at a wall.
+
+    Their normal force and their friction act on one and the same motion, so how they share it is not determined.
+    """
+    for contact, item in zip(contacts.each if contacts else (), declared, strict=True):
+        if contact.friction is None:
+            continue
+        rows = sm.ImmutableMatrix.vstack(contact.jacobian, contact.friction.jacobian)
+        for place in (start, *_sample_near_start(start)):
+            found = _evaluate_matrix(rows, place)
+            if constraints is not None:
+                found = found @ _free_motion_directions(constraints, place).T
+            sizes = np.linalg.norm(found, axis=1)
+            if (
+                not np.all(sizes > 0.0)
+                or np.linalg.svd(found / sizes[:, None])[1][1:].max(initial=0.0) > _RANK_TOLERANCE
+            ):
+                break
+        else:
+            what = f"the slip of {contact.name} is a multiple of the rate of its gap: friction and normal force are one"
+            remedy = "leave slip and friction out, or take a compliant Contact"
+            yield Fault(what, item.where, remedy)
+
+
+def _duplicate_contact_faults(
+    contacts: Contacts | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
+) -> Iterator[Fault]:
+    """Yield contacts whose gap is a multiple of another's: their forces would not be determined.
+
+    Where the number is negative there is nowhere to move: that is a constraint, and impacts would follow without end.
+
+    Gaps are compared at places about the start, with other parameters too: what is alike for one length only is two
+    contacts. Legs of a table, whose forces are not determined either, keep different gaps.
+    """
+    if contacts is None or len(contacts.each) < 2:
+        return
+    gaps = sm.ImmutableMatrix([[contact.gap for contact in contacts.each]])
+    try:
+        found = np.array([_evaluate_matrix(gaps, place).ravel() for place in _sample_near_start(start)])
+    except TypeError:  # a gap that is no real number there
+        return
+    found /= np.maximum(np.linalg.norm(found, axis=0), np.finfo(float).tiny)
+    for j, item in enumerate(declared):
+        cosines = found[:, :j].T @ found[:, j]
+        if np.any(cosines > 1.0 - _COSINE_TOLERANCE):
+            other = declared[int(np.argmax(cosines))].name
+            what = f"{item.name} has the gap of {other}, or a multiple of it: how they share a force is not determined"
+            yield Fault(what, item.where, "leave one of the two out")
+        if np.any(cosines < _COSINE_TOLERANCE - 1.0):
+            other = declared[int(np.argmin(cosines))].name
+            what = f"{item.name} has the gap of {other} with the other sign: both are >= 0 only where both are 0"
+            remedy = "give what is between them room, or hold it there by a constraint or a Latch"
+            yield Fault(what, item.where, remedy)
+
+
+def _dependent_latch_faults(
+    latches: Latches | None,
+    declared: Sequence[DeclaredLatch],
+    constraints: VelocityConstraints | None,
+    start: Mapping[sm.Symbol, float],
+) -> Iterator[Fault]:
+    """Yield latch rows that follow from others of their latch, at places about the start."""
+    for latch, item in zip(latches.each if latches else (), declared, strict=False):
+        try:
+            found = [_dependent_rows(latch, constraints, place) for place in _sample_near_start(start)]
+        except TypeError:  # a slope that is no real number there
+            continue
+        for j in sorted(set.intersection(*found)):
+            others = ", ".join(row.name for row in latch.rows[:j])
+            what = f"{latch.rows[j].name} holds what {others} hold{'s' if j == 1 else ''} already"
+            yield Fault(f"{what}: how they share a force is not determined", item.where, "leave that row out")
+
+
+def _dependent_rows(
+    latch: Latch, constraints: VelocityConstraints | None, place: Mapping[sm.Symbol, float]
+) -> set[int]:
+    """Return the numbers of the rows that no free motion changes without those before them."""
+    free = _free_motion_directions(constraints, place) if constraints else None
+    slopes = [_evaluate_matrix(row.jacobian, place).ravel() for row in latch.rows]
+    G = np.array([slope if free is None else free @ slope for slope in slopes])
+    lengths = np.linalg.norm(G, axis=1)
+    G /= np.maximum(lengths, np.finfo(float).tiny)[:, None]
+    rest = [G[j] - G[:j].T @ np.linalg.lstsq(G[:j].T, G[j], rcond=None)[0] for j in range(1, len(G))]
+    # What constraints hold alone is told by ``_constrained_latch_faults``.
+    moves = lengths > _RANK_TOLERANCE * np.linalg.norm(slopes, axis=1)
+    return {j for j, left in enumerate(rest, start=1) if moves[j] and np.linalg.norm(left) <= _RANK_TOLERANCE}
+
+
+def _sample_near_start(start: Mapping[sm.Symbol, float]) -> list[dict[sm.Symbol, float]]:
+    """Return some places about the start, with other parameters too."""
+    generator = np.random.default_rng(5)
+    return [
+        {s: v + max(abs(v), 1.0) * generator.uniform(-_SAMPLE_DISTANCE, _SAMPLE_DISTANCE) for s, v in start.items()}
+        for _ in range(4)
+    ]
+
+
+def _free_motion_directions(constraints: VelocityConstraints, start: Mapping[sm.Symbol, float]) -> Floats:
+    """Return the motions that the constraints leave free at the start, one per row."""
+    _, sizes, directions = np.linalg.svd(_evaluate_matrix(constraints.jacobian, start))
+    return np.asarray(directions[np.count_nonzero(sizes > _RANK_TOLERANCE * sizes[0]) :])
+
+
+def _is_constrained(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> bool:
+    """Return whether none of these motions changes a quantity with this gradient."""
+    G = _evaluate_matrix(jacobian, start).ravel()
+    return bool(np.linalg.norm(free @ G) <= _RANK_TOLERANCE * np.linalg.norm(G))
+
+
+def _evaluate_matrix(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
+    """Return a matrix of expressions as numbers."""
+    values = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
+    return np.array(matrix.xreplace(values).evalf(17), dtype=float)
