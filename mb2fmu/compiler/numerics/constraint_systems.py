@@ -178,7 +178,7 @@ class RegularizedConstraintSystem:
         return found
 
     def turned(self, y: Sequence[int]) -> list[int]:
-        """Return a solution as a number, with the derivatives of staying among solutions (``dominant_eigenspace``)."""
+        """Return a solution as a number, that follows the space of solutions (:func:`add_eigenspace_rotation`)."""
         b = self._builder
         found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
         for group, system in self._parts:

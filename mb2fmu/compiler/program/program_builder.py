@@ -8,7 +8,7 @@ Every method takes and gives node ids. Laws of folding, all exact in IEEE arithm
     b − a where a − b is known         → −(a − b)
     c1·(c2·x) → (c1·c2)·x              one rounding moves
     b·(a·c) where a·(b·c) is known     → that, likewise
-    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (see ``sum_factoring``)
+    x/d + y/d → (x + y)/d              in sums, likewise; common factors leave them too (``factor_sum``)
     sin(−x) → −sin x, cos(−x) → cos x  likewise the other odd and even functions
     x**n → products by squaring, x**(n/2) → powers of a square root, x**−n → 1/x**n
 
@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import mpmath
 import numpy as np
@@ -49,42 +49,6 @@ _MAX_FACTORS = 16  # a product of products unfolds without end
 _MAX_PRODUCT_SIZE = 64  # higher powers are left to pow()
 
 
-class ArithmeticBuilder(Protocol):
-    """Protocol: the methods of a builder that factoring uses."""
-
-    def mul(self, a: int, b: int) -> int:
-        """Return a·b."""
-        ...
-
-    def quotient(self, node: int) -> tuple[int, int] | None:
-        """Return dividend and divisor of a quotient; None for any other node."""
-        ...
-
-    def div(self, a: int, b: int) -> int:
-        """Return a / b."""
-        ...
-
-    def sum(self, plus: Sequence[int], minus: Sequence[int]) -> int:
-        """Return the sum of nodes less the sum of others, common factors taken out."""
-        ...
-
-    def product(self, factors: Iterable[int]) -> int:
-        """Return the product of nodes."""
-        ...
-
-    def plain_sum(self, plus: Sequence[int], minus: Sequence[int]) -> int:
-        """Return the sum of nodes less the sum of others."""
-        ...
-
-    def factors(self, node: int) -> list[int]:
-        """Return nodes whose product the node is."""
-        ...
-
-    def rank(self, node: int) -> int:
-        """Return 0 for a number, 1 for what depends on parameters only, 2 for anything else."""
-        ...
-
-
 class _FactoredTerm(NamedTuple):
     """``sign`` · the product of ``factors``, which is ``node`` if that is known."""
 
@@ -93,7 +57,7 @@ class _FactoredTerm(NamedTuple):
     node: int | None = None
 
 
-def factor_sum(b: ArithmeticBuilder, plus: Sequence[int], minus: Sequence[int]) -> int:
+def factor_sum(b: ProgramBuilder, plus: Sequence[int], minus: Sequence[int]) -> int:
     """Return the sum of nodes less the sum of others, common factors taken out.
 
     Args:
@@ -108,7 +72,7 @@ def factor_sum(b: ArithmeticBuilder, plus: Sequence[int], minus: Sequence[int]) 
     return _factor_terms(b, [_FactoredTerm(sign, b.factors(node), node) for sign, node in signed])
 
 
-def _join_quotients(b: ArithmeticBuilder, plus: Sequence[int], minus: Sequence[int]) -> tuple[list[int], list[int]]:
+def _join_quotients(b: ProgramBuilder, plus: Sequence[int], minus: Sequence[int]) -> tuple[list[int], list[int]]:
     """Join quotients with the same divisor: x/d + y/d → (x + y)/d."""
     quotients: dict[int, list[tuple[int, int, int]]] = {}  # by divisor: side, node, and what is divided
     rest: tuple[list[int], list[int]] = ([], [])
@@ -131,7 +95,7 @@ def _join_quotients(b: ArithmeticBuilder, plus: Sequence[int], minus: Sequence[i
     return rest
 
 
-def _factor_terms(b: ArithmeticBuilder, terms: list[_FactoredTerm]) -> int:
+def _factor_terms(b: ProgramBuilder, terms: list[_FactoredTerm]) -> int:
     """Return the sum of terms, taking out the most frequent common factors first, recursively."""
     plus: list[int] = []
     minus: list[int] = []
@@ -150,7 +114,7 @@ def _factor_terms(b: ArithmeticBuilder, terms: list[_FactoredTerm]) -> int:
     return b.plain_sum(plus, minus)
 
 
-def _count_shared_factors(b: ArithmeticBuilder, terms: Sequence[_FactoredTerm]) -> dict[int, int]:
+def _count_shared_factors(b: ProgramBuilder, terms: Sequence[_FactoredTerm]) -> dict[int, int]:
     """Count the terms that have each factor, for factors of more than one term; numbers do not count."""
     counts: dict[int, int] = {}
     for term in terms:
@@ -159,7 +123,7 @@ def _count_shared_factors(b: ArithmeticBuilder, terms: Sequence[_FactoredTerm]) 
     return {factor: count for factor, count in counts.items() if count > 1 and b.rank(factor) > 0}
 
 
-def _most_frequent_factor(b: ArithmeticBuilder, counts: Mapping[int, int]) -> int | None:
+def _most_frequent_factor(b: ProgramBuilder, counts: Mapping[int, int]) -> int | None:
     """Return the factor in most terms; of several the most variable one, so that the rest may be constant."""
     most = max(counts.values(), default=0)
     return max((b.rank(node), node) for node, count in counts.items() if count == most)[1] if most > 1 else None

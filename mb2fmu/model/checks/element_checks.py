@@ -10,7 +10,7 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.added_loads import can_add_load, extend_bodies, extend_loads
-from mb2fmu.model.declarations.declared_outputs import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.declarations.declared_unilateral_rows import DeclaredContact
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
@@ -38,21 +38,44 @@ def contact_faults(model: Model) -> Iterator[Fault]:
     coordinates = set(mechanics_source.coordinates(model.mechanics))
     speeds = set(mechanics_source.speeds(model.mechanics).all)
     for contact in model.declared_contacts:
-        functions = contact.gap.atoms(AppliedUndef, sm.Derivative)
-        wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
-        if wrong:
-            what = f"the gap of {contact.name} contains {', '.join(map(str, wrong))}, and must contain no speeds"
-            yield Fault(what, contact.where, "write it in coordinates, parameters and time")
-        elif not coordinates & functions:
-            what = f"the gap of {contact.name}, {contact.gap}, has no velocity: no coordinate stands in it"
-            yield Fault(what, contact.where, "write it in the coordinates of what touches")
+        what = f"the gap of {contact.name}"
+        yield from _position_faults(contact.gap, what, "touches", contact.where, coordinates, speeds)
         yield from _slip_faults(contact, speeds)
     yield from _restitution_faults(model)
-    for request in model.declared if model.declared_contacts else ():
-        if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
-            what = f"{request.name} is a reaction, and forces of contacts that rest are not in it yet"
-            yield Fault(what, request.where, "leave it out, or ask for it in a model without impacts")
+    if model.declared_contacts:
+        yield from _reaction_faults(model, "contacts that rest", "impacts")
     yield from _combination_faults(model)
+
+
+def _position_faults(
+    position: sm.Expr, what: str, state: str, where: str, coordinates: set[sm.Expr], speeds: set[sm.Expr]
+) -> Iterator[Fault]:
+    """Yield the fault of a gap or row that contains speeds, or no coordinate.
+
+    Args:
+        position: The gap or row.
+        what: It is, for messages.
+        state: Of what it is the position: ``touches`` or ``is held``.
+        where: It was declared.
+        coordinates: Of the mechanics.
+        speeds: Of the mechanics.
+    """
+    functions = position.atoms(AppliedUndef, sm.Derivative)
+    wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
+    if wrong:
+        fault = f"{what} contains {', '.join(map(str, wrong))}, and must contain no speeds"
+        yield Fault(fault, where, "write it in coordinates, parameters and time")
+    elif not coordinates & functions:
+        fault = f"{what}, {position}, has no velocity: no coordinate stands in it"
+        yield Fault(fault, where, f"write it in the coordinates of what {state}")
+
+
+def _reaction_faults(model: Model, elements: str, missing: str) -> Iterator[Fault]:
+    """Yield a fault for each reaction, which does not contain the forces of some elements."""
+    for request in model.declared:
+        if isinstance(request, OutputRequest) and OUTPUT_KINDS[request.kind].subject == "joint or bodies":
+            what = f"{request.name} is a reaction, and forces of {elements} are not in it yet"
+            yield Fault(what, request.where, f"leave it out, or ask for it in a model without {missing}")
 
 
 def _combination_faults(model: Model) -> Iterator[Fault]:
@@ -124,18 +147,10 @@ def latch_faults(model: Model) -> Iterator[Fault]:
     speeds = set(mechanics_source.speeds(model.mechanics).all)
     for latch in model.declared_latches:
         for row in latch.rows:
-            functions = row.position.atoms(AppliedUndef, sm.Derivative)
-            wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)
-            if wrong:
-                what = f"what {row.name} holds contains {', '.join(map(str, wrong))}, and must contain no speeds"
-                yield Fault(what, latch.where, "write it in coordinates, parameters and time")
-            elif not coordinates & functions:
-                what = f"what {row.name} holds, {row.position}, has no velocity: no coordinate stands in it"
-                yield Fault(what, latch.where, "write it in the coordinates of what is held")
-    for request in model.declared if model.declared_latches else ():
-        if isinstance(request, OutputRequest) and request.kind in {"reaction_force", "reaction_torque"}:
-            what = f"{request.name} is a reaction, and forces of latches that are closed are not in it yet"
-            yield Fault(what, request.where, "leave it out, or ask for it in a model without latches")
+            what = f"what {row.name} holds"
+            yield from _position_faults(row.position, what, "is held", latch.where, coordinates, speeds)
+    if model.declared_latches:
+        yield from _reaction_faults(model, "latches that are closed", "latches")
 
 
 def loop_faults(model: Model) -> Iterator[Fault]:

@@ -79,13 +79,7 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     source = robot.description.source
     missing = _explain_missing_import(definition, robot)
     if missing or source is None:
-        return SourceAccelerations(
-            (),
-            {},
-            {},
-            {INDEPENDENT_IMPORT_WAY: missing or "the robot was not read from a file"},
-            methods=(INDEPENDENT_IMPORT_WAY,),
-        )
+        return _no_samples(missing or "the robot was not read from a file")
     try:
         content = source.read_bytes()
     except OSError as error:
@@ -105,7 +99,7 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
             )
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-            return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, methods=(INDEPENDENT_IMPORT_WAY,))
+            return _no_samples(reason)
     else:
         read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
         independent_import = IndependentImport(content, read_tree, s.base, s.locked, s.mimic == "free", prescribed)
@@ -113,10 +107,15 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
         added = _form_added_forces(definition, robot, independent_import)
     except ValueError as error:
         reason = f"what was added to the file is not known to the independent import: {error}"
-        return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, methods=(INDEPENDENT_IMPORT_WAY,))
+        return _no_samples(reason)
     return _RobotPointSampler(
         definition, robot, independent_import, _list_loop_closures(independent_import, loop_tables), added
     ).sample_all()
+
+
+def _no_samples(reason: str) -> SourceAccelerations:
+    """Return a result without samples, with the reason for it."""
+    return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT_WAY: reason}, methods=(INDEPENDENT_IMPORT_WAY,))
 
 
 def _list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:

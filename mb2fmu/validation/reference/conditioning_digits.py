@@ -23,7 +23,7 @@ FEW_DIGITS = 10.0
 _SAMPLED_POINTS = 12
 _RANDOM_DRAWS = 3
 _RELATIVE_CHANGE = 2.0**-22
-_DOUBLE_DIGITS = -math.log10(2.0**-53)
+DOUBLE_DIGITS = -math.log10(2.0**-53)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,11 @@ class KnownDigits:
             f"x' is ill conditioned: near t = {self.at:.4g} s the data determine der({self.name}) to about "
             f"{self.known:.0f} digits only, whatever computes it"
         )
+
+
+def count_known_digits(magnification: float) -> float:
+    """Return the decimal digits of a double that are left, 0 to 16, where relative errors are magnified."""
+    return round(min(DOUBLE_DIGITS, max(0.0, DOUBLE_DIGITS - math.log10(max(magnification, 1.0)))), 1)
 
 
 def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
@@ -80,6 +85,6 @@ def compute_known_digits(reference: ReferenceRun) -> KnownDigits | None:
     sizes = np.maximum(sizes, reference.state_scales / float(run.time[-1] - run.time[0]))
     kappa = np.array(changes) / sizes
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
-    known = min(_DOUBLE_DIGITS, max(0.0, _DOUBLE_DIGITS - math.log10(max(float(kappa[row, column]), 1.0))))
+    known = count_known_digits(float(kappa[row, column]))
     name = reference.variables[reference.state_columns[column]].name
-    return KnownDigits(name, found[row][0], round(known, 1))
+    return KnownDigits(name, found[row][0], known)

@@ -7,14 +7,11 @@ method of elimination, though the data may determine all sixteen: a mass of 1e6 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-FEW_DIGITS = 10.0
-"""Digits below which a note is given."""
-_DOUBLE_DIGITS = -math.log10(2.0**-53)
+from mb2fmu.validation.reference.conditioning_digits import DOUBLE_DIGITS, FEW_DIGITS, count_known_digits
 
 
 class StateDerivativeTerms(Protocol):
@@ -53,7 +50,7 @@ class SolutionAccuracy:
             return ""
         return (
             f"solving for x' may lose digits, by any formulation: of der({self.name}) {self.known:.0f} may be left, "
-            f"for its terms are 1e{_DOUBLE_DIGITS - self.known:.0f} times as large"
+            f"for its terms are 1e{DOUBLE_DIGITS - self.known:.0f} times as large"
         )
 
 
@@ -74,9 +71,5 @@ def find_least_accurate_derivative(
         if sizes:
             size = max(*sizes, *(abs(point.states[name]) / stop for point in points), magnitude / stop)
             ratio = max(point.terms[name] for point in points) / size
-            accuracies.append(
-                SolutionAccuracy(
-                    name, round(min(_DOUBLE_DIGITS, max(0.0, _DOUBLE_DIGITS - math.log10(max(ratio, 1.0)))), 1)
-                )
-            )
+            accuracies.append(SolutionAccuracy(name, count_known_digits(ratio)))
     return min(accuracies, key=lambda each: each.known, default=None)

@@ -366,13 +366,7 @@ def _describe_run_difference(
 @register_trial("strings and binaries that the importer changes afterwards", "value.copied")
 def try_copied_values(fixture: TrialFixture) -> Iterator[Observation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
-    variables = [
-        candidate
-        for candidate in fixture.variables
-        if candidate.type in {"String", "Binary"}
-        and candidate.causality in {"parameter", "input"}
-        and not candidate.dimensions
-    ]
+    variables = fixture.settable_texts
     if not variables:
         fixture.mark_inapplicable("value.copied", "it has no strings and no binaries that can be set")
         return

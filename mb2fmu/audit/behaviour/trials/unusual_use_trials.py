@@ -30,13 +30,7 @@ UNUSUAL_BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80", b"\x07", bytes(range(256)),
 @register_trial("texts and bytes with unusual contents", "value.set", crash_rule="value.set")
 def try_unusual_contents(fixture: TrialFixture) -> Iterator[Observation]:
     """Check texts and bytes of unusual contents: empty, short after long, of other letters; refusals are allowed."""
-    variables = [
-        candidate
-        for candidate in fixture.variables
-        if candidate.type in {"String", "Binary"}
-        and candidate.causality in {"parameter", "input"}
-        and not candidate.dimensions
-    ]
+    variables = fixture.settable_texts
     if not variables:
         return
     with fixture.open_instance() as instance:
