@@ -11,6 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.compiler.program.statement_schedule import (
+    FactorizationStatement,
+    NewtonStatement,
+    ScheduledGraph,
+    SineCosineStatement,
+    Statement,
+)
 from mb2fmu.fmu.emit_c.function_signatures import (
     FunctionSignature,
     PrintedFunction,
@@ -18,13 +25,6 @@ from mb2fmu.fmu.emit_c.function_signatures import (
     SharedCNames,
     factor_storage_size,
     newton_work_size,
-)
-from mb2fmu.fmu.emit_c.statement_schedule import (
-    FactorizationStatement,
-    NewtonStatement,
-    ScheduledGraph,
-    SineCosineStatement,
-    Statement,
 )
 from mb2fmu.fmu.emit_c.straight_line_printing import (
     FunctionBodyPrinter,
