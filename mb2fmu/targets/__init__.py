@@ -18,6 +18,8 @@ SOURCE_TARGETS = MappingProxyType(
         "matlab": "the same for MATLAB and GNU Octave",
         "modelica": "one flat model without libraries",
         "casadi": "external functions with first and second derivatives, compiled",
+        "fortran": "one module of Fortran 2008, with a main program",
+        "csharp": "one static class for .NET, with a main program",
     }
 )
 """Targets that give source code to be used without FMI, with what ``--help`` says of them; here, so that the command

@@ -74,7 +74,7 @@ class StatementPrinter(ABC):
                 for angle, *nodes in zip(statement.reads, statement.sines, statement.cosines, strict=True):
                     for function, node in zip(("sin", "cos"), nodes, strict=True):
                         if node >= 0:
-                            self._compute(node, self._format_call(function, [self.read(angle)]))
+                            self._compute(node, self.format_call(function, [self.read(angle)]))
             case FactorizationStatement():
                 self.factorize(statement.block, self.program.blocks[statement.block])
             case SolveStatement() | NewtonStatement():
@@ -127,11 +127,15 @@ class StatementPrinter(ABC):
         if op is Op.NEG:
             return f"-{operands[0]}"
         row = OPERATIONS[op]
-        return f" {row.infix} ".join(operands) if row.infix else self._format_call(row.function, operands)
+        return f" {row.infix} ".join(operands) if row.infix else self.format_call(row.function, operands)
 
-    def _format_call(self, function: str, operands: Sequence[str]) -> str:
+    def format_call(self, function: str, operands: Sequence[str]) -> str:
         """Return the call of a function of the table of operations."""
-        return f"{self.function_names.get(function, function)}({', '.join(operands)})"
+        return f"{self.function_name(function)}({', '.join(operands)})"
+
+    def function_name(self, name: str) -> str:
+        """Return how the language writes the name of a function."""
+        return self.function_names.get(name, name)
 
     # --- the language ------------------------------------------------------------------------------------------------
 

@@ -19,11 +19,12 @@ from mb2fmu.fmu.emit_c.equations_source import (
     print_lookup_tables,
     print_newton_bodies,
 )
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, read_packaged_file, render_c_template
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, render_c_template
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, SharedCNames
 from mb2fmu.fmu.emit_c.operation_code import list_lane_functions, list_operation_files
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.template_environment import read_packaged_file
 
 _RUNTIME_FILES = (
     *("elementary.h", "elementary.c", "elementary_coefficients.h", "elementary_circular.c"),

@@ -162,8 +162,29 @@ def _print_casadi(derivation: Derivation) -> FileTree:
     return files
 
 
+def _print_fortran(derivation: Derivation) -> FileTree:
+    """Print one module of Fortran 2008, and a program with the default experiment."""
+    from mb2fmu.targets import fortran
+
+    return fortran.emit_fortran_files(derivation.program, describe_source_model(derivation))
+
+
+def _print_csharp(derivation: Derivation) -> FileTree:
+    """Print one static class of C#, and a program with the default experiment."""
+    from mb2fmu.targets import csharp
+
+    return csharp.emit_csharp_files(derivation.program, describe_source_model(derivation))
+
+
 TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
-    {"c": _print_c, "matlab": _print_matlab, "modelica": _print_modelica, "casadi": _print_casadi}
+    {
+        "c": _print_c,
+        "matlab": _print_matlab,
+        "modelica": _print_modelica,
+        "casadi": _print_casadi,
+        "fortran": _print_fortran,
+        "csharp": _print_csharp,
+    }
 )
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
 

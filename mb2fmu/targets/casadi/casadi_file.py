@@ -20,11 +20,12 @@ from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
 from mb2fmu.fmu.emit_c.equations_source import print_lookup_tables, print_newton_bodies
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files, read_packaged_file
+from mb2fmu.fmu.emit_c.fmu_sources import read_operation_files
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
 from mb2fmu.fmu.emit_c.rolled_loop_printing import print_function_with_loops
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.template_environment import read_packaged_file
 from mb2fmu.targets.source_model import SourceModel
 
 _RUNTIME_FILES = (

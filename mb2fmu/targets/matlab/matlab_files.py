@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 from types import MappingProxyType
 
 import jinja2
@@ -19,7 +18,7 @@ from mb2fmu.targets.source_model import SourceModel
 from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, format_decimal
 
 _PRINTED_ENTRIES = ("rhs", "outputs")
-_FIXED_FILES = ("arithmetic.m", "linear_solves.m", "newton.m")
+FIXED_FILES = ("runtime/arithmetic.m", "runtime/linear_solves.m", "runtime/newton.m")
 
 MAX_MODEL_NAME_LENGTH = 52
 """``namelengthmax`` of MATLAB, 63, less the longest ending that is added."""
@@ -48,7 +47,9 @@ def emit_matlab_files(program: Program, model: SourceModel) -> FileTree:
         "rows": np.asarray(slopes.rows) + 1,
         "columns": np.asarray(slopes.columns) + 1,
         "functions": printed,
-        "fixed": [_read_fixed_file(f"runtime/{name}") for name in _FIXED_FILES],
+        "fixed": [
+            template_environment.read_packaged_file("mb2fmu.targets.matlab", path).decode() for path in FIXED_FILES
+        ],
     }
     files = {f"{model.name}.m": "model.m.jinja", f"{model.name}_experiment.m": "experiment.m.jinja"}
     return FileTree(
@@ -57,11 +58,6 @@ def emit_matlab_files(program: Program, model: SourceModel) -> FileTree:
             for name, file in files.items()
         }
     )
-
-
-def _read_fixed_file(path: str) -> str:
-    """Return a fixed file with Unix line ends."""
-    return resources.files("mb2fmu.targets.matlab").joinpath(path).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 @cache

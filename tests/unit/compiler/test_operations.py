@@ -19,11 +19,11 @@ from mb2fmu.compiler.lowering.sympy_rules import LOWERING_RULES
 from mb2fmu.compiler.program.program import Layout, Program
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.fmu.emit_c.operation_code import list_operation_files
+from mb2fmu.fmu.template_environment import read_packaged_file
 from mb2fmu.model.functions import SUPPORTED_FUNCTIONS
 from mb2fmu.model.scalar_operations import OPERATIONS, Op
 from mb2fmu.report.equation_display.mathml import MathMLPrinter
-from mb2fmu.targets.matlab import matlab_files
-from mb2fmu.targets.matlab.matlab_files import MatlabFunctionPrinter
+from mb2fmu.targets.matlab.matlab_files import FIXED_FILES, MatlabFunctionPrinter
 
 ROWS = [row for row in OPERATIONS.values() if row.op not in {Op.NEG, Op.FROZEN}]
 POINTS = [
@@ -97,7 +97,7 @@ def test_python_is_the_operation(batch) -> None:
 
 @pytest.mark.skipif(shutil.which("octave-cli") is None, reason="octave-cli is not installed")
 def test_matlab_is_the_operation(tmp_path) -> None:
-    fixed = "\n".join(matlab_files._read_fixed_file(f"runtime/{name}") for name in matlab_files._FIXED_FILES)
+    fixed = "\n".join(read_packaged_file("mb2fmu.targets.matlab", path).decode() for path in FIXED_FILES)
     printed = MatlabFunctionPrinter(program()[0], "values").function("rhs")
     rows = "; ".join(" ".join(map(repr, padded(point))) for point in POINTS)
     loop = (
