@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import pipeline
+from mb2fmu.compiler.program.program import Program
 from mb2fmu.fmu.emit_c.standalone_program import list_model_outputs
-from mb2fmu.pipeline.fmu_build.source_code_export import describe_native_interface
+from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.fmu.package import write_file_tree
+from mb2fmu.pipeline.fmu_build.source_code_export import (
+    describe_native_interface,
+    describe_source_model,
+    list_source_files,
+)
+from mb2fmu.targets.csharp import emit_csharp_files
+from mb2fmu.targets.fortran import emit_fortran_files
+from mb2fmu.targets.julia import emit_julia_file
+from mb2fmu.targets.source_model import Quantity, SourceModel
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +72,7 @@ def evaluate_c(derivation: pipeline.Derivation, points: Sequence[Point], folder:
     """x', outputs in the order of the equations, and start values, by the C target."""
     pipeline.export_source_code(derivation, "c", folder)
     name = derivation.definition.name
-    library = ctypes.CDLL(str(compile_c(folder, f"{name}.so", "-shared", "-fPIC")))
+    library = ctypes.CDLL(str(compile_c(folder, f"{name}.so", "-shared", "-fPIC", "-O0")))
     create = library[f"{name}_create"]
     create.restype = ctypes.c_void_p
     model = ctypes.c_void_p(create())
@@ -179,21 +192,75 @@ COMPILED: dict[str, tuple[str, Callable[[Path, str, int], list[str]]]] = {
 }
 """Target → the program that compiles it, and how."""
 
+EMITTERS: dict[str, Callable[[Program, SourceModel], FileTree]] = {
+    "fortran": emit_fortran_files,
+    "csharp": emit_csharp_files,
+    "julia": emit_julia_file,
+}
+
+TARGETS = tuple(EMITTERS)
+"""Targets that :func:`evaluate` knows."""
+
 
 def missing(target: str) -> str:
-    """Why a target cannot be compiled; empty if it can."""
+    """Why a target cannot be evaluated; empty if it can."""
+    if target == "julia":
+        there = importlib.util.find_spec("tree_sitter") and importlib.util.find_spec("tree_sitter_julia")
+        return "" if there else "tree-sitter with its grammar of Julia is not installed"
     compiler = COMPILED[target][0]
     return "" if shutil.which(compiler) else f"{compiler} is not installed"
 
 
 def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Point], folder: Path) -> Values:
-    """The same as :func:`evaluate_c`, and x after a step of 1 ms, by a compiled target."""
-    pipeline.export_source_code(derivation, target, folder)
-    command = COMPILED[target][1](folder, derivation.definition.name, len(derivation.program.layout.memory))
+    """The same as :func:`evaluate_c`, and x after a step of 1 ms of the target's integrator; see :func:`run_files`."""
+    files = list_source_files(derivation, target)
+    return run_files(target, files, describe_source_model(derivation), points, folder)
+
+
+def run_files(target: str, files: FileTree, model: SourceModel, points: Sequence[Point], folder: Path) -> Values:
+    """What the files of a target compute.
+
+    Raises:
+        ArithmeticError: If a function reports that it has no valid result, with its message.
+    """
+    write_file_tree(files, folder)
+    if target == "julia":
+        return _evaluate_julia(files[f"{model.name}.jl"].decode(), points)
+    command = COMPILED[target][1](folder, model.name, len(model.memory))
     lines = [str(len(points)), *(" ".join(map(repr, point.numbers.tolist())) for point in points)]
     given = "\n".join(lines) + "\n"
     done = subprocess.run(command, check=False, input=given, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    n, m = len(points[0].x), len(derivation.equations.outputs)
+    if done.returncode != 0:
+        raise ArithmeticError(done.stdout[-2000:] + done.stderr[-2000:])
+    n, m = len(model.states), len(model.outputs)
     table = np.array(done.stdout.split(), dtype=float).reshape(len(points), 3 * n + m)
     return Values(*np.split(table, [n, n + m, 2 * n + m], axis=1))
+
+
+def run_program(target: str, program: Program, states: Sequence[Floats], folder: Path) -> Floats:
+    """The outputs of a program that has states alone, a row per point."""
+    quantities = tuple(Quantity(name, "") for name in program.layout.states)
+    outputs = tuple(Quantity(name, "") for name in program.entries["outputs"].labels)
+    model = SourceModel("Values", "", "a test", quantities, (), (), outputs, 1.0, 0.1, 10, ((),), 1e-6)
+    none = np.zeros(0)
+    files = EMITTERS[target](program, model)
+    return run_files(target, files, model, [Point(0.0, x, none, none) for x in states], folder).y
+
+
+def _evaluate_julia(source: str, points: Sequence[Point]) -> Values:
+    """The functions of a module as tree-sitter reads it."""
+    module = import_module("julia_reader").read_module(source)
+    memory = [module["m0"]] if "m0" in module else []
+    rows = []
+    for point in points:
+        dx, y, start, x = np.empty(len(point.x)), np.empty(len(module["output_names"])), point.x.copy(), point.x.copy()
+        given = (point.r, point.p, *(each.copy() for each in memory))
+        try:
+            module["motion!"](dx, x, given, point.t)
+            module["outputs!"](y, point.t, x, *given)
+            module["initial_state!"](start, point.t, module["x0"], *given)
+            module["rk4_step!"](point.t, 1e-3, x, *given)
+        except RuntimeError as error:
+            raise ArithmeticError(str(error)) from error
+        rows.append((dx, y, start, x))
+    return Values(*(np.array(each) for each in zip(*rows, strict=True)))

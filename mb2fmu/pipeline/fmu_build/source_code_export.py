@@ -176,6 +176,13 @@ def _print_csharp(derivation: Derivation) -> FileTree:
     return csharp.emit_csharp_files(derivation.program, describe_source_model(derivation))
 
 
+def _print_julia(derivation: Derivation) -> FileTree:
+    """Print one module of Julia."""
+    from mb2fmu.targets import julia
+
+    return julia.emit_julia_file(derivation.program, describe_source_model(derivation))
+
+
 TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
     {
         "c": _print_c,
@@ -184,6 +191,7 @@ TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyTy
         "casadi": _print_casadi,
         "fortran": _print_fortran,
         "csharp": _print_csharp,
+        "julia": _print_julia,
     }
 )
 """Name of a target, as ``mb2fmu equations --format`` takes it → derivation to files."""
@@ -217,7 +225,7 @@ def list_source_files(derivation: Derivation, target: str) -> FileTree:
     Raises:
         EmitError: If the target cannot express the equations.
     """
-    if target != "modelica" and needs_events(derivation):
+    if not SOURCE_TARGETS[target].has_events and needs_events(derivation):
         name = derivation.definition.name
         what = f"{name} has events or friction that sticks, which source code of this kind does not have"
         remedy = "export an FMU, whose sources have them; or write tanh(v/v0) for friction"
