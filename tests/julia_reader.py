@@ -172,11 +172,13 @@ class _Translator:
 
     def expression(self, node: Node) -> str:
         """An expression."""
-        literal = {"float_literal": f"_real({_text(node)})", "boolean_literal": _text(node).capitalize()}
+        text = _text(node)
+        literal = {"float_literal": f"_real({text})", "boolean_literal": text.capitalize()}
+        literal["string_literal"] = text.replace("\\$", "$")
         if node.type.endswith("_literal"):
-            return literal.get(node.type, _text(node))
+            return literal.get(node.type, text)
         if node.type == "identifier":
-            return self._identifier(_text(node))
+            return self._identifier(text)
         return str(getattr(self, f"_{node.type}")(*node.named_children))
 
     def _list(self, nodes: Sequence[Node]) -> str:

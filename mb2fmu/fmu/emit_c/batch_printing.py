@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.program import Op, Program
+from mb2fmu.compiler.program.program import Op, Program, find_required_nodes
 from mb2fmu.compiler.program.statement_schedule import ScheduledGraph
 from mb2fmu.fmu.emit_c.equations_source import (
-    find_required_nodes,
     place_hoisted_nodes,
     print_lookup_tables,
     print_newton_bodies,

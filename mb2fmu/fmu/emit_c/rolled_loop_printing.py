@@ -22,6 +22,7 @@ from mb2fmu.compiler.program.statement_schedule import (
     SineCosineStatement,
     Statement,
     StatementSequence,
+    group_statements,
 )
 from mb2fmu.fmu.emit_c.function_signatures import FunctionSignature, PrintedFunction, SharedCNames
 from mb2fmu.fmu.emit_c.loop_detection import (
@@ -34,7 +35,7 @@ from mb2fmu.fmu.emit_c.loop_detection import (
     ValueAddresses,
     find_loops,
 )
-from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, SplitFunction, group_statements
+from mb2fmu.fmu.emit_c.split_functions import MAX_VALUES_PER_PART, SplitFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter
 
 

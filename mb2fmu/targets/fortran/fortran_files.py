@@ -145,7 +145,7 @@ def _declare_items(items: Sequence[str], name: str, kind: str, attributes: str) 
     if len(items) <= step:
         yield from _wrap_items(f"{kind}, {attributes} :: {name}({len(items)}) = [{kind} ::", items)
         return
-    parts = []
+    parts: list[str] = []
     for i in range(0, len(items), step):
         parts.append(f"{name}_{len(parts) + 1}")
         part = items[i : i + step]
@@ -159,17 +159,16 @@ def _wrap_items(head: str, items: Sequence[str]) -> Iterator[str]:
     for i, item in enumerate(items):
         text = f"{item}{',' if i < len(items) - 1 else ''}"
         if len(f"{lines[-1]} {text}".encode()) > _MAX_LINE_LENGTH - len("    ] &"):
-            lines[-1] += " &"
             lines.append(f"  {text}")
         else:
             lines[-1] += f" {text}"
-    yield from lines[:-1]
-    yield f"{lines[-1]}]"
+    yield from (f"{wrap_statement(line)} &" for line in lines[:-1])
+    yield wrap_statement(f"{lines[-1]}]")
 
 
 def wrap_statement(text: str, indent: int = 0) -> str:
     """Return a statement with continuation lines where it is longer than a line; also inside of character strings."""
-    room = _MAX_LINE_LENGTH - indent - 2
+    room = _MAX_LINE_LENGTH - indent - len("  && &")
     lines = [""]
     for character in text:
         if len(f"{lines[-1]}{character}".encode()) > room:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
+from typing import ClassVar
 
 import jinja2
 
@@ -59,7 +60,7 @@ class JuliaPrinter(WorkArrayPrinter):
     """Prints functions of Julia."""
 
     brackets = ("[", "]")
-    function_names: Mapping[str, str] = MappingProxyType(
+    function_names: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             **{name: f"real_{name}" for name in _CHECKED_DOMAINS},
             "atan2": "atan",

@@ -6,8 +6,10 @@ import re
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sympy.physics.mechanics as me
+from source_programs import EMITTERS, TARGETS, Point, missing, run_files
 
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler.program.program import Layout
@@ -70,6 +72,20 @@ def tiny(name: str, names: tuple[str, ...] = ("x",), description: str = "") -> t
     b.entry("outputs", (), ())
     states = tuple(Quantity(each, "m", 1.0, description=description) for each in names)
     return b, SourceModel(name, description, "a hand", states, (), (), (), 1.0, 0.1, 10, ((),), 1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_unusual_texts_and_missing_vectors_compile(target: str, tmp_path: Path) -> None:
+    """Names and descriptions are text of a user's; there may be neither inputs nor parameters nor outputs."""
+    if reason := missing(target):
+        pytest.skip(reason)
+    names = ("a'b\"\\$&{x}", "q[1]*/ ! // #", "grün " + "x" * 150)
+    b, model = tiny("Odd", names, "line\nbreak */ 'q' \"$(x)\" \\u0041 & ! \t" + "long " * 40)
+    none = np.zeros(0)
+    x = np.array([1.0, -2.0, 0.5])
+    values = run_files(target, EMITTERS[target](b.build(), model), model, [Point(0.0, x, none, none)], tmp_path)
+    np.testing.assert_array_equal(values.dx, [-x])
+    assert values.y.shape == (1, 0)
 
 
 @pytest.mark.parametrize(
