@@ -10,9 +10,9 @@ The names below are imported when they are first used, so that ``import mb2fmu``
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mb2fmu.deferred_imports import import_on_first_use
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
@@ -123,52 +123,25 @@ __all__ = [
     "validate",
 ]
 
-_HOMES = {
-    "CoupledSystem": "mb2fmu.systems",
-    "Mb2FmuError": "mb2fmu.errors",
-} | dict.fromkeys(("no_event", "pre", "sticking_sign"), "mb2fmu.model.functions")
-_HOMES |= dict.fromkeys(("FirstCrossing", "Largest"), "mb2fmu.analysis.studies.output_reductions")
-_HOMES |= dict.fromkeys(
-    (
-        "Backlash",
-        "Brake",
-        "Brush",
-        "Bushing",
-        "Clutch",
-        "Contact",
-        "CoulombFriction",
-        "CylinderSurface",
-        "Drag",
-        "GearMotor",
-        "GravityGradient",
-        "HardStop",
-        "HeightSurface",
-        "HydraulicCylinder",
-        "Impact",
-        "Latch",
-        "MagicFormula",
-        "OneWayClutch",
-        "PlaneSurface",
-        "SphereSurface",
-        "SpringDamper",
-        "Tyre",
-        "Valve",
-        "Work",
-    ),
-    "mb2fmu.model.elements",
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "model.elements": (
+            "Backlash Brake Brush Bushing Clutch Contact CoulombFriction CylinderSurface Drag "
+            "GearMotor GravityGradient HardStop HeightSurface HydraulicCylinder Impact Latch "
+            "MagicFormula OneWayClutch PlaneSurface SphereSurface SpringDamper Tyre Valve Work"
+        ),
+        "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion",
+        "systems": "CoupledSystem",
+        "analysis.studies.output_reductions": "FirstCrossing Largest",
+        "errors": "Mb2FmuError",
+        "pipeline": (
+            "Model RightHandSide animate build derive export linearize load measure quantities rhs "
+            "run sensitivities simulate sweep validate"
+        ),
+        "model.functions": "no_event pre sticking_sign",
+    },
 )
-_HOMES |= dict.fromkeys(
-    ("Box", "Cylinder", "Ellipsoid", "Mesh", "Parts", "Sphere", "orient_by_quaternion"), "mb2fmu.model"
-)
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name from the module that defines it, on first use."""
-    if name.startswith("_") or name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES.get(name, "mb2fmu.pipeline")), name)
-    globals()[name] = value
-    return value
 
 
 def __dir__() -> list[str]:

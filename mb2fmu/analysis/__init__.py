@@ -7,8 +7,9 @@ constraints. Must not: know FMI, form equations, or print.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.analysis.linearization import Linearization, linearize
@@ -42,24 +43,17 @@ __all__ = [
     "set_operating_point_start",
 ]
 
-_MODULES = {
-    "numerical_conditioning": ("NumericalConditioning", "compute_conditioning"),
-    "linearization": ("Linearization", "linearize"),
-    "nominal_values": ("add_nominal_values",),
-    "operating_point": ("SteadyMotionKind", "OperatingPoint"),
-    "operating_point_start": ("OperatingPointStart", "set_operating_point_start"),
-    "root_locus": ("StabilityCrossing", "RootLocus", "compute_root_locus"),
-    "trajectory_sensitivities": ("Sensitivities", "compute_sensitivities"),
-    "sensitivity_request": ("SensitivityRequest", "make_input_signals", "make_sensitivity_request"),
-    "zero_order_hold": ("ZeroOrderHoldInputs",),
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name from its module, on first use: the command line reads plans of studies without SymPy."""
-    for module, names in _MODULES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "linearization": "Linearization linearize",
+        "nominal_values": "add_nominal_values",
+        "numerical_conditioning": "NumericalConditioning compute_conditioning",
+        "operating_point": "OperatingPoint SteadyMotionKind",
+        "operating_point_start": "OperatingPointStart set_operating_point_start",
+        "root_locus": "RootLocus StabilityCrossing compute_root_locus",
+        "sensitivity_request": "SensitivityRequest make_input_signals make_sensitivity_request",
+        "trajectory_sensitivities": "Sensitivities compute_sensitivities",
+        "zero_order_hold": "ZeroOrderHoldInputs",
+    },
+)

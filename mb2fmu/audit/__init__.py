@@ -11,8 +11,9 @@ often.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.audit.audit_policy import AuditPolicy, read_policy
@@ -26,24 +27,13 @@ __all__ = [
     "find_recorded_reference", "read_policy", "read_recorded_reference", "rules",
 ]  # fmt: skip
 
-_HOMES = {
-    "auditing": ("audit",),
-    "findings": ("SEVERITIES", "Finding", "AuditRule", "Severity", "rules"),
-    "audit_result": ("AuditResult",),
-    "audit_policy": ("AuditPolicy", "read_policy"),
-    "recorded_reference": ("RecordedReference", "find_recorded_reference", "read_recorded_reference"),
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name from its module, on first use."""
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "audit_policy": "AuditPolicy read_policy",
+        "audit_result": "AuditResult",
+        "auditing": "audit",
+        "findings": "SEVERITIES AuditRule Finding Severity rules",
+        "recorded_reference": "RecordedReference find_recorded_reference read_recorded_reference",
+    },
+)

@@ -32,8 +32,8 @@ from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.findings import SEVERITIES, Finding, Observation, form_finding, rules
 from mb2fmu.audit.recorded_reference import RecordedReference
+from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
-from mb2fmu.optional_packages import require_packages
 
 BUDGET = 120.0
 """For the whole audit, in s."""

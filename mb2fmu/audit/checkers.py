@@ -11,8 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.optional_packages import require_packages
 
 TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]

@@ -12,16 +12,23 @@ Must not: form equations, compute velocities, know of FMUs beyond the rules for 
 ``loading`` and ``template``.
 """
 
-from mb2fmu.model.checks.definition_checks import check_model
-from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
-from mb2fmu.model.declarations.shapes import Box, Cylinder, Ellipsoid, Mesh, Sphere
-from mb2fmu.model.model import Model, OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
-from mb2fmu.model.model_template import write_model_template
-from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.sources.parts import Parts
-from mb2fmu.model.sources.quaternion_orientation import orient_by_quaternion
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.model.checks.definition_checks import check_model
+    from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
+    from mb2fmu.model.declarations.shapes import Box, Cylinder, Ellipsoid, Mesh, Sphere
+    from mb2fmu.model.model import Model, OutputRequest
+    from mb2fmu.model.model_definition import ModelDefinition
+    from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
+    from mb2fmu.model.model_template import write_model_template
+    from mb2fmu.model.sources.mechanics_source import Mechanics
+    from mb2fmu.model.sources.parts import Parts
+    from mb2fmu.model.sources.quaternion_orientation import orient_by_quaternion
 
 __all__ = [
     "Box",
@@ -44,3 +51,19 @@ __all__ = [
     "shipped_models_folder",
     "write_model_template",
 ]
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "checks.definition_checks": "check_model",
+        "declarations.model_declarations": "Declarations Experiment",
+        "declarations.shapes": "Box Cylinder Ellipsoid Mesh Sphere",
+        "model": "Model OutputRequest",
+        "model_definition": "ModelDefinition",
+        "model_loading": "ListedModel list_models load shipped_models_folder",
+        "model_template": "write_model_template",
+        "sources.mechanics_source": "Mechanics",
+        "sources.parts": "Parts",
+        "sources.quaternion_orientation": "orient_by_quaternion",
+    },
+)

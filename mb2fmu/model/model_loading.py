@@ -19,10 +19,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.model import Model
+
+if TYPE_CHECKING:
+    from mb2fmu.model.model import Model
 
 _MODEL_REMEDY = "write  def build() -> Model: …  in it, or begin with  mb2fmu new NAME"
 _SYSTEM_REMEDY = "write  def build() -> CoupledSystem: …  in it; docs/systems.md shows how"
@@ -67,6 +69,8 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
         ModelError: If there is no such file, it raises, it has none or several model functions, an argument does not
             fit, or the function returns something else.
     """
+    from mb2fmu.model.model import Model  # brings SymPy, which listing models has no use for
+
     return load_annotated(path, arguments, Model)
 
 
@@ -99,7 +103,7 @@ def load_annotated(path: Path | str, arguments: Mapping[str, Any] | None, promis
 
 def _class_word(promised: type) -> str:
     """Return the word for a class in messages: model for ``Model``, system for ``CoupledSystem``."""
-    return "model" if issubclass(promised, Model) else "system"
+    return "system" if promised.__name__ == "CoupledSystem" else "model"
 
 
 def shipped_models_folder() -> Path:
@@ -155,24 +159,27 @@ def _find_model_functions(tree: ast.Module) -> list[ast.FunctionDef]:
 
 def _returns_model(node: ast.FunctionDef) -> bool:
     """Return whether a public function is annotated to return a Model, read without running the file."""
-    return node.returns is not None and not node.name.startswith("_") and _annotates_model(ast.unparse(node.returns))
+    if node.returns is None or node.name.startswith("_"):
+        return False
+    return _last_name(ast.unparse(node.returns)) == "Model"
 
 
-def _annotates_model(annotation: object) -> bool:
-    """Return whether an annotation (a class, or its text) means ``Model``."""
-    return _annotation_matches(annotation, Model)
+def _last_name(annotation: str) -> str:
+    """Return the class's name of an annotation's text, without quotes and modules."""
+    return annotation.strip("'\"").rpartition(".")[2]
 
 
 def _annotation_matches(annotation: object, promised: type) -> bool:
     """Return whether an annotation (a class, or its text) means ``promised``."""
     if isinstance(annotation, str):
-        return annotation.strip("'\"").rpartition(".")[2] == promised.__name__
+        return _last_name(annotation) == promised.__name__
     return isinstance(annotation, type) and issubclass(annotation, promised)
 
 
 def _check_readable(path: Path, promised: type) -> None:
     """Raise for a file that is absent or is no Python: a shipped model of that name must not take its place."""
-    is_model, word = issubclass(promised, Model), _class_word(promised)
+    word = _class_word(promised)
+    is_model = word == "model"
     if path.suffix == ".py" and path.is_file():
         return
     if path.suffix != ".py" and path.exists():
@@ -270,7 +277,9 @@ def _find_annotated_function(path: Path, module: ModuleType, promised: type) -> 
     what = f"no function is annotated -> {promised.__name__}"
     if others:
         what += f"; there are {', '.join(sorted(f.__name__ for f in others))}"
-    raise ModelError(headline, [Fault(what, path.name, _MODEL_REMEDY if promised is Model else _SYSTEM_REMEDY)])
+    raise ModelError(
+        headline, [Fault(what, path.name, _MODEL_REMEDY if _class_word(promised) == "model" else _SYSTEM_REMEDY)]
+    )
 
 
 def _needs_no_arguments(function: Callable[..., Any]) -> bool:

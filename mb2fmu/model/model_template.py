@@ -7,8 +7,6 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
-
 from mb2fmu.errors import Fault, ModelError
 
 _TEMPLATE_HEADLINE = "no model was written:"
@@ -32,6 +30,8 @@ def write_model_template(name: str, folder: Path | str) -> Path:
         if keyword.iskeyword(name):
             what = f"{name!r} cannot name a model: it is a word of the language Python"
         raise ModelError(_TEMPLATE_HEADLINE, [Fault(what, remedy="take letters, digits and _, for example my_robot")])
+    from jinja2 import Environment, StrictUndefined  # takes longer to import than all else here
+
     template = resources.files("mb2fmu.model").joinpath("templates/new_model.py.jinja").read_text(encoding="utf-8")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - Python, not HTML
     title = "".join(part[:1].upper() + part[1:] for part in name.split("_"))

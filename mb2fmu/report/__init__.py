@@ -13,8 +13,9 @@ Must not: judge (the verdict and every bound come with the result), simulate, ev
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import draw_validation_figure
@@ -32,19 +33,13 @@ __all__ = [
     "render_validation_page",
 ]
 
-_HOMES = {
-    "ReportClaim": "pages.report_identity",
-    "read_report_claim": "pages.report_identity",
-    "ReportProvenance": "pages.report_content",
-    "render_description_page": "pages.description_page",
-    "draw_validation_figure": "figures.validation_figure",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name on first use: the auditor's output needs none of them, nor SymPy."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'pages.validation_page')}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "figures.validation_figure": "draw_validation_figure",
+        "pages.description_page": "render_description_page",
+        "pages.report_content": "ReportProvenance",
+        "pages.report_identity": "ReportClaim read_report_claim",
+        "pages.validation_page": "render_validation_page",
+    },
+)

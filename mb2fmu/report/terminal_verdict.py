@@ -175,7 +175,7 @@ def _format_horizon_lines(result: ValidationResult) -> Iterator[Text]:
             f"variables, the first is {first.name}, to {_format_number(first.horizon)} s. Small differences grow in "
         )
         text += "this motion, and beyond that time the reference itself does not know the variable well enough; "
-        yield Text(f"{text}balances are judged to the end.")
+        yield Text(f"{text}balances are compared up to the end.")
 
 
 def _make_invariant_table(result: ValidationResult, *, wide: bool) -> Table:

@@ -6,9 +6,16 @@ with its line; SymPy makes symbols and scalar products only. Must not: fetch any
 formulations or FMI.
 """
 
-from mb2fmu.robots.robot_loading import MJCF, URDF, is_robot_file, load_robot
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
-from mb2fmu.robots.tree.robot_mechanism import read_robot_mechanism
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.robots.robot_loading import MJCF, URDF, is_robot_file, load_robot
+    from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+    from mb2fmu.robots.tree.robot_mechanism import read_robot_mechanism
 
 __all__ = [
     "MJCF",
@@ -18,3 +25,12 @@ __all__ = [
     "load_robot",
     "read_robot_mechanism",
 ]
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "robot_loading": "MJCF URDF is_robot_file load_robot",
+        "tree.robot_mechanics": "RobotMechanics",
+        "tree.robot_mechanism": "read_robot_mechanism",
+    },
+)

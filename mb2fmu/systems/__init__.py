@@ -10,8 +10,11 @@ This stage must not derive equations or make FMUs; the pipeline hands them in. T
 know nothing of files and models, and their process imports nothing else: names below are imported when first used.
 """
 
-from importlib import import_module
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.systems.coupled_system import CoupledSystem
@@ -34,21 +37,14 @@ __all__ = [
     "wire_system",
 ]
 
-_HOMES = {
-    "FmuComponent": "fmu_component",
-    "read_component": "fmu_component",
-    "CoupledSystem": "coupled_system",
-    "SteppingSettings": "resolved_system",
-    "SystemMotion": "system_simulation",
-    "SystemRunError": "system_simulation",
-    "simulate_system": "system_simulation",
-} | dict.fromkeys(("CouplingError", "WiredSystem", "wire_system"), "wiring")
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name from its module, on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"mb2fmu.systems.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "coupled_system": "CoupledSystem",
+        "fmu_component": "FmuComponent read_component",
+        "resolved_system": "SteppingSettings",
+        "system_simulation": "SystemMotion SystemRunError simulate_system",
+        "wired_system": "CouplingError WiredSystem",
+        "wiring": "wire_system",
+    },
+)

@@ -12,20 +12,31 @@ installed package trimesh, with its licence.
 Must not: integrate anything, judge, touch the disk, or run code that came with a unit.
 """
 
-from mb2fmu.visualization.animation_page import (
-    AnimationElement,
-    ReferenceOverlay,
-    render_animation_element,
-    render_animation_page,
-)
-from mb2fmu.visualization.scene.drawing import draw_motion, draw_start
-from mb2fmu.visualization.scene.drawing_records import Drawing
-from mb2fmu.visualization.scene.mesh_decimation import decimate_meshes_together, describe_decimation
-from mb2fmu.visualization.scene.mesh_files import TriangleMesh, read_triangle_mesh
-from mb2fmu.visualization.scene.poses import PlotSignals, StateTrajectory
-from mb2fmu.visualization.scene.scene import SCENE_FILE, Scene
-from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
-from mb2fmu.visualization.still_picture import EMBEDDED_PICTURE_TRIANGLES, render_film_pictures, render_still_picture
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.visualization.animation_page import (
+        AnimationElement,
+        ReferenceOverlay,
+        render_animation_element,
+        render_animation_page,
+    )
+    from mb2fmu.visualization.scene.drawing import draw_motion, draw_start
+    from mb2fmu.visualization.scene.drawing_records import Drawing
+    from mb2fmu.visualization.scene.mesh_decimation import decimate_meshes_together, describe_decimation
+    from mb2fmu.visualization.scene.mesh_files import TriangleMesh, read_triangle_mesh
+    from mb2fmu.visualization.scene.poses import PlotSignals, StateTrajectory
+    from mb2fmu.visualization.scene.scene import SCENE_FILE, Scene
+    from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
+    from mb2fmu.visualization.still_picture import (
+        EMBEDDED_PICTURE_TRIANGLES,
+        render_film_pictures,
+        render_still_picture,
+    )
 
 __all__ = [
     "EMBEDDED_PICTURE_TRIANGLES",
@@ -49,3 +60,18 @@ __all__ = [
     "render_film_pictures",
     "render_still_picture",
 ]
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "animation_page": "AnimationElement ReferenceOverlay render_animation_element render_animation_page",
+        "scene.drawing": "draw_motion draw_start",
+        "scene.drawing_records": "Drawing",
+        "scene.mesh_decimation": "decimate_meshes_together describe_decimation",
+        "scene.mesh_files": "TriangleMesh read_triangle_mesh",
+        "scene.poses": "PlotSignals StateTrajectory",
+        "scene.scene": "SCENE_FILE Scene",
+        "scene.scene_building": "build_scene list_scene_variables",
+        "still_picture": "EMBEDDED_PICTURE_TRIANGLES render_film_pictures render_still_picture",
+    },
+)

@@ -425,9 +425,9 @@ def _format_svg(
     middle = (low + high) / 2
     scale = _PictureScale(factor, float(middle[0]) - width / 2 / factor, float(middle[1]) + height / 2 / factor)
     size = f'width="{_format_coordinate(width)}" height="{_format_coordinate(height)}"'
-    view = f"0 0 {_format_coordinate(width)} {_format_coordinate(height)}"
+    view_box = f"0 0 {_format_coordinate(width)} {_format_coordinate(height)}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="still" viewBox="{view}" {size}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="still" viewBox="{view_box}" {size}>',
         f"<title>{escape(drawing.name)}</title>",
     ]
     if background:

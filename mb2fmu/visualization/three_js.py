@@ -17,8 +17,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.optional_packages import require_packages
 
 THREE_JS_LICENCE = """\
 three.js, in the page's script, is under the MIT License:

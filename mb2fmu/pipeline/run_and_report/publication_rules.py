@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, PackageError, PlatformError
-from mb2fmu.optional_packages import require_packages
 from mb2fmu.pipeline.derivation.pipeline_options import ExportOptions
 from mb2fmu.temporary_files import make_work_folder
 

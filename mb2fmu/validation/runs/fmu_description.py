@@ -128,6 +128,44 @@ def read_description(tree: FileTree) -> FmuDescription:
         ValidationError: No readable description, another FMI version, neither Co-Simulation nor Model Exchange, no
             binary for this machine.
     """
+    root, major = _parse_description(tree)
+    interfaces = {kind: root.find(kind) for kind in INTERFACE_TYPES}
+    identifiers = {kind: str(e.get("modelIdentifier", "")) for kind, e in interfaces.items() if e is not None}
+    if not identifiers:
+        fault = Fault(
+            "offers neither Co-Simulation nor Model Exchange", "modelDescription.xml", "export it for one of them"
+        )
+        raise _make_refusal_error(fault)
+    states, indicators = _count_states_and_indicators(root, major)
+    exchange = interfaces["ModelExchange"]
+    scalars = _read_variables(root, major)
+    held, arrays = _read_array_elements(root, scalars)
+    found = FmuDescription(
+        version=major,
+        identifiers=identifiers,
+        token=str(root.get("guid" if major == 2 else "instantiationToken", "")),
+        variables=scalars | held,
+        arrays=arrays,
+        elements={
+            str(node.get("name")): _read_element_names(node)
+            for node in _iterate_double_arrays(root)
+            if _read_element_names(node)
+        },
+        states=states,
+        indicators=indicators,
+        needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, major),
+        troubles=tuple(
+            name for name in TROUBLE_LOG_CATEGORIES if root.find(f"LogCategories/Category[@name='{name}']") is not None
+        ),
+        capabilities={kind: _read_capabilities(e, major) for kind, e in interfaces.items() if e is not None},
+        rates=_read_derivative_pairs(root, major),
+    )
+    _check_platform(tree, found)
+    return found
+
+
+def _parse_description(tree: FileTree) -> tuple[etree._Element, int]:
+    """Return the root element of the description and the major version of FMI; refuse what is neither 2 nor 3."""
     if "modelDescription.xml" not in tree:
         raise _make_refusal_error(Fault("has no modelDescription.xml", remedy="this is not an FMU"))
     try:
@@ -142,39 +180,7 @@ def read_description(tree: FileTree) -> FmuDescription:
         raise _make_refusal_error(
             Fault(f"is FMI {version or 'of no version'}", "modelDescription.xml", "FMI 2.0 or 3.0 is needed")
         )
-    interfaces = {kind: root.find(kind) for kind in INTERFACE_TYPES}
-    identifiers = {kind: str(e.get("modelIdentifier", "")) for kind, e in interfaces.items() if e is not None}
-    if not identifiers:
-        fault = Fault(
-            "offers neither Co-Simulation nor Model Exchange", "modelDescription.xml", "export it for one of them"
-        )
-        raise _make_refusal_error(fault)
-    states, indicators = _count_states_and_indicators(root, int(major))
-    exchange = interfaces["ModelExchange"]
-    scalars = _read_variables(root, int(major))
-    held, arrays = _read_array_elements(root, scalars)
-    found = FmuDescription(
-        version=int(major),
-        identifiers=identifiers,
-        token=str(root.get("guid" if major == "2" else "instantiationToken", "")),
-        variables=scalars | held,
-        arrays=arrays,
-        elements={
-            str(node.get("name")): _read_element_names(node)
-            for node in _iterate_double_arrays(root)
-            if _read_element_names(node)
-        },
-        states=states,
-        indicators=indicators,
-        needs_completed_steps=exchange is not None and _needs_completed_steps(exchange, int(major)),
-        troubles=tuple(
-            name for name in TROUBLE_LOG_CATEGORIES if root.find(f"LogCategories/Category[@name='{name}']") is not None
-        ),
-        capabilities={kind: _read_capabilities(e, int(major)) for kind, e in interfaces.items() if e is not None},
-        rates=_read_derivative_pairs(root, int(major)),
-    )
-    _check_platform(tree, found)
-    return found
+    return root, int(major)
 
 
 def read_terminals(tree: FileTree) -> dict[str, dict[str, tuple[str, str]]]:

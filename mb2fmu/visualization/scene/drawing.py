@@ -91,20 +91,7 @@ class _DrawingBuilder:
             touching: Where contacts and latches push.
         """
         solids, lines = self._solids_and_lines()
-        traces = tuple(
-            DrawnTrace(t.name, self._anchor(t.point), t.color or BODY_COLOURS[(i + 4) % len(BODY_COLOURS)])
-            for i, t in enumerate(self.scene.traces)
-        )
-        arrows = tuple(
-            DrawnArrow(
-                a.name,
-                self._anchor(a.point),
-                a.vector,
-                a.torque,
-                a.color or (TORQUE_COLOUR if a.torque else FORCE_COLOUR),
-            )
-            for a in self.scene.arrows
-        )
+        traces, arrows = self._draw_traces_and_arrows()
         pushed = tuple(ContactForceLocation(p.touch, p.gap, self._anchor(p.point), p.directions) for p in touching)
         followed = tuple(CameraTarget(b.name, self.keys.index((b.point, b.frame))) for b in self.bodies)
         poses = self.poses(self.where)
@@ -143,6 +130,24 @@ class _DrawingBuilder:
             touches=self.scene.touches,
             pushed=pushed,
         )
+
+    def _draw_traces_and_arrows(self) -> tuple[tuple[DrawnTrace, ...], tuple[DrawnArrow, ...]]:
+        """Return the paths of points and the arrows of forces and torques that the scene asks for."""
+        traces = tuple(
+            DrawnTrace(t.name, self._anchor(t.point), t.color or BODY_COLOURS[(i + 4) % len(BODY_COLOURS)])
+            for i, t in enumerate(self.scene.traces)
+        )
+        arrows = tuple(
+            DrawnArrow(
+                a.name,
+                self._anchor(a.point),
+                a.vector,
+                a.torque,
+                a.color or (TORQUE_COLOUR if a.torque else FORCE_COLOUR),
+            )
+            for a in self.scene.arrows
+        )
+        return traces, arrows
 
     def _solids_and_lines(self) -> tuple[list[DrawnSolid], list[DrawnLine]]:
         """Return shapes, bodies and rods as solids, and the links that change their length as lines."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.optional_packages import require_packages
 
 MAX_MESH_TRIANGLES = 60_000
 """Triangles of one mesh: more would not be seen, and would not fit into a page."""

@@ -429,13 +429,13 @@ HANGS = """
 import sys
 from pathlib import Path
 import numpy as np
-from mb2fmu.pipeline.study_runs.study_run import _prepared, _read
+from mb2fmu.pipeline.study_runs.study_run import _prepare_study, _read_plan_file
 from mb2fmu.analysis.studies.study_plan import read_plan
 from mb2fmu.fmu.package.fmu_archive import read_archive
 from mb2fmu.fmu.package.atomic_publishing import write_file_tree
 from mb2fmu.analysis.studies import case_runner
 plan, unit, folder = map(Path, sys.argv[1:])
-study, _, _ = _prepared(plan.parent, read_plan(_read(plan)), None)
+study, _, _ = _prepare_study(plan.parent, read_plan(_read_plan_file(plan)), None)
 write_file_tree(read_archive(unit), folder)
 (folder / "resources").mkdir(exist_ok=True)
 case_runner._HANGING_GRACE_S = 0.5

@@ -261,9 +261,9 @@ def test_the_same_bytes_under_another_hash_seed(pendulum):
         "spec = importlib.util.spec_from_file_location('cases', sys.argv[1])\n"
         "cases = importlib.util.module_from_spec(spec); sys.modules['cases'] = cases\n"
         "spec.loader.exec_module(cases)\n"
-        "from mb2fmu.report import render\n"
+        "from mb2fmu.report import render_validation_page\n"
         "c = cases._case(outputs=5)\n"
-        "page = render(c.definition, c.equations, c.interface, c.result)\n"
+        "page = render_validation_page(c.definition, c.equations, c.interface, c.result)\n"
         "print(hashlib.sha256(page).hexdigest())\n"
     )
     script = [sys.executable, "-c", code, str(Path(__file__).parents[1] / "conftest.py")]

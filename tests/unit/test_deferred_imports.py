@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mb2fmu import optional_packages
+from mb2fmu import deferred_imports
 from mb2fmu.errors import ToolError
 from mb2fmu.pipeline.run_and_report.publication_rules import refuse_unrunnable_fmu
 from mb2fmu.visualization import three_js
@@ -18,15 +18,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    optional_packages.require_packages("the audit", *optional_packages.PACKAGE_EXTRAS)
-    monkeypatch.setattr(optional_packages, "find_spec", lambda _module: None)
+    deferred_imports.require_packages("the audit", *deferred_imports.PACKAGE_EXTRAS)
+    monkeypatch.setattr(deferred_imports, "find_spec", lambda _module: None)
     with pytest.raises(ToolError, match=r"the audit needs what is not installed:(.|\n)*'mb2fmu\[audit,meshes\]'"):
-        optional_packages.require_packages("the audit", "lief", "trimesh")
+        deferred_imports.require_packages("the audit", "lief", "trimesh")
 
 
 def test_pages_and_proofs_say_what_they_draw_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A validation says so before anything is derived, not when its page is due."""
-    monkeypatch.setattr(optional_packages, "find_spec", lambda module: None if module == "trimesh" else module)
+    monkeypatch.setattr(deferred_imports, "find_spec", lambda module: None if module == "trimesh" else module)
     for needy in (three_js.read_three_js_source, lambda: refuse_unrunnable_fmu({})):
         with pytest.raises(ToolError, match=r"trimesh is missing(.|\n)*'mb2fmu\[meshes\]'"):
             needy()
@@ -34,7 +34,7 @@ def test_pages_and_proofs_say_what_they_draw_with(monkeypatch: pytest.MonkeyPatc
 
 def test_every_module_is_brought_by_its_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for module, extra in optional_packages.PACKAGE_EXTRAS.items():
+    for module, extra in deferred_imports.PACKAGE_EXTRAS.items():
         wanted = [text.partition(">")[0].replace("-", "_") for text in project["optional-dependencies"][extra]]
         assert module in wanted
         assert not [text for text in project["dependencies"] if text.replace("-", "_").startswith(module)]
@@ -43,10 +43,10 @@ def test_every_module_is_brought_by_its_extra() -> None:
 @pytest.mark.parametrize("command", ["audit", "export"])
 def test_commands_without_extras(command, tmp_path) -> None:
     """Export does without; the audit says what it needs, before it begins."""
-    hidden = "; ".join(f"sys.modules[{module!r}] = None" for module in optional_packages.PACKAGE_EXTRAS)
+    hidden = "; ".join(f"sys.modules[{module!r}] = None" for module in deferred_imports.PACKAGE_EXTRAS)
     code = (
         "import sys, importlib.util as u; find = u.find_spec\n"
-        f"hidden = {set(optional_packages.PACKAGE_EXTRAS)!r}\n"
+        f"hidden = {set(deferred_imports.PACKAGE_EXTRAS)!r}\n"
         "u.find_spec = lambda name, *a: None if name in hidden else find(name, *a)\n"
         f"{hidden}\nfrom mb2fmu.cli import main\nmain()"
     )
