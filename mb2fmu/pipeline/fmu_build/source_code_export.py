@@ -18,7 +18,12 @@ from mb2fmu.fmu.file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.pipeline.derivation.derivation_callable import start_values
-from mb2fmu.pipeline.derivation.event_support import add_discrete_modes, find_sticking_switches, needs_events
+from mb2fmu.pipeline.derivation.event_support import (
+    add_discrete_modes,
+    find_sticking_switches,
+    list_event_sources,
+    needs_events,
+)
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.targets import SOURCE_TARGETS
 from mb2fmu.targets.source_model import Quantity, SourceModel
@@ -226,10 +231,13 @@ def list_source_files(derivation: Derivation, target: str) -> FileTree:
         EmitError: If the target cannot express the equations.
     """
     if not SOURCE_TARGETS[target].has_events and needs_events(derivation):
-        name = derivation.definition.name
-        what = f"{name} has events or friction that sticks, which source code of this kind does not have"
-        remedy = "export an FMU, whose sources have them; or write tanh(v/v0) for friction"
-        raise EmitError("the equations cannot be printed:", [Fault(what, "events", remedy)])
+        others = " or ".join(f"--format {row.name}" for row in SOURCE_TARGETS.values() if row.has_events)
+        remedy = f"export an FMU, whose sources have it, or take {others}; for friction write tanh(v/v0)"
+        faults = [
+            Fault(f"x' alone does not describe it, and --format {target} has nothing else", f"{kind} {name}", remedy)
+            for kind, name in list_event_sources(derivation)
+        ]
+        raise EmitError(f"the equations of {derivation.definition.name} cannot be printed:", faults)
     return TARGET_PRINTERS[target](derivation)
 
 
