@@ -2,8 +2,8 @@
 
 Input: ``Program`` and ``SourceModel``. Output: ``FileTree``. The target ``c`` is that of FMUs, ``mb2fmu.fmu.emit_c``.
 The files beside the folders are what all targets share: ``source_model`` (names, units, start values, experiment, the
-comment at the top), ``statement_printing`` (order and checks of statements) and ``work_array_printing`` (languages that
-are compiled).
+comment at the top), ``statement_printing`` (order and checks of statements), ``work_array_printing`` (functions of
+languages that are compiled) and ``module_files`` (their files).
 
 Promises: equal input gives equal bytes; numbers read back to the same bits.
 

@@ -8,16 +8,13 @@ such language, and the factorizations have the memory layout and the order of op
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mb2fmu.compiler.program.program import Block, Program, Table
 from mb2fmu.compiler.program.statement_schedule import Statement, factor_storage_size, group_statements
-from mb2fmu.errors import EmitError, Fault
-from mb2fmu.targets.source_model import SourceModel
 from mb2fmu.targets.statement_printing import Requirement, StatementPrinter, describe_singular_matrix
 
 MAX_VALUES_PER_FUNCTION = 1_000
@@ -273,37 +270,3 @@ def print_module(program: Program, printer: type[WorkArrayPrinter]) -> ModuleCon
             results = program.entries[entry].results
             contents.functions.append(function.print_function(function.function_name(name), results, result))
     return contents
-
-
-def require_model_name(model: SourceModel, language: str, longest: int, taken: Iterable[str]) -> None:
-    """Refuse a model whose name cannot be that of its module.
-
-    Args:
-        model: The model.
-        language: For the message.
-        longest: Number of characters that the language allows.
-        taken: Words of the language, and names that the module has inside, in lower case.
-
-    Raises:
-        EmitError: With what stands in the way.
-    """
-    faults = []
-    if len(model.name) > longest:
-        faults.append(Fault(f"it has {len(model.name)} characters", model.name, f"{language} allows {longest}"))
-    if model.name.lower() in set(taken) or re.fullmatch(r"v\d+", model.name, re.IGNORECASE):
-        faults.append(
-            Fault(f"{language} needs this name for something else", model.name, "give the model another name")
-        )
-    if faults:
-        raise EmitError(f"the code for {language} cannot be printed:", faults)
-
-
-def list_table_arrays(tables: Mapping[Table, str]) -> Iterator[tuple[str, str, tuple[float, ...]]]:
-    """Yield the two arrays of each lookup table: name, ``breaks`` or ``coefficients``, numbers.
-
-    The coefficients stand piece by piece, the highest power first.
-    """
-    for table, name in tables.items():
-        yield name, "breaks", table.breaks
-        pieces = range(len(table.breaks) - 1)
-        yield name, "coefficients", tuple(row[i] for i in pieces for row in reversed(table.coefficients))

@@ -1,19 +1,16 @@
-"""Make the two files of the C# target from printed functions, fixed functions and templates."""
+"""The spelling of C# of printed functions, numbers and arrays, and its two files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 
-import jinja2
-
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.targets.module_files import ModuleLanguage, emit_module
 from mb2fmu.targets.source_model import SourceModel
 from mb2fmu.targets.statement_printing import Requirement, format_decimal
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter, list_table_arrays, print_module, require_model_name
+from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _KEYWORDS = (
     *("abstract", "as", "base", "bool", "break", "byte", "case", "catch", "char", "checked", "class", "const"),
@@ -24,16 +21,6 @@ _KEYWORDS = (
     *("stackalloc", "static", "string", "struct", "switch", "this", "throw", "true", "try", "typeof", "uint", "ulong"),
     *("unchecked", "unsafe", "ushort", "using", "virtual", "void", "volatile", "while"),
 )
-_NAMES_IN_CLASS = (
-    *("rhs", "outputs", "initialstate", "remember", "rk4step", "message", "check", "x0", "r0", "p0", "m0"),
-    *("statecount", "inputcount", "parametercount", "outputcount", "statenames", "inputnames", "parameternames"),
-    *("outputnames", "evaluaterhs", "evaluateoutputs", "evaluateinitialstate", "evaluateremember", "minimum"),
-    *("maximum", "sign", "less", "lessequal", "equal", "logicalnot", "logicaland", "logicalor", "select", "hypot"),
-    *("largest", "lookup", "newton", "newtonbody", "newtonrun", "ldltfactor", "ldltsolve", "lufactor", "lusolve"),
-    *("leastnormfactor", "leastnormsolve", "leastnormshare", "jacobirotate", "erf", "polynomial", "erfcoefficients"),
-    *("erfccoefficients", "math", "array", "system", "globalization", "console", "arithmeticexception", "program"),
-)
-_MAX_NAME_LENGTH = 511
 _ELEMENTS_PER_LINE = 8
 _NATIVE = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh")
 _NATIVE_NAMES: Mapping[str, str] = MappingProxyType(
@@ -44,32 +31,6 @@ _NATIVE_NAMES: Mapping[str, str] = MappingProxyType(
         "ceil": "Math.Ceiling",
     }
 )
-
-
-def emit_csharp_files(program: Program, model: SourceModel) -> FileTree:
-    """Print the files.
-
-    Args:
-        program: With the entry points ``rhs`` and ``outputs``, and ``remember`` where there is discrete memory.
-        model: Names, units, start values, experiment.
-
-    Raises:
-        EmitError: If the model's name cannot be that of a class.
-    """
-    require_model_name(model, "C#", _MAX_NAME_LENGTH - len("Main"), (*_KEYWORDS, *_NAMES_IN_CLASS))
-    contents = print_module(program, CSharpPrinter)
-    context = {
-        "model": model,
-        "contents": contents,
-        "tables": list(list_table_arrays(contents.tables)),
-        "fixed": [
-            template_environment.read_packaged_file("mb2fmu.targets.csharp", f"runtime/{name}.cs").decode()
-            for name in ("arithmetic", *sorted(contents.routines))
-        ],
-    }
-    files = {f"{model.name}.cs": "class.cs.jinja", f"{model.name}Main.cs": "main.cs.jinja"}
-    environment = _make_template_environment()
-    return FileTree({name: environment.get_template(file).render(**context).encode() for name, file in files.items()})
 
 
 class CSharpPrinter(WorkArrayPrinter):
@@ -154,9 +115,20 @@ def _join_lines(items: Sequence[str]) -> str:
     return ",\n        ".join(lines())
 
 
-@cache
-def _make_template_environment() -> jinja2.Environment:
-    """Return the template environment of this target."""
-    environment = template_environment.make_template_environment("mb2fmu.targets.csharp")
-    environment.filters |= {"number": format_csharp_number, "text": format_csharp_text, "array": format_csharp_array}
-    return environment
+CSHARP = ModuleLanguage(
+    title="C#",
+    package="mb2fmu.targets.csharp",
+    suffix="cs",
+    printer=CSharpPrinter,
+    filters={"number": format_csharp_number, "text": format_csharp_text, "array": format_csharp_array},
+    files={".cs": "class.cs.jinja", "Main.cs": "main.cs.jinja"},
+    strings=r'"(?:[^"\\]|\\.)*"',
+    comment="//",
+    max_name_length=511,
+    keywords=frozenset(_KEYWORDS),
+)
+
+
+def emit_csharp_files(program: Program, model: SourceModel) -> FileTree:
+    """Print the class and the main program; arguments and errors as those of :func:`emit_module`."""
+    return emit_module(program, model, CSHARP)

@@ -1,61 +1,19 @@
-"""Make the two files of the Fortran target from printed functions, fixed procedures and templates."""
+"""Fortran's spelling of printed functions, numbers and declarations, and its two files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from types import MappingProxyType
 
-import jinja2
-
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.targets.module_files import ModuleLanguage, emit_module
 from mb2fmu.targets.source_model import SourceModel
 from mb2fmu.targets.statement_printing import Requirement, format_decimal
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter, list_table_arrays, print_module, require_model_name
+from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
-_NAMES_IN_MODULE = frozenset(
-    [
-        *("rhs", "outputs", "initial_state", "remember", "rk4_step", "message", "rk", "infinity", "not_a_number"),
-        *("power", "minimum", "maximum", "signum", "floor_real", "ceiling_real", "less", "less_equal", "equal"),
-        *("logical_not", "logical_and", "logical_or", "select", "largest", "lookup", "newton", "newton_body"),
-        *("newton_values", "newton_is_open", "newton_bend", "newton_stays", "newton_side", "orientation"),
-        *("ldlt_factor", "ldlt_solve", "lu_factor", "lu_solve", "least_norm_factor", "least_norm_solve"),
-        *("least_norm_share", "jacobi_rotate", "x0", "r0", "p0", "m0", "n_states", "n_inputs", "n_parameters"),
-        *("n_outputs", "n_memory", "state_names", "input_names", "parameter_names", "output_names", "main"),
-        *("ieee_value", "ieee_is_nan", "ieee_positive_inf", "ieee_quiet_nan", "ieee_arithmetic", "iso_fortran_env"),
-    ]
-)
-"""A module must not be called as anything in it."""
-
-_MAX_NAME_LENGTH = 63
 _MAX_LINE_LENGTH = 132
 _MAX_ELEMENTS_PER_CONSTANT = 900  # a statement may have 255 continuation lines
-
-
-def emit_fortran_files(program: Program, model: SourceModel) -> FileTree:
-    """Print the files.
-
-    Args:
-        program: With the entry points ``rhs`` and ``outputs``, and ``remember`` where there is discrete memory.
-        model: Names, units, start values, experiment.
-
-    Raises:
-        EmitError: If the model's name cannot be that of a module.
-    """
-    require_model_name(model, "Fortran", _MAX_NAME_LENGTH - len("_main"), _NAMES_IN_MODULE)
-    contents = print_module(program, FortranPrinter)
-    tables = [(f"{name}_{what}", each) for name, what, each in list_table_arrays(contents.tables)]
-    fixed = [
-        template_environment.read_packaged_file("mb2fmu.targets.fortran", f"runtime/{name}.f90").decode()
-        for name in ("arithmetic", *sorted(contents.routines))
-    ]
-    inputs = [value for row in model.held for value in row]
-    context = {"model": model, "contents": contents, "tables": tables, "fixed": fixed, "inputs": inputs}
-    files = {f"{model.name}.f90": "module.f90.jinja", f"{model.name}_main.f90": "main.f90.jinja"}
-    environment = _make_template_environment()
-    return FileTree({name: environment.get_template(file).render(**context).encode() for name, file in files.items()})
 
 
 class FortranPrinter(WorkArrayPrinter):
@@ -177,12 +135,23 @@ def wrap_statement(text: str, indent: int = 0) -> str:
     return f"&\n{' ' * indent}&".join(lines)
 
 
-@cache
-def _make_template_environment() -> jinja2.Environment:
-    """Return the template environment of this target."""
-    environment = template_environment.make_template_environment("mb2fmu.targets.fortran")
-    environment.filters |= {
+FORTRAN = ModuleLanguage(
+    title="Fortran",
+    package="mb2fmu.targets.fortran",
+    suffix="f90",
+    printer=FortranPrinter,
+    filters={
         "number": format_fortran_number, "text": format_fortran_text, "wrap": wrap_statement,
         "declare_numbers": declare_numbers, "declare_texts": declare_texts, "declare_values": declare_values,
-    }  # fmt: skip
-    return environment
+    },
+    files={".f90": "module.f90.jinja", "_main.f90": "main.f90.jinja"},
+    strings="'(?:[^']|'')*'",
+    comment="!",
+    max_name_length=63,
+    ignores_case=True,
+)  # fmt: skip
+
+
+def emit_fortran_files(program: Program, model: SourceModel) -> FileTree:
+    """Print the module and the main program; arguments and errors as those of :func:`emit_module`."""
+    return emit_module(program, model, FORTRAN)

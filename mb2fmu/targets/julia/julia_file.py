@@ -1,59 +1,25 @@
-"""Make the file of the Julia target from printed functions, fixed functions and a template."""
+"""Julia's spelling of printed functions, numbers and arrays, and its file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 from typing import ClassVar
 
-import jinja2
-
 from mb2fmu.compiler.program.program import Program
-from mb2fmu.fmu import template_environment
 from mb2fmu.fmu.file_tree import FileTree
+from mb2fmu.targets.module_files import ModuleLanguage, emit_module
 from mb2fmu.targets.source_model import SourceModel
 from mb2fmu.targets.statement_printing import Requirement, format_decimal
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter, list_table_arrays, print_module, require_model_name
+from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
 _KEYWORDS = (
     *("baremodule", "begin", "break", "catch", "const", "continue", "do", "else", "elseif", "end", "export", "false"),
     *("finally", "for", "function", "global", "if", "import", "in", "isa", "let", "local", "macro", "module", "quote"),
-    *("return", "struct", "true", "try", "using", "where", "while", "main", "base", "core"),
+    *("return", "struct", "true", "try", "using", "where", "while", "Main", "Base", "Core"),
 )
-_NAMES_IN_MODULE = (
-    *("rhs", "outputs", "initial_state", "remember", "motion", "rk4_step", "message", "require_success", "x0", "r0"),
-    *("p0", "m0", "state_names", "input_names", "parameter_names", "output_names", "not_a_number", "power", "smaller"),
-    *("larger", "signum", "is_less", "is_less_equal", "is_equal", "logical_not", "logical_and", "choose", "largest"),
-    *("lookup", "newton", "newton_values", "newton_is_open", "newton_bend", "newton_stays", "newton_side"),
-    *("orientation", "ldlt_factor", "ldlt_solve", "lu_factor", "lu_solve", "least_norm_factor", "least_norm_solve"),
-    *("least_norm_share", "jacobi_rotate", "erf", "polynomial", "erf_coefficients", "erfc_coefficients"),
-)
-_MAX_NAME_LENGTH = 255
 _ELEMENTS_PER_LINE = 8
 _CHECKED_DOMAINS = ("sqrt", "log", "sin", "cos", "tan", "asin", "acos", "acosh", "atanh")
-
-
-def emit_julia_file(program: Program, model: SourceModel) -> FileTree:
-    """Print the file.
-
-    Args:
-        program: With the entry points ``rhs`` and ``outputs``, and ``remember`` where there is discrete memory.
-        model: Names, units, start values.
-
-    Raises:
-        EmitError: If the model's name cannot be that of a module.
-    """
-    require_model_name(model, "Julia", _MAX_NAME_LENGTH - len(".jl"), (*_KEYWORDS, *_NAMES_IN_MODULE))
-    contents = print_module(program, JuliaPrinter)
-    template = _make_template_environment().get_template("module.jl.jinja")
-    fixed = [
-        template_environment.read_packaged_file("mb2fmu.targets.julia", f"runtime/{name}.jl").decode()
-        for name in ("arithmetic", *sorted(contents.routines))
-    ]
-    tables = list(list_table_arrays(contents.tables))
-    text = template.render(model=model, contents=contents, tables=tables, fixed=fixed)
-    return FileTree({f"{model.name}.jl": text.encode()})
 
 
 class JuliaPrinter(WorkArrayPrinter):
@@ -138,9 +104,20 @@ def format_julia_array(values: Sequence[float | str], kind: str) -> str:
     return f"{kind}[{(',' + chr(10) + '    ').join(rows)}]"
 
 
-@cache
-def _make_template_environment() -> jinja2.Environment:
-    """Return the template environment of this target."""
-    environment = template_environment.make_template_environment("mb2fmu.targets.julia")
-    environment.filters |= {"number": format_julia_number, "text": format_julia_text, "array": format_julia_array}
-    return environment
+JULIA = ModuleLanguage(
+    title="Julia",
+    package="mb2fmu.targets.julia",
+    suffix="jl",
+    printer=JuliaPrinter,
+    filters={"number": format_julia_number, "text": format_julia_text, "array": format_julia_array},
+    files={".jl": "module.jl.jinja"},
+    strings=r'"(?:[^"\\]|\\.)*"',
+    comment="#",
+    max_name_length=252,  # of a file, without its ending
+    keywords=frozenset(_KEYWORDS),
+)
+
+
+def emit_julia_file(program: Program, model: SourceModel) -> FileTree:
+    """Print the module; arguments and errors as those of :func:`emit_module`."""
+    return emit_module(program, model, JULIA)

@@ -92,12 +92,14 @@ def test_unusual_texts_and_missing_vectors_compile(target: str, tmp_path: Path) 
     ("emit", "name", "why"),
     [
         (emit_fortran_files, "Rhs", "Fortran needs this name for something else"),
-        (emit_fortran_files, "v12", "Fortran needs this name for something else"),
         (emit_fortran_files, "M" * 60, "Fortran allows 58"),
+        (emit_fortran_files, "_M", "begins with a letter"),
+        (emit_fortran_files, "Aint", "Fortran needs this name for something else"),
+        (emit_csharp_files, "CultureInfo", "C# needs this name for something else"),
         (emit_csharp_files, "double", "C# needs this name for something else"),
-        (emit_csharp_files, "Newton", "C# needs this name for something else"),
+        (emit_csharp_files, "Minimum", "C# needs this name for something else"),
         (emit_julia_file, "end", "Julia needs this name for something else"),
-        (emit_julia_file, "lookup", "Julia needs this name for something else"),
+        (emit_julia_file, "largest", "Julia needs this name for something else"),
     ],
 )
 def test_names_that_a_language_needs_itself_are_refused(emit, name: str, why: str) -> None:
