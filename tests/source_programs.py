@@ -97,7 +97,8 @@ def evaluate_c(derivation: pipeline.Derivation, points: Sequence[Point], folder:
 
 FORTRAN_DRIVER = """
 program driver
-  use, intrinsic :: iso_fortran_env, only: rk => real64
+  use, intrinsic :: iso_fortran_env, only: rk => real64, error_unit
+  use, intrinsic :: ieee_arithmetic, only: ieee_value, ieee_quiet_nan
   use {name}
   implicit none
   real(rk) :: t, x(n_states), r(n_inputs), p(n_parameters), dx(n_states), y(n_outputs), start(n_states){memory}
@@ -106,21 +107,18 @@ program driver
   do i = 1, points
     read (*, *) t, x, r, p
     call rhs(t, x, r, p{m}, dx, status)
-    if (status /= 0) call refuse(status)
-    call outputs(t, x, r, p{m}, y, status)
-    if (status /= 0) call refuse(status)
-    call initial_state(t, x0, r, p{m}, start, status)
-    if (status /= 0) call refuse(status)
-    call rk4_step(t, 1e-3_rk, x, r, p{m}, status)
-    if (status /= 0) call refuse(status)
+    if (status == 0) call outputs(t, x, r, p{m}, y, status)
+    if (status == 0) call initial_state(t, x0, r, p{m}, start, status)
+    if (status == 0) call rk4_step(t, 1e-3_rk, x, r, p{m}, status)
+    if (status /= 0) then
+      write (error_unit, '(a)') message(status)
+      dx = ieee_value(1.0_rk, ieee_quiet_nan)
+      y = ieee_value(1.0_rk, ieee_quiet_nan)
+      start = dx
+      x = dx
+    end if
     write (*, '(*(es25.16e3))') dx, y, start, x
   end do
-contains
-  subroutine refuse(status)
-    integer, intent(in) :: status
-    print '(a)', message(status)
-    stop 1
-  end subroutine refuse
 end program driver
 """
 
@@ -159,14 +157,24 @@ public static class Driver
             Array.Copy(all, 1 + x.Length, r, 0, r.Length);
             Array.Copy(all, 1 + x.Length + r.Length, p, 0, p.Length);
             {memory}
-            {name}.Rhs(t, x, r, p{m}, dx);
-            {name}.Outputs(t, x, r, p{m}, y);
-            {name}.InitialState(t, {name}.X0, r, p{m}, start);
-            {name}.Rk4Step(t, 1e-3, x, r, p{m});
+            bool failed = false;
+            try
+            {{
+                {name}.Rhs(t, x, r, p{m}, dx);
+                {name}.Outputs(t, x, r, p{m}, y);
+                {name}.InitialState(t, {name}.X0, r, p{m}, start);
+                {name}.Rk4Step(t, 1e-3, x, r, p{m});
+            }}
+            catch (ArithmeticException error)
+            {{
+                Console.Error.WriteLine(error.Message);
+                failed = true;
+            }}
             foreach (double[] vector in new[] {{ dx, y, start, x }})
             {{
-                foreach (double value in vector)
+                foreach (double number in vector)
                 {{
+                    double value = failed ? double.NaN : number;
                     Console.WriteLine(value.ToString("R", CultureInfo.InvariantCulture));
                 }}
             }}
@@ -218,40 +226,47 @@ def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Poin
 
 
 def run_files(target: str, files: FileTree, model: SourceModel, points: Sequence[Point], folder: Path) -> Values:
-    """What the files of a target compute.
+    """What the files of a target compute; NaN where a function reports that it has no valid result.
 
     Raises:
-        ArithmeticError: If a function reports that it has no valid result, with its message.
+        ArithmeticError: If there is no valid result at any point, with the messages.
     """
     write_file_tree(files, folder)
     if target == "julia":
-        return _evaluate_julia(files[f"{model.name}.jl"].decode(), points)
+        values, messages = _evaluate_julia(files[f"{model.name}.jl"].decode(), points)
+    else:
+        values, messages = _evaluate_program(target, model, points, folder)
+    if np.isnan(values.dx).all() and messages:
+        raise ArithmeticError(messages)
+    return values
+
+
+def _evaluate_program(target: str, model: SourceModel, points: Sequence[Point], folder: Path) -> tuple[Values, str]:
+    """What a compiled driver prints, and its messages."""
     command = COMPILED[target][1](folder, model.name, len(model.memory))
     lines = [str(len(points)), *(" ".join(map(repr, point.numbers.tolist())) for point in points)]
     given = "\n".join(lines) + "\n"
-    done = subprocess.run(command, check=False, input=given, capture_output=True, text=True, timeout=600)
-    if done.returncode != 0:
-        raise ArithmeticError(done.stdout[-2000:] + done.stderr[-2000:])
+    done = subprocess.run(command, check=True, input=given, capture_output=True, text=True, timeout=600)
     n, m = len(model.states), len(model.outputs)
     table = np.array(done.stdout.split(), dtype=float).reshape(len(points), 3 * n + m)
-    return Values(*np.split(table, [n, n + m, 2 * n + m], axis=1))
+    return Values(*np.split(table, [n, n + m, 2 * n + m], axis=1)), done.stderr
 
 
 def run_program(target: str, program: Program, states: Sequence[Floats], folder: Path) -> Floats:
     """The outputs of a program that has states alone, a row per point."""
     quantities = tuple(Quantity(name, "") for name in program.layout.states)
     outputs = tuple(Quantity(name, "") for name in program.entries["outputs"].labels)
-    model = SourceModel("Values", "", "a test", quantities, (), (), outputs, 1.0, 0.1, 10, ((),), 1e-6)
+    model = SourceModel("TinyModel", "", "a test", quantities, (), (), outputs, 1.0, 0.1, 10, ((),), 1e-6)
     none = np.zeros(0)
     files = EMITTERS[target](program, model)
     return run_files(target, files, model, [Point(0.0, x, none, none) for x in states], folder).y
 
 
-def _evaluate_julia(source: str, points: Sequence[Point]) -> Values:
-    """The functions of a module as tree-sitter reads it."""
+def _evaluate_julia(source: str, points: Sequence[Point]) -> tuple[Values, str]:
+    """What the functions of a module compute as tree-sitter reads it, and their messages."""
     module = import_module("julia_reader").read_module(source)
     memory = [module["m0"]] if "m0" in module else []
-    rows = []
+    rows, messages = [], []
     for point in points:
         dx, y, start, x = np.empty(len(point.x)), np.empty(len(module["output_names"])), point.x.copy(), point.x.copy()
         given = (point.r, point.p, *(each.copy() for each in memory))
@@ -261,6 +276,8 @@ def _evaluate_julia(source: str, points: Sequence[Point]) -> Values:
             module["initial_state!"](start, point.t, module["x0"], *given)
             module["rk4_step!"](point.t, 1e-3, x, *given)
         except RuntimeError as error:
-            raise ArithmeticError(str(error)) from error
+            messages.append(str(error))
+            for vector in (dx, y, start, x):
+                vector[:] = np.nan
         rows.append((dx, y, start, x))
-    return Values(*(np.array(each) for each in zip(*rows, strict=True)))
+    return Values(*(np.array(each) for each in zip(*rows, strict=True))), "\n".join(messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import subprocess
@@ -13,9 +14,11 @@ import pytest
 from source_programs import TARGETS, Floats, Point, Values, compile_c, evaluate, evaluate_c, missing, run_program
 
 from mb2fmu import pipeline
+from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program import Block, Layout, Program, Table, read_initial_memory
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
+from mb2fmu.model.scalar_operations import Op
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
@@ -146,6 +149,72 @@ def test_linear_systems_and_tables_are_those_of_the_program(target: str, tmp_pat
     f = make_evaluator(systems(), "outputs")
     wanted = np.array([f(0.0, x, (), ()) for x in STATES])
     assert largest_error(run_program(target, systems(), list(STATES), tmp_path), wanted) < 1e-13
+
+
+CRANK = (0.17453292519943295, 0.8, 2.0, 1.0, 2.0)
+"""Angle of the crank, lengths of crank, coupler, rocker and ground."""
+FAR = [
+    (-0.93, 1.0, 2.204, 1.27, 2.282),
+    (-0.301, 0.765, 1.963, 1.157, 1.529),
+    (-0.529, 0.711, 2.305, 0.708, 2.343),
+    (-1.209, 0.776, 1.865, 1.032, 2.467),
+]
+"""Smooth steps lead across a singular position there: only the determinant's sign shows it."""
+
+
+@cache
+def linkage(*, with_limits: bool) -> Program:
+    """Angles of coupler and rocker from the link before; states: what :data:`CRANK` has, then the guess."""
+    limits = (1.0, 1.0, 1e-9, 1e-9) if with_limits else ()
+    names = ("crank", "la", "lb", "lc", "ln", *(f"limit{i}" for i in range(len(limits))))
+    i = ProgramBuilder(Layout(states=("coupler", "rocker"), parameters=names))
+    crank, la, lb, lc, ln = map(i.parameter, range(5))
+    b = i.add(crank, i.state(0))
+    c = i.add(b, i.state(1))
+    (xa, xb, xc), (ya, yb, yc) = (
+        [i.mul(length, i.unary(op, angle)) for length, angle in ((la, crank), (lb, b), (lc, c))]
+        for op in (Op.COS, Op.SIN)
+    )
+    gap_x, gap_y = i.sub(i.add(i.add(xa, xb), xc), ln), i.add(i.add(ya, yb), yc)
+    slopes = j11, j12, j21, j22 = i.neg(i.add(yb, yc)), i.neg(yc), i.add(xb, xc), xc
+    determinant = i.sub(i.mul(j11, j22), i.mul(j12, j21))
+    step = [
+        i.div(i.sub(i.mul(j12, gap_y), i.mul(j22, gap_x)), determinant),
+        i.div(i.sub(i.mul(j21, gap_x), i.mul(j11, gap_y)), determinant),
+    ]
+    i.entry("residual", ("x", "y"), (gap_x, gap_y))
+    i.entry("step", ("coupler", "rocker"), step)
+    i.entry("jacobian", ("xc", "xr", "yc", "yr"), slopes)
+    o = ProgramBuilder(Layout(states=(*names[:5], "coupler", "rocker")))
+    theta = [*map(o.state, range(5)), *map(o.constant, limits)]
+    rows = ("along", "across") if with_limits else ()
+    found = o.newton(i.build(), theta, [o.state(5), o.state(6)], "the linkage", rows)
+    o.entry("rhs", o.build().layout.states, [*map(o.state, range(5)), *found])
+    o.entry("outputs", ("coupler", "rocker"), found)
+    return o.build()
+
+
+@pytest.mark.parametrize("with_limits", [False, True])
+@pytest.mark.parametrize("target", TARGETS)
+def test_newtons_method_goes_the_way_of_the_program(target: str, with_limits: bool, tmp_path: Path) -> None:
+    """Also near singular positions, across them, and where the linkage cannot be closed."""
+    if reason := missing(target):
+        pytest.skip(reason)
+    program, g = linkage(with_limits=with_limits), np.random.default_rng(4)
+    evaluator = make_evaluator(program, "outputs")
+    start = evaluator(0.0, (*CRANK, 0.3, -2.4), (), ())
+    lengths = np.array(CRANK[1:]) * g.uniform(0.65, 1.35, (60, 4))
+    moved = np.column_stack([CRANK[0] + g.uniform(-1.5, 1.5, 60), lengths])
+    states = [np.array([*given, *start]) for given in (*FAR, *moved)]
+    wanted = np.full((len(states), 2), np.nan)
+    for x, row in zip(states, wanted, strict=True):
+        with contextlib.suppress(SingularMatrixError):
+            row[:] = evaluator(0.0, x, (), ())
+    solved = ~np.isnan(wanted[:, 0])
+    assert 20 < solved.sum() < 60
+    found = run_program(target, program, states, tmp_path)
+    np.testing.assert_array_equal(np.isnan(found[:, 0]), ~solved)
+    np.testing.assert_allclose(found[solved], wanted[solved], rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("target", TARGETS)
