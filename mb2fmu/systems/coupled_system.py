@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.systems.resolved_system import Method, SteppingSettings
+from mb2fmu.systems.resolved_system import SteppingMethod, SteppingSettings
 
-Value = float | tuple[float, str]
+DeclaredValue = float | tuple[float, str]
 """A number in the variable's own unit, or a number and its unit."""
 
 
@@ -21,7 +21,7 @@ class DeclaredComponent:
     name: str
     source: Any
     arguments: Mapping[str, Any]
-    values: Mapping[str, Value]
+    values: Mapping[str, DeclaredValue]
     fmi: Literal["2", "3"]
     where: str
 
@@ -39,7 +39,7 @@ class DeclaredConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredTarget:
+class ParameterTarget:
     """A variable of a component that follows a parameter of the system.
 
     Attributes:
@@ -60,8 +60,8 @@ class DeclaredParameter:
     """A parameter of the system as the user wrote it; see :meth:`CoupledSystem.parameter`."""
 
     name: str
-    value: Value
-    targets: tuple[DeclaredTarget, ...]
+    value: DeclaredValue
+    targets: tuple[ParameterTarget, ...]
     where: str
 
 
@@ -79,7 +79,7 @@ class DeclaredMonolith:
     """The whole as one model."""
 
     source: Any
-    same: Mapping[str, str]
+    reference_names: Mapping[str, str]
     arguments: Mapping[str, Any]
     where: str
 
@@ -104,7 +104,7 @@ class SystemExperiment:
 class SteppingOptions(TypedDict, total=False):
     """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.resolved_system.SteppingSettings`."""
 
-    method: Method
+    method: SteppingMethod
     order: int
     passes: int
     converged: float
@@ -141,8 +141,8 @@ class CoupledSystem:
         self.connections: list[DeclaredConnection] = []
         self.parameters: list[DeclaredParameter] = []
         self.bonds: list[DeclaredBond] = []
-        self.whole: DeclaredMonolith | None = None
-        self.run = SystemExperiment()
+        self.reference_model: DeclaredMonolith | None = None
+        self.run_settings = SystemExperiment()
         self.source: Path | None = None
         self.where = find_user_line()
 
@@ -152,7 +152,7 @@ class CoupledSystem:
         source: Any,
         *,
         arguments: Mapping[str, Any] | None = None,
-        values: Mapping[str, Value] | None = None,
+        values: Mapping[str, DeclaredValue] | None = None,
         fmi: Literal["2", "3"] = "2",
     ) -> None:
         """Add an FMU.
@@ -169,7 +169,7 @@ class CoupledSystem:
             DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_line())
         )
 
-    def parameter(self, name: str, value: Value, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
+    def parameter(self, name: str, value: DeclaredValue, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
         """Set one value for parameters and start values of several components; ``.ssp`` files map it (SSM).
 
         Args:
@@ -178,8 +178,11 @@ class CoupledSystem:
             to: ``component.variable`` of each, or a mapping of them to (factor, offset), which follow the conversion:
                 ``{"drive.ratio": (1.0, 0.0), "arm.load": (-0.5, 2.0)}``.
         """
-        given = to if isinstance(to, Mapping) else dict.fromkeys(to, (1.0, 0.0))
-        targets = tuple(DeclaredTarget(each, float(a), float(b)) for each, (a, b) in given.items())
+        transformations = to if isinstance(to, Mapping) else dict.fromkeys(to, (1.0, 0.0))
+        targets = tuple(
+            ParameterTarget(variable, float(factor), float(offset))
+            for variable, (factor, offset) in transformations.items()
+        )
         self.parameters.append(DeclaredParameter(name, value, targets, find_user_line()))
 
     def connect(
@@ -226,7 +229,7 @@ class CoupledSystem:
             same: ``component.variable`` → the variable of the whole that is the same.
             arguments: Of the model file's function.
         """
-        self.whole = DeclaredMonolith(source, dict(same), dict(arguments or {}), find_user_line())
+        self.reference_model = DeclaredMonolith(source, dict(same), dict(arguments or {}), find_user_line())
 
     def experiment(
         self,
@@ -246,27 +249,27 @@ class CoupledSystem:
             bound: Largest error against the monolith that is accepted, of each variable's own size.
             stepping: As the attributes of :class:`~mb2fmu.systems.resolved_system.SteppingSettings`.
         """
-        self.run = SystemExperiment(
+        self.run_settings = SystemExperiment(
             stop=float(stop),
             tolerance=float(tolerance),
             bound=bound,
             stepping=SteppingSettings(step=float(step), **stepping),
         )
 
-    def source_of(self, name: str) -> Any:
+    def component_source(self, name: str) -> Any:
         """Return a component's source, with its path from the folder of the system's file."""
-        declared = next(each for each in self.components if each.name == name)
+        declared = next(component for component in self.components if component.name == name)
         return resolve_path(declared.source, self.source)
 
     @property
-    def names(self) -> Sequence[str]:
+    def component_names(self) -> Sequence[str]:
         """Names of the components."""
-        return tuple(each.name for each in self.components)
+        return tuple(component.name for component in self.components)
 
 
-def resolve_path(source: Any, file: Path | None) -> Any:
+def resolve_path(source: Any, system_file: Path | None) -> Any:
     """Return a path relative to the folder of the system's file; models stay unchanged."""
     if not isinstance(source, str | Path):
         return source
     path = Path(source)
-    return path if path.is_absolute() or file is None else file.parent / path
+    return path if path.is_absolute() or system_file is None else system_file.parent / path

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from lxml import etree
 
-from mb2fmu.audit.description.description_import import read_description as read_fully
+from mb2fmu.audit.description.description_import import read_description as read_full_description
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable, parse_number
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.file_tree import FileTree
@@ -17,9 +17,9 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities
 from mb2fmu.units import BASE_UNITS
 from mb2fmu.validation.runs.fmu_description import TROUBLE_LOG_CATEGORIES
-from mb2fmu.validation.runs.fmu_description import read_description as read_for_driving
+from mb2fmu.validation.runs.fmu_description import read_description as read_run_description
 
-TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
+TERMINALS_FILE = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class UnitOfMeasure:
     offset: float = 0.0
 
 
-def unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
+def compute_unit_conversion(source: UnitOfMeasure | None, target: UnitOfMeasure | None) -> tuple[float, float]:
     """Return (factor, offset) from one FMU to another: target value = factor * source value + offset.
 
     Angles may be left out of an FMU (N.m for N.m/rad): as a pure number a radian is 1.
@@ -73,37 +73,37 @@ class FmuComponent:
         name: In the system.
         path: Of its archive.
         content: Its archive.
-        tree: The files in it.
+        file_tree: The files in it.
         description: All of ``modelDescription.xml``.
         variables: By name; scalars of doubles only.
         units: By name.
         terminals: Name → members.
-        abilities: What the master may ask of it.
-        identifier: Of its Co-Simulation library.
-        troubles: Log categories of failed calls.
+        capabilities: What the master may ask of it.
+        model_identifier: Of its Co-Simulation library.
+        trouble_log_categories: Log categories of failed calls.
     """
 
     name: str
     path: Path
     content: bytes
-    tree: FileTree
+    file_tree: FileTree
     description: DescribedModel
     variables: Mapping[str, DescribedVariable]
     units: Mapping[str, UnitOfMeasure]
     terminals: Mapping[str, tuple[TerminalMember, ...]]
-    abilities: SlaveCapabilities
-    identifier: str
-    troubles: tuple[str, ...]
+    capabilities: SlaveCapabilities
+    model_identifier: str
+    trouble_log_categories: tuple[str, ...]
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of scalar inputs."""
-        return tuple(name for name, each in self.variables.items() if each.causality == "input")
+        return tuple(name for name, variable in self.variables.items() if variable.causality == "input")
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of scalar outputs."""
-        return tuple(name for name, each in self.variables.items() if each.causality == "output")
+        return tuple(name for name, variable in self.variables.items() if variable.causality == "output")
 
     def unit(self, variable: str) -> UnitOfMeasure | None:
         """Return the unit of a variable; None if it has none."""
@@ -117,7 +117,7 @@ class FmuComponent:
                 if unknown.dependencies is None:
                     return frozenset(self.inputs)
                 return frozenset(
-                    each.name for each in unknown.targets if each is not None and each.causality == "input"
+                    target.name for target in unknown.targets if target is not None and target.causality == "input"
                 )
         return frozenset(self.inputs)
 
@@ -135,16 +135,20 @@ def read_component(name: str, path: Path) -> FmuComponent:
     """
     tree, content = read_archive(path), path.read_bytes()
     try:
-        driven = read_for_driving(tree)
-        description = read_fully(tree["modelDescription.xml"])
+        run_description = read_run_description(tree)
+        description = read_full_description(tree["modelDescription.xml"])
     except ValidationError as error:
-        faults = [Fault(each.what, f"{name} ({path.name})", each.remedy) for each in error.faults]
-        raise ValidationError(f"{name} cannot be a component:", faults) from error
-    if "CoSimulation" not in driven.identifiers:
+        relocated_faults = [Fault(fault.what, f"{name} ({path.name})", fault.remedy) for fault in error.faults]
+        raise ValidationError(f"{name} cannot be a component:", relocated_faults) from error
+    if "CoSimulation" not in run_description.identifiers:
         fault = Fault("offers Model Exchange only", f"{name} ({path.name})", "export it for Co-Simulation")
         raise ValidationError(f"{name} cannot be a component:", [fault])
-    variables = {each.name: each for each in description.variables if each.type in {"Real", "Float64"}}
-    scalars = {key: each for key, each in variables.items() if not each.dimensions and each.reference is not None}
+    variables = {variable.name: variable for variable in description.variables if variable.type in {"Real", "Float64"}}
+    scalars = {
+        scalar_name: variable
+        for scalar_name, variable in variables.items()
+        if not variable.dimensions and variable.reference is not None
+    }
     return FmuComponent(
         name,
         path,
@@ -152,59 +156,59 @@ def read_component(name: str, path: Path) -> FmuComponent:
         tree,
         description,
         MappingProxyType(scalars),
-        MappingProxyType({each.name: _unit(each.name, each.base) for each in description.units}),
-        _terminals(tree),
-        _abilities(description),
-        driven.identifiers["CoSimulation"],
-        tuple(each for each in TROUBLE_LOG_CATEGORIES if each in description.categories),
+        MappingProxyType({unit.name: _make_unit_of_measure(unit.name, unit.base) for unit in description.units}),
+        _read_terminals(tree),
+        _read_capabilities(description),
+        run_description.identifiers["CoSimulation"],
+        tuple(category for category in TROUBLE_LOG_CATEGORIES if category in description.categories),
     )
 
 
-def _unit(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
+def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> UnitOfMeasure:
     """Return a unit of measure; without a base unit its exponents are unknown (None)."""
     if base is None:
         return UnitOfMeasure(name, None)
-    exponents = tuple(int(parse_number(base.get(each)) or 0) for each in BASE_UNITS)
+    exponents = tuple(int(parse_number(base.get(base_unit)) or 0) for base_unit in BASE_UNITS)
     factor, offset = parse_number(base.get("factor")), parse_number(base.get("offset"))
     return UnitOfMeasure(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
 
 
-def _abilities(description: DescribedModel) -> SlaveCapabilities:
+def _read_capabilities(description: DescribedModel) -> SlaveCapabilities:
     """Return what an FMU can do in Co-Simulation, by its flags; FMI 2 has no events and no early return."""
 
-    def flag(name: str) -> bool:
+    def read_flag(name: str) -> bool:
         return description.flag("CoSimulation", name)
 
     if description.version == 2:
         return SlaveCapabilities(
-            lines=flag("canInterpolateInputs"),
-            back=flag("canGetAndSetFMUstate"),
-            any_step=flag("canHandleVariableCommunicationStepSize"),
-            directional=flag("providesDirectionalDerivative"),
+            interpolates_inputs=read_flag("canInterpolateInputs"),
+            saves_state=read_flag("canGetAndSetFMUstate"),
+            variable_step=read_flag("canHandleVariableCommunicationStepSize"),
+            directional_derivatives=read_flag("providesDirectionalDerivative"),
         )
     return SlaveCapabilities(
-        updates=flag("providesIntermediateUpdate"),
-        back=flag("canGetAndSetFMUState"),
-        any_step=flag("canHandleVariableCommunicationStepSize"),
-        directional=flag("providesDirectionalDerivatives"),
-        events=flag("hasEventMode"),
-        early=flag("hasEventMode") or flag("mightReturnEarlyFromDoStep"),
+        intermediate_updates=read_flag("providesIntermediateUpdate"),
+        saves_state=read_flag("canGetAndSetFMUState"),
+        variable_step=read_flag("canHandleVariableCommunicationStepSize"),
+        directional_derivatives=read_flag("providesDirectionalDerivatives"),
+        event_mode=read_flag("hasEventMode"),
+        early_return=read_flag("hasEventMode") or read_flag("mightReturnEarlyFromDoStep"),
     )
 
 
-def _terminals(tree: FileTree) -> Mapping[str, tuple[TerminalMember, ...]]:
+def _read_terminals(tree: FileTree) -> Mapping[str, tuple[TerminalMember, ...]]:
     """Return the members of each terminal, by its name; none if the file is missing or malformed."""
-    if TERMINALS not in tree:
+    if TERMINALS_FILE not in tree:
         return MappingProxyType({})
     try:
-        root = etree.fromstring(tree[TERMINALS], etree.XMLParser(resolve_entities=False, no_network=True))
+        root = etree.fromstring(tree[TERMINALS_FILE], etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError:
         return MappingProxyType({})
-    found = {}
+    members_by_terminal = {}
     for terminal in root.iterfind("Terminals/Terminal"):
-        found[str(terminal.get("name"))] = tuple(
-            TerminalMember(str(each.get("memberName", each.get("variableName"))), str(each.get("variableName")),
-                   str(each.get("variableKind", "signal")))
-            for each in terminal.iterfind("TerminalMemberVariable")
+        members_by_terminal[str(terminal.get("name"))] = tuple(
+            TerminalMember(str(member.get("memberName", member.get("variableName"))), str(member.get("variableName")),
+                   str(member.get("variableKind", "signal")))
+            for member in terminal.iterfind("TerminalMemberVariable")
         )  # fmt: skip
-    return MappingProxyType(found)
+    return MappingProxyType(members_by_terminal)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Method = Literal["jacobi", "gauss-seidel"]
-ORDERS = (0, 1, 2)
+SteppingMethod = Literal["jacobi", "gauss-seidel"]
+EXTRAPOLATION_ORDERS = (0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,37 +124,41 @@ class SystemWiring:
 
     def inputs_of(self, component: int) -> tuple[int, ...]:
         """Return indices of a component's inputs."""
-        return tuple(k for k, port in enumerate(self.inputs) if port.component == component)
+        return tuple(index for index, port in enumerate(self.inputs) if port.component == component)
 
     def outputs_of(self, component: int) -> tuple[int, ...]:
         """Return indices of a component's outputs."""
-        return tuple(k for k, port in enumerate(self.outputs) if port.component == component)
+        return tuple(index for index, port in enumerate(self.outputs) if port.component == component)
 
 
-def find_direct_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
+def find_feedthrough_inputs(wiring: SystemWiring, output: int) -> tuple[str, ...]:
     """Return connected inputs on which a connected output depends at the same instant, as ``component.variable``.
 
     A master that passes the output on before it sets them passes an old value on.
     """
-    fed = {link.target for link in wiring.links if not link.delay}
-    return tuple(wiring.input_name(i) for i, j in sorted(wiring.feedthrough) if j == output and i in fed)
+    linked_inputs = {link.target for link in wiring.links if not link.delay}
+    return tuple(
+        wiring.input_name(input_index)
+        for input_index, output_index in sorted(wiring.feedthrough)
+        if output_index == output and input_index in linked_inputs
+    )
 
 
 def list_converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
     """Return the inputs whose links have a factor or an offset, as ``component.variable``."""
-    return tuple(wiring.input_name(k.target) for k in wiring.links if (k.factor, k.offset) != (1.0, 0.0))
+    return tuple(wiring.input_name(link.target) for link in wiring.links if (link.factor, link.offset) != (1.0, 0.0))
 
 
 def find_stale_reads(wiring: SystemWiring) -> dict[int, str]:
     """Return source of a link → the error of a master that reads outputs before their inputs are updated."""
-    found = {}
+    warnings = {}
     for source in sorted({link.source for link in wiring.links if not link.delay}):
-        if inputs := find_direct_inputs(wiring, source):
-            found[source] = (
-                f"{wiring.output_name(source)} depends on {', '.join(inputs)} at the same moment: "
+        if input_names := find_feedthrough_inputs(wiring, source):
+            warnings[source] = (
+                f"{wiring.output_name(source)} depends on {', '.join(input_names)} at the same moment: "
                 "read it after they are set, else an old value is passed on"
             )
-    return found
+    return warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +183,7 @@ class SteppingSettings:
     """
 
     step: float
-    method: Method = "gauss-seidel"
+    method: SteppingMethod = "gauss-seidel"
     order: int = 1
     passes: int = 1
     converged: float = 1e-9
@@ -192,6 +196,6 @@ class SteppingSettings:
     sequence: tuple[str, ...] = ()
 
     @property
-    def goes_back(self) -> bool:
+    def needs_rollback(self) -> bool:
         """Whether components must be able to return to an earlier state."""
         return self.passes != 1 or self.accuracy is not None

@@ -58,8 +58,8 @@ class WiredSystem:
         wiring: For the master.
         values: Per component: variable → value in its own unit; those of mapped parameters are among them.
         notes: What a user should know, though nothing is wrong.
-        mapped: Variables that follow parameters of the system.
-        terminals: Connections that were made of terminals, not of variables.
+        mapped_parameters: Variables that follow parameters of the system.
+        terminal_links: Connections that were made of terminals, not of variables.
     """
 
     system: CoupledSystem
@@ -67,8 +67,8 @@ class WiredSystem:
     wiring: SystemWiring
     values: tuple[Mapping[str, float], ...]
     notes: tuple[str, ...]
-    mapped: tuple[MappedParameter, ...] = ()
-    terminals: tuple[TerminalLink, ...] = ()
+    mapped_parameters: tuple[MappedParameter, ...] = ()
+    terminal_links: tuple[TerminalLink, ...] = ()
 
 
 class WiringDiagnostics:
@@ -77,7 +77,7 @@ class WiringDiagnostics:
     Attributes:
         system: As declared.
         components: Its units, in the order of declaration.
-        place: Name of a component → its index.
+        component_index: Name of a component → its index.
         faults: What is wrong so far.
         notes: What a user should know, though nothing is wrong.
     """
@@ -85,16 +85,16 @@ class WiringDiagnostics:
     def __init__(self, system: CoupledSystem, components: Iterable[FmuComponent], faults: Iterable[Fault]) -> None:
         """Begin with the faults that need no unit."""
         self.system, self.components = system, tuple(components)
-        self.place = {each.name: k for k, each in enumerate(self.components)}
+        self.component_index = {component.name: index for index, component in enumerate(self.components)}
         self.faults: list[Fault] = list(faults)
         self.notes: list[str] = []
 
-    def end(self, text: str, where: str) -> tuple[int, str] | None:
+    def resolve_qualified_name(self, qualified_name: str, where: str) -> tuple[int, str] | None:
         """Return the parts of component.variable; None, with a fault, if there is no such component."""
-        name, dot, variable = text.partition(".")
-        if not dot or name not in self.place:
-            near = difflib.get_close_matches(name, self.place, n=2) or list(self.place)
-            remedy = f"write component.variable; components are {', '.join(near)}"
-            self.faults.append(Fault(f"{text!r} names no component", where, remedy))
+        name, dot, variable = qualified_name.partition(".")
+        if not dot or name not in self.component_index:
+            similar_names = difflib.get_close_matches(name, self.component_index, n=2) or list(self.component_index)
+            remedy = f"write component.variable; components are {', '.join(similar_names)}"
+            self.faults.append(Fault(f"{qualified_name!r} names no component", where, remedy))
             return None
-        return self.place[name], variable
+        return self.component_index[name], variable

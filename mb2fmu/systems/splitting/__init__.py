@@ -5,17 +5,17 @@ with, or that loads contain, become its inputs; what the others need of it becom
 terminal.
 """
 
-from mb2fmu.systems.splitting.cut_records import MechanismCut, Way
-from mb2fmu.systems.splitting.mechanism_cut import WAYS, choose_cut_method, cut_mechanism, find_joint_names
+from mb2fmu.systems.splitting.cut_records import CutMethod, MechanismCut
+from mb2fmu.systems.splitting.mechanism_cut import CUT_METHODS, choose_cut_method, cut_mechanism, find_joint_names
 from mb2fmu.systems.splitting.part_mechanisms import MechanismPart, make_part_mechanisms
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 __all__ = [
-    "WAYS",
+    "CUT_METHODS",
+    "CutMethod",
     "MechanismCut",
     "MechanismPart",
     "SplittingSettings",
-    "Way",
     "choose_cut_method",
     "cut_mechanism",
     "find_joint_names",

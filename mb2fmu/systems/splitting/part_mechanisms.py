@@ -22,16 +22,16 @@ class MechanismPart:
     Attributes:
         name: Of the component.
         definition: Ready for the pipeline.
-        same: Its variables that the whole has too → name of the whole's symbol.
+        reference_names: Its variables that the whole has too → name of the whole's symbol.
         terminals: Name of its terminal with each other part.
-        left_out: Outputs of the whole that it does not have.
+        omitted_outputs: Outputs of the whole that it does not have.
     """
 
     name: str
     definition: ModelDefinition
-    same: Mapping[str, str]
+    reference_names: Mapping[str, str]
     terminals: Mapping[str, str]
-    left_out: tuple[str, ...]
+    omitted_outputs: tuple[str, ...]
 
 
 def make_part_mechanisms(cut: MechanismCut, settings: SplittingSettings) -> tuple[MechanismPart, ...]:
@@ -41,27 +41,29 @@ def make_part_mechanisms(cut: MechanismCut, settings: SplittingSettings) -> tupl
         CouplingError: If a part would have to take what no input can give it.
     """
     forces = list_exchanged_forces(cut)
-    drafts = [PartDraft(cut, k, settings, forces) for k in range(len(cut.names))]
-    if faults := [fault for draft in drafts for fault in draft.faults()]:
+    drafts = [PartDraft(cut, number, settings, forces) for number in range(len(cut.part_names))]
+    if faults := [fault for draft in drafts for fault in draft.find_faults()]:
         raise CouplingError(f"{cut.mechanism.declared.name} cannot be cut there:", faults)
-    return tuple(_finish(draft, drafts) for draft in drafts)
+    return tuple(_make_part(draft, drafts) for draft in drafts)
 
 
-def _finish(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
+def _make_part(draft: PartDraft, drafts: Sequence[PartDraft]) -> MechanismPart:
     """Return the finished part."""
     variables = PartVariables(draft, drafts)
-    mechanism = variables.mechanism()
+    mechanism = variables.make_mechanism()
     declared = mechanism.declared
-    handed = PrebuiltMechanism(
-        kind=f"{draft.m.declared.origin}, cut at {draft.cut.name}",
-        coordinates=tuple(c.symbol for c in declared.coordinates),
+    prebuilt = PrebuiltMechanism(
+        kind=f"{draft.mechanism.declared.origin}, cut at {draft.cut.name}",
+        coordinates=tuple(coordinate.symbol for coordinate in declared.coordinates),
         speeds=tuple(s.symbol for s in declared.speeds),
         ground=mechanism.frames[0].name,
         frames=tuple(frame.name for frame in mechanism.frames),
         mechanism=mechanism,
     )
-    plain = {name: getattr(declared, name) for name in declared.__dataclass_fields__}
-    definition = ModelDefinition(**plain, mechanics=handed, constraint_forces=(), outputs=(), potential_energy=None)
-    same = {draft.record[s].name: s.name for s in (*draft.m.q, *draft.m.u)
-            if s in draft.own - draft.cut.added}  # fmt: skip
-    return MechanismPart(draft.name, definition, same, variables.terminal_names(), variables.left_out)
+    declared_fields = {name: getattr(declared, name) for name in declared.__dataclass_fields__}
+    definition = ModelDefinition(
+        **declared_fields, mechanics=prebuilt, constraint_forces=(), outputs=(), potential_energy=None
+    )
+    reference_names = {draft.declaration_of_state[s].name: s.name for s in (*draft.mechanism.q, *draft.mechanism.u)
+            if s in draft.own_states - draft.cut.flange_states}  # fmt: skip
+    return MechanismPart(draft.name, definition, reference_names, variables.terminal_names(), variables.omitted_outputs)
